@@ -83,7 +83,7 @@ impl JobView {
     /// The waits of all PEs in words; nothing unless all PEs wait.
     pub(crate) fn waits(&self) -> String {
         let known = &self.witnesses;
-        match known.len() == self.pes as usize && known.iter().all(|one| !one.waits.is_empty()) {
+        match known.len() == self.pes as usize && known.iter().all(Witness::is_waiting) {
             true => report::picture(known, self.pes),
             false => String::new(),
         }

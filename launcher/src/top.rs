@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use oxshmem_base::Error;
-use oxshmem_flight::waits::Subject;
+use oxshmem_flight::waits::{AwaitedCollectives, Subject};
 use oxshmem_flight::{Activity, State, Witness};
 use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, escape};
@@ -166,7 +166,7 @@ fn page(before: &JobView, now: &JobView) -> String {
 
 /// The state of a PE in one word.
 fn state(one: &Witness) -> &'static str {
-    match (&one.activity, one.state, one.waits.is_empty()) {
+    match (&one.activity, one.state, !one.is_waiting()) {
         (_, State::Finalized, _) => "finalized",
         (Activity::Ended, ..) | (_, State::Gone, _) => "ended",
         (Activity::Hidden(_), ..) => "hidden",
@@ -180,9 +180,13 @@ fn state(one: &Witness) -> &'static str {
 
 /// The call that a PE waits in, or its last one in brackets; its team or peer; and for how long.
 fn doing(one: &Witness) -> (String, String, String) {
-    if let Some(wait) = one.waits.first() {
+    if let Some(wait) = one.waits.first().filter(|wait| wait.has_thread()) {
         let about = match wait.subject {
             Subject::Meeting(meeting) => format!("of {} #{}", meeting.size, meeting.number),
+            Subject::Collectives(AwaitedCollectives { call, team, .. }) => {
+                let of = team.map_or_else(String::new, |team| format!(" of {} #{}", team.size, team.number));
+                format!("{call}{of}").trim_start().to_owned()
+            }
             Subject::Lock { after: pe } | Subject::Room { peer: pe } | Subject::Operation { peer: Some(pe) } => {
                 format!("PE {pe}")
             }

@@ -82,6 +82,16 @@ static void handles_a_signal(void)
     }
 }
 
+/* A watchdog's. */
+static void handles_an_abort(void)
+{
+    if (me == 0) {
+        signal(SIGABRT, store);
+        start("(sleep 8; kill -ABRT %d) >/dev/null 2>&1 &");
+        wait_for((long *)&flag);
+    }
+}
+
 /* The handler stores to another PE. */
 static void store_there(int number)
 {
@@ -181,7 +191,8 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } cases[] = {
         { "sleeps", sleeps }, { "computes", computes }, { "polls", polls }, { "tests", tests },
-        { "handles_a_signal", handles_a_signal }, { "handles_a_signal_for_another", handles_a_signal_for_another },
+        { "handles_a_signal", handles_a_signal }, { "handles_an_abort", handles_an_abort },
+        { "handles_a_signal_for_another", handles_a_signal_for_another },
         { "is_stopped", is_stopped }, { "is_debugged", is_debugged }, { "has_a_thread", has_a_thread },
         { "has_a_child", has_a_child }, { "has_a_descendant", has_a_descendant }, { "reads", reads },
     };

@@ -199,6 +199,7 @@ fn fault_D17_long_waits_that_end_are_not_reported() {
         "polls",
         "tests",
         "handles_a_signal",
+        "handles_an_abort",
         "handles_a_signal_for_another",
         "is_stopped",
         "has_a_thread",

@@ -72,7 +72,7 @@ pub struct Witness {
     pub activity: Activity,
     /// The number of its process, if it is known.
     pub process: Option<u32>,
-    /// Its threads' waits, the oldest first.
+    /// Its threads' waits, the oldest first, and behind them those of collectives that have returned at once.
     pub waits: Vec<WaitEntry>,
     /// Its last calls, the latest first.
     pub calls: Vec<CallEntry>,
@@ -83,6 +83,11 @@ pub struct Witness {
 }
 
 impl Witness {
+    /// Whether a thread of it waits in the library.
+    pub fn is_waiting(&self) -> bool {
+        self.waits.iter().any(WaitEntry::has_thread)
+    }
+
     /// A PE of which no more is known than its state and its waits.
     pub fn new(pe: u32, state: State, waits: Vec<WaitEntry>) -> Self {
         Self { pe, state, activity: Activity::Unknown, process: None, waits, calls: Vec::new(), made: 0, bytes: 0 }

@@ -1,16 +1,16 @@
 //! The report in words: the wait of each PE, and why it never ends.
 
+mod teams;
+
 use std::fmt::Write as _;
 
 use crate::calls::CallEntry;
-use crate::waits::{Comparand, Named, Subject, TeamMeeting, WaitEntry};
+use crate::waits::{AwaitedCollectives, Comparand, Subject, TeamMeeting, WaitEntry};
 use crate::{Activity, State, Witness};
+use teams::{different_teams, is_team, missing, named, team};
 
 /// Beyond so many PEs, those whose lines are alike share one.
 const APART: usize = 16;
-/// So many numbers are listed.
-const LISTED: usize = 8;
-
 /// A line for each PE; `pes` is how many the job has, `network` the way between its nodes.
 pub fn lines(known: &[Witness], pes: u32, network: &str) -> String {
     let mut lines: Vec<(Vec<u32>, String)> = Vec::new();
@@ -32,12 +32,11 @@ pub fn lines(known: &[Witness], pes: u32, network: &str) -> String {
 
 /// One line for each thread of a PE that waits; otherwise one on its state.
 fn words(one: &Witness, known: &[Witness], pes: u32, network: &str) -> Vec<String> {
-    if one.state == State::Running && !one.waits.is_empty() && one.activity != Activity::Ended {
-        let stopped = if one.activity == Activity::Stopped { "stopped, " } else { "" };
-        let line = |wait| format!("{stopped}{}{}", describe(wait, one.pe, known, pes, network), sites(wait));
-        return one.waits.iter().map(line).collect();
-    }
-    vec![condition_of(one) + &latest(one)]
+    let is_there = one.state == State::Running && one.activity != Activity::Ended;
+    let stopped = if one.activity == Activity::Stopped && one.is_waiting() { "stopped, " } else { "" };
+    let line = |wait| format!("{stopped}{}{}", describe(wait, one.pe, known, pes, network), sites(wait));
+    let condition = (!is_there || !one.is_waiting()).then(|| condition_of(one) + &latest(one));
+    condition.into_iter().chain(one.waits.iter().filter(|_| is_there).map(line)).collect()
 }
 
 /// The condition of a PE that does not wait in the library.
@@ -108,7 +107,7 @@ pub fn histories(known: &[Witness]) -> String {
 pub fn picture(known: &[Witness], pes: u32) -> String {
     let unseen = pes as usize - known.len().min(pes as usize);
     let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
-    let verdict = if known.iter().any(|one| !one.waits.is_empty()) { cause(known) } else { String::new() };
+    let verdict = if known.iter().any(Witness::is_waiting) { cause(known) } else { String::new() };
     lines(known, pes, "the network") + &unseen + &verdict
 }
 
@@ -136,8 +135,24 @@ fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &st
             let lacks = if missing.is_empty() { String::new() } else { format!(" without {}", named(&missing)) };
             format!(" of {}, its meeting {}{lacks}", team(&meeting, pes), meeting.number)
         }
+        Subject::Collectives(collectives) => awaited(collectives, pes),
     };
-    format!("in {call}{what}, for {seconds} s")
+    match wait.has_thread() {
+        true => format!("in {call}{what}, for {seconds} s"),
+        false => format!("{call}{what}, under way for {seconds} s"),
+    }
+}
+
+/// The collectives that a wait is for.
+fn awaited(AwaitedCollectives { call, ahead, team: of }: AwaitedCollectives, pes: u32) -> String {
+    let of = of.map_or_else(String::new, |meeting| format!(" of {}", team(&meeting, pes)));
+    match (call.is_empty(), ahead) {
+        (true, 1) => format!(" behind a nonblocking collective{of}"),
+        (true, _) => format!(" behind {ahead} nonblocking collectives{of}"),
+        (false, 0) => format!(" for {call}{of}"),
+        (false, 1) => format!(" for {call}{of} and the collective before it"),
+        (false, _) => format!(" for {call}{of} and the {ahead} collectives before it"),
+    }
 }
 
 /// The number as the variable's type has it.
@@ -155,57 +170,6 @@ fn condition(wanted: Comparand) -> String {
     format!("{operator} {}", number(wanted, wanted.value))
 }
 
-fn team(meeting: &TeamMeeting, pes: u32) -> String {
-    match (meeting.size, members(meeting)) {
-        (size, _) if size == pes => "all PEs".into(),
-        (_, Some(members)) => format!("the team of {}", named(&members)),
-        (size, None) => format!("a team of {size} PEs"),
-    }
-}
-
-/// World numbers of a team's members, if the record could name them.
-fn members(meeting: &TeamMeeting) -> Option<Vec<u32>> {
-    match meeting.members {
-        Named::Triplet { start, stride } => {
-            Some((0..meeting.size).map(|i| start.wrapping_add(i.wrapping_mul(stride as u32))).collect())
-        }
-        Named::Set(set) => Some((0..256).filter(|pe| set[*pe as usize / 64] >> (pe % 64) & 1 == 1).collect()),
-        Named::Unknown => None,
-    }
-}
-
-/// The members that are not at a meeting, nor at a later one of the same team. Only those of whom something is known.
-fn missing(meeting: &TeamMeeting, pe: u32, known: &[Witness]) -> Vec<u32> {
-    let is_there = |one: &Witness| {
-        one.waits.iter().any(|wait| matches!(wait.subject, Subject::Meeting(theirs) if is_team(&theirs, meeting) && theirs.number >= meeting.number))
-    };
-    let members = members(meeting).unwrap_or_default();
-    let absent = |member: &u32| known.iter().any(|one| one.pe == *member && !is_there(one));
-    members.into_iter().filter(|member| *member != pe && absent(member)).collect()
-}
-
-fn is_team(one: &TeamMeeting, other: &TeamMeeting) -> bool {
-    (one.slot, one.size, one.members) == (other.slot, other.size, other.members)
-}
-
-/// Numbers in words: `PE 3`, `PEs 0 to 3`, `PEs 0, 2 and 4`.
-fn named(pes: &[u32]) -> String {
-    match pes {
-        [pe] => format!("PE {pe}"),
-        [first, .., last] if pes.len() > 2 && pes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
-            format!("PEs {first} to {last}")
-        }
-        _ => {
-            let listed: Vec<String> = pes.iter().take(LISTED).map(u32::to_string).collect();
-            match (listed.split_last(), pes.len().saturating_sub(LISTED)) {
-                (Some((last, [])), 0) => format!("PE {last}"),
-                (Some((last, rest)), 0) => format!("PEs {} and {last}", rest.join(", ")),
-                (_, more) => format!("PEs {} and {more} more", listed.join(", ")),
-            }
-        }
-    }
-}
-
 /// The reason why the waits do not end, and the remedy.
 pub fn cause(known: &[Witness]) -> String {
     if let Some((one, other, calls)) = different_calls(known) {
@@ -213,6 +177,14 @@ pub fn cause(known: &[Witness]) -> String {
             "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
              Let all members of a team make the same collective calls in the same order; SHMEM_CHECK=2 finds where they do not.\n",
             calls.0, calls.1
+        );
+    }
+    if let Some([(one, here), (other, there)]) = different_teams(known) {
+        return format!(
+            "  PE {one} is in a team of {} and PE {other} in a team of {}: the members of the parent gave different arguments to the split that made this team.\n  \
+             Let all members of a team split it with the same arguments in the same order.\n",
+            named(&here),
+            named(&there)
         );
     }
     let chain = chain(known);
@@ -223,35 +195,63 @@ pub fn cause(known: &[Witness]) -> String {
         return why + "  That is a circle. Let all PEs make these calls in the same order.\n";
     }
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
-    if let Some(one) = last.filter(|one| one.waits.is_empty()) {
+    if let Some(one) = last.filter(|one| !one.is_waiting()) {
         return why + &format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
     }
     let active: Vec<u32> = known.iter().filter(|one| is_active(one)).map(|one| one.pe).collect();
-    match last.and_then(|one| one.waits.first()) {
-        Some(wait) if matches!(wait.subject, Subject::Variables { .. }) && !active.is_empty() => {
+    match last.and_then(own_wait).map(|wait| wait.subject) {
+        Some(Subject::Variables { .. }) if !active.is_empty() => {
             why + &format!("  {} could still change this variable.\n", named(&active))
         }
-        Some(wait) if matches!(wait.subject, Subject::Variables { .. }) => {
+        Some(Subject::Variables { .. }) => {
             why + "  No PE is left that could change this variable. Look for the put, atomic or signal that should have come: its PE, \
                    its address, its value, and whether it comes before the wait.\n"
         }
-        _ => why + "  Let all members of a team make the same collective calls in the same order.\n",
+        Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
+            why + "  Let all members of a team make the same collective calls in the same order.\n"
+        }
+        // Nothing is known that the program could do better.
+        Some(Subject::Lock { .. } | Subject::Operation { .. } | Subject::Room { .. }) | None => why,
     }
+}
+
+/// The oldest wait of a PE's threads.
+fn own_wait(one: &Witness) -> Option<&WaitEntry> {
+    one.waits.first().filter(|wait| wait.has_thread())
 }
 
 /// Whether a PE may still act.
 fn is_active(one: &Witness) -> bool {
-    one.waits.is_empty() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
+    !one.is_waiting() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
 }
 
 /// The PEs that must act for a PE's waits to end, as far as they can be named.
 fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
-    let of = |wait: &WaitEntry| match wait.subject {
-        Subject::Lock { after } => vec![after],
-        Subject::Meeting(meeting) => missing(&meeting, one.pe, known),
-        Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
-    };
-    one.waits.iter().flat_map(of).collect()
+    let mut pes = Vec::new();
+    for wait in one.waits.iter().filter(|wait| wait.has_thread()) {
+        match wait.subject {
+            Subject::Lock { after } => pes.push(after),
+            Subject::Meeting(meeting) => pes.extend(missing(&meeting, one.pe, known)),
+            Subject::Collectives(collectives) => {
+                let first = under_way(one, &collectives);
+                pes.extend(first.flat_map(|(_, meeting)| missing(&meeting, one.pe, known)));
+            }
+            Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => {}
+        }
+    }
+    pes
+}
+
+/// The collectives of a PE that are under way and come before the end of a wait, with their meetings.
+fn under_way<'a>(
+    one: &'a Witness,
+    awaited: &AwaitedCollectives,
+) -> impl Iterator<Item = (&'a WaitEntry, TeamMeeting)> + use<'a> {
+    let team = awaited.team;
+    one.waits.iter().filter(|wait| !wait.has_thread()).filter_map(move |wait| match wait.subject {
+        Subject::Meeting(meeting) if team.is_none_or(|team| is_team(&team, &meeting)) => Some((wait, meeting)),
+        _ => None,
+    })
 }
 
 /// From a PE to one that it waits for, and on, to a PE that waits for nobody by name or was there before. A circle is preferred.
@@ -273,7 +273,7 @@ fn chain(known: &[Witness]) -> Vec<u32> {
         }
     }
     if longest.is_empty() {
-        let waiting = known.iter().find(|one| !one.waits.is_empty());
+        let waiting = known.iter().find(|one| one.is_waiting());
         longest.extend(waiting.or(known.first()).map(|one| one.pe));
     }
     longest
@@ -281,22 +281,30 @@ fn chain(known: &[Witness]) -> Vec<u32> {
 
 /// One step of the chain in words.
 fn step(from: u32, to: u32, known: &[Witness]) -> String {
-    let waits = |pe: u32| known.iter().find(|one| one.pe == pe).and_then(|one| one.waits.first());
+    let of = |pe: u32| known.iter().find(|one| one.pe == pe);
     let at = |wait: &WaitEntry| wait.sites.first().map_or_else(String::new, |site| format!(" ({site})"));
-    let doing = waits(to).map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
-    match waits(from) {
-        Some(WaitEntry { call, subject: Subject::Meeting(_), .. }) => {
-            format!(
-                "PE {from} waits in {call} for PE {to}, which has not come there{}",
-                doing.replace(", which", " and")
-            )
+    let waits = of(to).and_then(own_wait);
+    let doing = waits.map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
+    let Some((one, wait)) = of(from).and_then(|one| Some((one, own_wait(one)?))) else {
+        return format!("PE {from} waits for PE {to}");
+    };
+    let call = &wait.call;
+    match wait.subject {
+        Subject::Meeting(_) => {
+            let doing = doing.replace(", which", " and");
+            format!("PE {from} waits in {call} for PE {to}, which has not come there{doing}")
         }
-        Some(wait @ WaitEntry { call, .. }) if from == to => {
+        _ if from == to => {
             let held = if call.ends_with("set_lock") { ": it holds this lock already" } else { "" };
             format!("PE {from} waits in {call}{} for itself{held}", at(wait))
         }
-        Some(WaitEntry { call, .. }) => format!("PE {from} waits in {call} for PE {to}{doing}"),
-        None => format!("PE {from} waits for PE {to}"),
+        Subject::Collectives(collectives) => {
+            let lacks = |(_, meeting): &(&WaitEntry, TeamMeeting)| missing(meeting, from, known).contains(&to);
+            let it = under_way(one, &collectives).find(lacks).map_or("it", |(wait, _)| wait.call.as_str());
+            let doing = doing.replace(", which", " and");
+            format!("PE {from} waits in {call} for PE {to}, which has not come to {it}{doing}")
+        }
+        _ => format!("PE {from} waits in {call} for PE {to}{doing}"),
     }
 }
 
@@ -310,11 +318,22 @@ fn different_calls(known: &[Witness]) -> Option<(u32, u32, (&str, &str))> {
     });
     let all: Vec<_> = meetings.collect();
     all.iter().enumerate().find_map(|(i, (one, call, meeting))| {
-        let other = all[i + 1..]
-            .iter()
-            .find(|(_, theirs, there)| is_team(meeting, there) && meeting.number == there.number && theirs != call);
+        let other = all[i + 1..].iter().find(|(_, theirs, there)| {
+            is_team(meeting, there) && meeting.number == there.number && !is_same_collective(call, theirs)
+        });
         other.map(|(other, theirs, _)| (*one, *other, (*call, *theirs)))
     })
+}
+
+/// Whether two calls are the same collective. The name of one that returns at once has another prefix and no type.
+fn is_same_collective(one: &str, other: &str) -> bool {
+    let core = |call: &str| call.strip_suffix("_nb").and_then(|call| call.strip_prefix("shmemx_")).map(str::to_owned);
+    let meets = |call: &str| call.contains("barrier") || call.contains("sync");
+    match (core(one), core(other)) {
+        (Some(core), None) => other.ends_with(&core) || meets(one) && meets(other),
+        (None, Some(core)) => one.ends_with(&core) || meets(one) && meets(other),
+        _ => one == other,
+    }
 }
 
 #[cfg(test)]

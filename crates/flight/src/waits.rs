@@ -11,6 +11,11 @@ use core::sync::atomic::{
 
 use serde::{Deserialize, Serialize};
 
+mod subject;
+
+use subject::SUBJECT;
+pub use subject::{AwaitedCollectives, CallName, Comparand, Named, Subject, TeamMeeting};
+
 /// How many threads of a PE can say what they wait for.
 const RECORDS: usize = 8;
 
@@ -35,12 +40,12 @@ struct Record {
     /// The same, of the last look; zero: none yet.
     looked: Word,
     looks: Word,
-    /// Number of the thread.
+    /// Number of the thread, or [`NO_THREAD`].
     thread: Word,
     /// Address looked at.
     address: Word,
-    /// Name of the call, zero padded.
-    call: [Word; 4],
+    /// A [`CallName`].
+    call: [Word; CallName::WORDS],
     /// A [`Subject`] in words.
     subject: [Word; SUBJECT],
     /// Return addresses in the program, the innermost first; zero: no more.
@@ -52,136 +57,11 @@ const FREE: u64 = 0;
 /// A thread has taken the record and is writing it.
 const OPENING: u64 = u64::MAX;
 
-/// Words of a subject: its kind and what that has.
-const SUBJECT: usize = 10;
+/// The thread of a wait that no thread is in: a collective has returned at once, and waits while the program goes on.
+pub const NO_THREAD: u32 = 0;
 /// How many return addresses a record keeps: of the function that made the call and of those that called it. In a Rust program they
 /// come behind those of the library, which is a part of it.
 pub const FRAMES: usize = 32;
-
-/// The subject of a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Subject {
-    /// An operation of the network, or anything else whose looks may change something. They prove nothing.
-    Operation {
-        /// World number of the PE that must act, if it is one.
-        peer: Option<u32>,
-    },
-    /// Room to send to a PE: the queues of the network are full, or the PE has not answered yet.
-    Room {
-        /// World number of that PE.
-        peer: u32,
-    },
-    /// A lock that another PE has or gets before.
-    Lock {
-        /// World number of the PE that must act.
-        after: u32,
-    },
-    /// The members of a team.
-    Meeting(TeamMeeting),
-    /// The caller's variables.
-    Variables {
-        /// How many.
-        count: u64,
-        /// The value that ends the wait, if there is one variable.
-        wanted: Comparand,
-        /// The first of them, in its low bytes, when the thread last looked.
-        seen: u64,
-    },
-}
-
-/// One meeting of one team.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TeamMeeting {
-    /// The team's slot.
-    pub slot: u64,
-    /// How many meetings the team has begun.
-    pub number: u64,
-    /// How many members it has.
-    pub size: u32,
-    /// The members' numbers.
-    pub members: Named,
-}
-
-/// The members of a team as far as a record can name them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Named {
-    /// Member i is `start + i * stride`.
-    Triplet {
-        /// World number of member 0.
-        start: u32,
-        /// From one member to the next.
-        stride: i32,
-    },
-    /// One bit for each PE of the world.
-    Set([u64; 4]),
-    /// A list with larger numbers.
-    Unknown,
-}
-
-/// The comparison that a variable is to satisfy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Comparand {
-    /// The comparison, as the header numbers it.
-    pub comparison: u8,
-    /// Bytes of the variable.
-    pub bytes: u8,
-    /// Whether its type has negative numbers.
-    pub signed: bool,
-    /// The other operand, in the low bytes.
-    pub value: u64,
-}
-
-impl Comparand {
-    /// Of variables that are compared each in its own way: they have no size in common that a report could show.
-    pub const EACH_ITS_OWN: Self = Self { comparison: 0, bytes: 0, signed: false, value: 0 };
-}
-
-impl Subject {
-    fn to_words(self) -> [u64; SUBJECT] {
-        let mut words = [0; SUBJECT];
-        match self {
-            Self::Operation { peer } => words[..2].copy_from_slice(&[0, peer.map_or(u64::MAX, u64::from)]),
-            Self::Lock { after } => words[..2].copy_from_slice(&[1, after.into()]),
-            Self::Room { peer } => words[..2].copy_from_slice(&[6, peer.into()]),
-            Self::Variables { count, wanted: Comparand { comparison, bytes, signed, value }, seen } => {
-                let [comparison, bytes, signed] = [comparison, bytes, signed.into()].map(u64::from);
-                words[..7].copy_from_slice(&[2, count, comparison, bytes, signed, value, seen]);
-            }
-            Self::Meeting(TeamMeeting { slot, number, size, members }) => {
-                let kind = match members {
-                    Named::Triplet { start, stride } => {
-                        words[4..6].copy_from_slice(&[start.into(), stride as u32 as u64]);
-                        3
-                    }
-                    Named::Set(bits) => {
-                        words[4..8].copy_from_slice(&bits);
-                        4
-                    }
-                    Named::Unknown => 5,
-                };
-                words[..4].copy_from_slice(&[kind, slot, number, size.into()]);
-            }
-        }
-        words
-    }
-
-    fn of_words(words: [u64; SUBJECT]) -> Self {
-        let [kind, a, b, c, d, e, f, g, ..] = words;
-        let meeting = |members| Self::Meeting(TeamMeeting { slot: a, number: b, size: c as u32, members });
-        match kind {
-            1 => Self::Lock { after: a as u32 },
-            2 => {
-                let wanted = Comparand { comparison: b as u8, bytes: c as u8, signed: d != 0, value: e };
-                Self::Variables { count: a, wanted, seen: f }
-            }
-            3 => meeting(Named::Triplet { start: d as u32, stride: e as u32 as i32 }),
-            4 => meeting(Named::Set([d, e, f, g])),
-            5 => meeting(Named::Unknown),
-            6 => Self::Room { peer: a as u32 },
-            _ => Self::Operation { peer: u32::try_from(a).ok() },
-        }
-    }
-}
 
 /// A wait of a thread, as its record tells it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -192,7 +72,7 @@ pub struct WaitEntry {
     pub address: u64,
     /// How long it has taken.
     pub seconds: u64,
-    /// Number of the thread.
+    /// Number of the thread, or [`NO_THREAD`].
     pub thread: u32,
     /// How often the thread has looked in vain while nothing but waiters was left of its process.
     pub looks: u64,
@@ -206,9 +86,30 @@ pub struct WaitEntry {
     pub object: Option<String>,
 }
 
+impl WaitEntry {
+    /// Whether a thread is in it.
+    pub fn has_thread(&self) -> bool {
+        self.thread != NO_THREAD
+    }
+}
+
 impl Records {
-    /// Writes a record of a wait that has taken `waited` nanoseconds; `None` if more threads wait than there are records.
+    /// Writes a record of a wait of the calling thread that has taken `waited` nanoseconds; `None` if more threads wait than there
+    /// are records.
     pub fn open(&self, call: &str, address: usize, subject: Subject, waited: u64, frames: &[usize]) -> Option<usize> {
+        self.open_of(oxshmem_os::bystanders::thread_number(), call, address, subject, waited, frames)
+    }
+
+    /// The same of a thread, or of [`NO_THREAD`].
+    pub fn open_of(
+        &self,
+        thread: u32,
+        call: &str,
+        address: usize,
+        subject: Subject,
+        waited: u64,
+        frames: &[usize],
+    ) -> Option<usize> {
         let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
         // Acquire: what is written from here on comes after what the last owner has written.
         let take = |record: &Record| record.since.compare_exchange(FREE, OPENING, Acquire, Relaxed).is_ok();
@@ -216,16 +117,11 @@ impl Records {
         let record = &self.records[index];
         record.looked.store(0, Relaxed);
         record.looks.store(0, Relaxed);
-        record.thread.store(oxshmem_os::bystanders::thread_number().into(), Relaxed);
+        record.thread.store(thread.into(), Relaxed);
         record.address.store(address as u64, Relaxed);
         store(&record.subject, subject.to_words());
         store(&record.frames, core::array::from_fn(|i| frames.get(i).map_or(0, |frame| *frame as u64)));
-        let mut name = [0_u8; 32];
-        let n = call.len().min(31);
-        name[..n].copy_from_slice(&call.as_bytes()[..n]);
-        for (word, bytes) in record.call.iter().zip(name.chunks_exact(8)) {
-            word.store(u64::from_ne_bytes(bytes.try_into().expect("chunks of eight")), Relaxed);
-        }
+        store(&record.call, CallName::of(call).0);
         record.since.store(since, Release);
         self.change();
         Some(index)
@@ -237,7 +133,8 @@ impl Records {
         self.records[index].since.store(FREE, Release);
     }
 
-    fn change(&self) {
+    /// Says that a wait begins or ends that may have no record.
+    pub fn change(&self) {
         self.changes.fetch_add(1, SeqCst);
         core::sync::atomic::fence(SeqCst);
     }
@@ -258,7 +155,7 @@ impl Records {
         self.changes.load(SeqCst)
     }
 
-    /// All waits, oldest first.
+    /// All waits, the oldest first, those of no thread last.
     pub fn all(&self) -> Vec<WaitEntry> {
         decode(&self.records.each_ref().map(Record::read).concat(), Some(monotonic_nanoseconds()))
     }
@@ -283,18 +180,17 @@ fn store<const N: usize>(words: &[Word; N], values: [u64; N]) {
     words.iter().zip(values).for_each(|(word, value)| word.store(value, Relaxed));
 }
 
-/// The waits in the words of a PE's records, oldest first. Without `now`, which another host's clock cannot tell, a wait is
+/// The waits in the words of a PE's records, the oldest first, those of no thread last. Without `now`, which another host's clock cannot tell, a wait is
 /// as old as it was at its last look.
 pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
     let mut open: Vec<&[u64]> =
         words.chunks_exact(WORDS).filter(|record| ![FREE, OPENING].contains(&record[0])).collect();
-    open.sort_by_key(|record| record[0]);
+    open.sort_by_key(|record| (record[3] == u64::from(NO_THREAD), record[0]));
     let waiting = |record: &&[u64]| {
         let (since, looked) = (record[0], record[1]);
-        let name: Vec<u8> =
-            record[5..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
+        let name = CallName(record[5..9].try_into().expect("a record has a name"));
         WaitEntry {
-            call: String::from_utf8_lossy(&name).into_owned(),
+            call: name.to_string(),
             address: record[4],
             // To the nearest second: the clock of records may lag behind that of the wait.
             seconds: (now.unwrap_or(looked).saturating_sub(since) + 500_000_000) / 1_000_000_000,

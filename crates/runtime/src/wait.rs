@@ -10,10 +10,11 @@ pub(crate) mod aside;
 pub(crate) mod bell;
 pub(crate) mod departed;
 pub(crate) mod pace;
+pub(crate) mod reason;
 
 use std::time::{Duration, Instant};
 
-use crate::diagnosis::deadlock::{LongWait, WaitReason};
+use crate::diagnosis::deadlock::LongWait;
 use crate::diagnosis::errors;
 use crate::diagnosis::intruder;
 use crate::diagnosis::recorder::RecordedCall;
@@ -22,13 +23,15 @@ use crate::network;
 use crate::start::job;
 use crate::start::state;
 use crate::wait::bell::Bell;
+use crate::wait::reason::WaitReason;
 use oxshmem_flight::calls::CallSubject;
-use oxshmem_flight::waits::{Comparand, Subject, TeamMeeting};
+use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, TeamMeeting};
 
 /// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
-/// A look of the last three kinds is loads that change nothing, of memory that only stores of PEs change. So a look in vain
-/// proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on.
+/// A look of the kinds from [`Needs::Lock`] on is loads that change nothing, of memory that only stores of PEs change. So a look in
+/// vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is set aside may be
+/// moved on by a look of any kind, and counts its own changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Any PE may end the wait. A look may do more than look.
@@ -43,6 +46,19 @@ pub(crate) enum Needs<'a> {
     All(&'a dyn Gathering),
     /// So many of the caller's variables must change.
     Variables(u64, Comparand),
+    /// Collectives of this PE that have returned at once must be over.
+    Collectives(Collectives<'a>),
+}
+
+/// Some collectives that are set aside.
+#[derive(Clone, Copy)]
+pub(crate) enum Collectives<'a> {
+    /// All of them.
+    All,
+    /// Those of a team, which have this key.
+    Of(&'a dyn Gathering, usize),
+    /// The one of a team with this key, name and number, and so those before it.
+    One(&'a dyn Gathering, usize, &'static str, u64),
 }
 
 /// Those who meet, as a long wait needs to know them.
@@ -126,7 +142,7 @@ fn wait_long<R>(
         result = ready();
         result.is_some()
     };
-    if !aside::until(&mut look) {
+    if !aside::until(|| Reason { call, address, needs }.describe(), &mut look) {
         climb(Reason { call, address, needs }, bell, &mut look);
     }
     result.expect("the climb ends when there is a result")
@@ -310,16 +326,26 @@ impl Reason<'_> {
     /// The reason as a record tells it.
     fn describe(&self) -> WaitReason {
         let subject = match self.needs {
-            // A look moves on what is set aside, and so changes more than it sees.
-            _ if aside::any() => Subject::Operation { peer: None },
             Needs::Anyone => Subject::Operation { peer: None },
             Needs::One(pe) => Subject::Operation { peer: Some(pe) },
             Needs::Room(pe) => Subject::Room { peer: pe },
             Needs::Lock(pe) => Subject::Lock { after: pe },
             Needs::All(circle) => Subject::Meeting(circle.meeting()),
             Needs::Variables(count, wanted) => Subject::Variables { count, wanted, seen: 0 },
+            Needs::Collectives(collectives) => Subject::Collectives(collectives.describe()),
         };
         WaitReason { call: self.call, address: self.address, subject }
+    }
+}
+
+impl Collectives<'_> {
+    fn describe(self) -> AwaitedCollectives {
+        let (call, ahead, team) = match self {
+            Self::All => ("", aside::count(), None),
+            Self::Of(team, key) => ("", aside::pending(key), Some(team)),
+            Self::One(team, key, call, number) => (call, aside::ahead(key, number), Some(team)),
+        };
+        AwaitedCollectives { call: CallName::of(call), ahead: ahead as u64, team: team.map(Gathering::meeting) }
     }
 }
 
@@ -344,9 +370,11 @@ fn gone_among(needs: Needs<'_>) -> Option<u32> {
     let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
     state::current().iter().for_each(|life| life.windows.roll().call(first));
     match needs {
-        Needs::Anyone | Needs::Variables(..) => last_to_go(),
+        Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All) => last_to_go(),
         Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
-        Needs::All(circle) => gone((0..circle.size()).map(|member| circle.world(member))),
+        Needs::All(circle) | Needs::Collectives(Collectives::Of(circle, _) | Collectives::One(circle, ..)) => {
+            gone((0..circle.size()).map(|member| circle.world(member)))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Active messages: functions that run where the data is, over the [pieces](crate::pieces) that channels use.
 
 mod answer;
+mod termination;
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -11,11 +12,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Comparison::AtLeast;
 use crate::message::{decode, encode};
 use crate::pieces::Pieces;
 use crate::transfer::no_such_pe;
-use crate::{Atomic, Error, SymmetricBox, World, mistake};
+use crate::{Error, World, mistake};
+use termination::{CallCounts, Termination};
 
 pub use answer::ActiveAnswer;
 
@@ -34,7 +35,7 @@ enum ActiveFrame {
 type Outcome = Result<Vec<u8>, String>;
 
 /// A handler, from the encoding of what it takes to that of what it gives.
-type Run<'w> = Box<dyn FnMut(usize, &[u8]) -> Result<Vec<u8>, Error> + 'w>;
+type Run<'w> = Box<dyn FnMut(&ActiveMessages<'w>, usize, &[u8]) -> Result<Vec<u8>, Error> + 'w>;
 
 /// A registered handler, as all PEs name it.
 ///
@@ -84,9 +85,8 @@ impl<Q, A> Copy for RemoteHandler<Q, A> {}
 /// ```
 pub struct ActiveMessages<'w> {
     pieces: Pieces<'w>,
-    /// How many times a PE has finished.
-    finished: SymmetricBox<'w, Atomic<u64>>,
-    rounds: Cell<u64>,
+    /// How all PEs learn that nothing is under way.
+    termination: Termination<'w>,
     /// The types of each, and the function; `None` while it runs.
     handlers: RefCell<Vec<(u64, Option<Run<'w>>)>>,
     /// By receiver: messages that have not gone, and how much of the first has.
@@ -95,14 +95,14 @@ pub struct ActiveMessages<'w> {
     inbox: RefCell<Vec<Vec<u8>>>,
     /// The answers that somebody waits for, by the numbers of the requests.
     awaited: RefCell<HashMap<u64, Option<Outcome>>>,
-    /// How many requests this PE has made, and how many have been answered.
-    calls: Cell<(u64, u64)>,
+    /// The requests of this PE.
+    calls: Cell<CallCounts>,
     world: &'w World,
 }
 
 impl fmt::Debug for ActiveMessages<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (made, answered) = self.calls.get();
+        let CallCounts { made, answered } = self.calls.get();
         f.debug_struct("ActiveMessages").field("unanswered", &(made - answered)).finish_non_exhaustive()
     }
 }
@@ -122,13 +122,12 @@ impl World {
         let n = self.n_pes();
         Ok(ActiveMessages {
             pieces: Pieces::new(self, room)?,
-            finished: self.allocate(Atomic::new(0))?,
-            rounds: Cell::new(0),
+            termination: Termination::new(self)?,
             handlers: RefCell::default(),
             outbox: RefCell::new((0..n).map(|_| Default::default()).collect()),
             inbox: RefCell::new(vec![Vec::new(); n]),
             awaited: RefCell::default(),
-            calls: Cell::new((0, 0)),
+            calls: Cell::default(),
             world: self,
         })
     }
@@ -150,7 +149,37 @@ impl<'w> ActiveMessages<'w> {
         Q: Serialize + DeserializeOwned + 'static,
         A: Serialize + DeserializeOwned + 'static,
     {
-        let run = move |from: usize, request: &[u8]| encode(CALL, &handler(from, decode(CALL, request)?));
+        self.register_with(move |_, from, request| handler(from, request))
+    }
+
+    /// [`register`](Self::register) of a function that also gets these active messages, so that it can call other handlers. Their
+    /// answers may be dropped: [`finish`](Self::finish) waits for the calls of handlers as it does for those of programs.
+    ///
+    /// ```
+    /// let world = oxshmem::World::init()?;
+    /// let sum = std::cell::Cell::new(0);
+    /// let active = world.active_messages(64)?;
+    /// let add = active.register(|_, number: u64| sum.set(sum.get() + number));
+    /// let next = (world.my_pe() + 1) % world.n_pes();
+    /// let pass_on = active.register_with(move |active, _from, number: u64| {
+    ///     drop(active.call(add, &number, next));
+    /// });
+    /// drop(active.call(pass_on, &5, next));
+    /// active.finish();
+    /// assert_eq!(sum.get(), 5);
+    /// # Ok::<(), oxshmem::Error>(())
+    /// ```
+    pub fn register_with<Q, A>(
+        &self,
+        mut handler: impl FnMut(&ActiveMessages<'w>, usize, Q) -> A + 'w,
+    ) -> RemoteHandler<Q, A>
+    where
+        Q: Serialize + DeserializeOwned + 'static,
+        A: Serialize + DeserializeOwned + 'static,
+    {
+        let run = move |active: &ActiveMessages<'w>, from: usize, request: &[u8]| {
+            encode(CALL, &handler(active, from, decode(CALL, request)?))
+        };
         let mut handlers = self.handlers.borrow_mut();
         handlers.push((fingerprint::<Q, A>(), Some(Box::new(run))));
         RemoteHandler { index: handlers.len() as u32 - 1, types: PhantomData }
@@ -176,12 +205,12 @@ impl<'w> ActiveMessages<'w> {
         if pe >= self.pieces.n_pes() {
             mistake(&no_such_pe(CALL, pe, self.pieces.n_pes()));
         }
-        let (number, answered) = self.calls.get();
+        let CallCounts { made: number, answered } = self.calls.get();
         let types = fingerprint::<Q, A>();
         let frame = encode(CALL, request)
             .and_then(|body| encode(CALL, &ActiveFrame::Request { number, handler: handler.index, types, body }));
         // A request that has no encoding has a number, too, which nobody answers.
-        self.calls.set((number + 1, answered + u64::from(frame.is_err())));
+        self.calls.set(CallCounts { made: number + 1, answered: answered + u64::from(frame.is_err()) });
         let refused = frame.map(|frame| {
             self.awaited.borrow_mut().insert(number, None);
             self.post(pe, frame);
@@ -242,8 +271,8 @@ impl<'w> ActiveMessages<'w> {
                 }
             }
             Ok(ActiveFrame::Answer { number, outcome }) => {
-                let (made, answered) = self.calls.get();
-                self.calls.set((made, answered + 1));
+                let counts = self.calls.get();
+                self.calls.set(CallCounts { answered: counts.answered + 1, ..counts });
                 if let Some(awaited) = self.awaited.borrow_mut().get_mut(&number) {
                     *awaited = Some(outcome);
                 }
@@ -261,7 +290,7 @@ impl<'w> ActiveMessages<'w> {
             _ => None,
         };
         let Some(mut run) = taken else { return Err(self.unknown(index)) };
-        let outcome = run(from, body);
+        let outcome = run(self, from, body);
         self.handlers.borrow_mut()[index].1 = Some(run);
         outcome
     }
@@ -274,7 +303,9 @@ impl<'w> ActiveMessages<'w> {
         ))
     }
 
-    /// Serves until all PEs have come here and all requests are answered. All PEs call it, before they drop the active messages.
+    /// Serves until all PEs have come here and no call is under way on any of them: all calls of programs, those of their handlers,
+    /// those of the handlers of these, and so on, have run and been answered. All PEs call it, before they drop the active messages.
+    /// No handler calls it.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -282,28 +313,22 @@ impl<'w> ActiveMessages<'w> {
     /// active.finish();
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[track_caller]
     pub fn finish(&self) {
-        let idle = || {
-            self.calls.get().0 == self.calls.get().1 && self.outbox.borrow().iter().all(|(queue, _)| queue.is_empty())
-        };
-        while !idle() {
-            self.serve();
+        if self.handlers.borrow().iter().any(|(_, run)| run.is_none()) {
+            mistake(
+                &Error::new("ActiveMessages::finish: a handler calls it")
+                    .because("it waits until no handler runs any more, and so for this one")
+                    .fix("let the programs call it, when they have made their calls"),
+            );
         }
-        self.rounds.set(self.rounds.get() + 1);
-        let n = self.pieces.n_pes();
-        (0..n).for_each(|pe| self.finished.inc(pe));
-        self.world.quiet();
-        // A PE that has not come here yet may still ask.
-        while !self.finished.test(AtLeast(self.rounds.get() * n as u64)) {
-            self.serve();
-        }
+        self.termination.reach(|| self.calls.get(), || self.serve());
     }
 
     /// [`progress`](Self::progress) among others.
     fn serve(&self) {
         if self.progress() == 0 {
-            // A question to the library moves the network on, and lets others have a crowded processor.
-            let _ = self.finished.test(AtLeast(u64::MAX));
+            self.termination.give_way();
         }
     }
 }

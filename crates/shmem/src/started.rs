@@ -95,16 +95,14 @@ impl<R> Future for StartedCollective<'_, R> {
     type Output = R;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<R> {
-        // SAFETY: the request has not ended, as it is still there.
-        let over = self.request.is_none_or(|request| unsafe { request::look(request) });
+        let over = self.request.is_none_or(request::look);
         if over {
             self.complete();
             return Poll::Ready(self.take());
         }
         if let Some(request) = self.request {
             let id = *self.watch.get_or_insert_with(reactor::new_id);
-            // SAFETY: the watch ends before the request does: `complete` sees to it.
-            reactor::watch(id, 0, move || unsafe { request::look(request) }, task.waker());
+            reactor::watch(id, 0, move || request::look(request), task.waker());
         }
         Poll::Pending
     }

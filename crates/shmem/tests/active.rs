@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use oxshmem::ErrorKind;
-use oxshmem::test::processes;
+use oxshmem::test::{processes, processes_on, threads};
 use worlds::everywhere;
 
 #[test]
@@ -107,6 +107,56 @@ fn a_handler_that_is_not_there_is_an_error_of_the_caller() {
             assert!(refused.to_string().contains("PE 1 cannot run handler 1"), "{refused}");
         }
         active.finish();
+        world.barrier();
+    });
+}
+
+/// In each round every PE calls a handler that calls a handler that calls a third, each on another PE; nobody takes an answer. `finish`
+/// returns behind the last of them.
+fn chains(world: &oxshmem::World, rounds: u64) {
+    let (leaves, late) = (Cell::new(0_u64), Cell::new(0));
+    let active = world.active_messages(64).unwrap();
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let next = (me + 1) % n;
+    let leaf = active.register(|_, number: u64| leaves.set(leaves.get() + number));
+    let relay = active.register_with(move |active, _, number: u64| drop(active.call(leaf, &number, next)));
+    let chain = active.register_with(move |active, _, number: u64| drop(active.call(relay, &number, next)));
+    for round in 0..rounds {
+        drop(active.call(chain, &1, (me + round as usize) % n));
+        active.finish();
+        // Each PE is the end of one chain a round.
+        late.set(late.get() + u64::from(leaves.get() <= round));
+    }
+    assert_eq!((late.get(), leaves.get()), (0, rounds));
+    world.barrier();
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_A1_finish_comes_behind_all_calls_of_handlers() {
+    let rounds = if std::env::var_os("CHECK_LONG").is_some() { 10_000 } else { 1000 };
+    [2, 4, 8].iter().for_each(|&pes| processes(pes, |world| chains(world, rounds)));
+    processes_on(3, 6, |world| chains(world, rounds));
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        threads(3).delayed().seeds(0..3, |world| chains(world, 20));
+    }
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_A1_a_chain_has_any_depth_and_handlers_reach_themselves() {
+    everywhere(3, |world| {
+        let (own, ends) = (Cell::new(None), Cell::new(0));
+        let next = (world.my_pe() + 1) % world.n_pes();
+        let active = world.active_messages(64).unwrap();
+        let countdown = active.register_with(|active, _, left: u32| match (left, own.get()) {
+            (1.., Some(itself)) => drop(active.call(itself, &(left - 1), next)),
+            _ => ends.set(ends.get() + 1),
+        });
+        own.set(Some(countdown));
+        drop(active.call(countdown, &300, next));
+        active.finish();
+        assert_eq!(ends.get(), 1);
         world.barrier();
     });
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::waits::{CallName, NO_THREAD, Named};
 
 const WORLD: Named = Named::Triplet { start: 0, stride: 1 };
 
@@ -157,4 +158,61 @@ fn histories_list_calls_with_their_numbers() {
             && text.contains("1.500 s ago  #4 shmem_put of 8 bytes with PE 3, not ended"),
         "{text}"
     );
+}
+
+/// A collective that has returned at once, and is at this meeting.
+fn under_way_at(call: &str, number: u64, size: u32) -> WaitEntry {
+    WaitEntry { thread: NO_THREAD, ..wait(call, meeting(0, number, size)) }
+}
+
+#[test]
+fn fault_N2_a_wait_for_a_request_names_the_collective_and_who_is_missing() {
+    let team = TeamMeeting { slot: 0, number: 4, size: 3, members: WORLD };
+    let call = CallName::of("shmemx_barrier_all_nb");
+    let request = |ahead| Subject::Collectives(AwaitedCollectives { call, ahead, team: Some(team) });
+    let mut known = vec![
+        waits(0, "shmem_req_wait", request(2)),
+        waits(1, "shmem_wait_until", variable(8, false, 1, 0)),
+        waits(2, "shmem_wait_until", variable(8, false, 1, 0)),
+    ];
+    known[0].waits.push(under_way_at("shmemx_sync_nb", 4, 3));
+    known[1].waits.push(under_way_at("shmemx_sync_nb", 4, 3));
+    let text = lines(&known, 3, "tcp") + &cause(&known);
+    for words in [
+        "PE 0: in shmem_req_wait for shmemx_barrier_all_nb of all PEs and the 2 collectives before it, for 3 s",
+        "PE 0: shmemx_sync_nb of all PEs, its meeting 4 without PE 2, under way for 3 s",
+        "PE 0 waits in shmem_req_wait for PE 2, which has not come to shmemx_sync_nb and waits in shmem_wait_until",
+        "No PE is left that could change this variable",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    // A PE that computes is not waiting, whatever it has begun.
+    known[2] = Witness { activity: Activity::Computes, ..Witness::new(2, State::Running, Vec::new()) };
+    known[2].waits.push(under_way_at("shmemx_sync_nb", 3, 3));
+    let text = picture(&known, 3);
+    assert!(text.contains("PE 2: not waiting in the library, but computing"), "{text}");
+    assert!(text.contains("PE 2 is missing: not waiting"), "{text}");
+}
+
+#[test]
+fn fault_N2_a_collective_that_returns_at_once_is_the_same_as_the_one_that_waits() {
+    for (one, other, same) in [
+        ("shmemx_sum_reduce_nb", "shmem_int_sum_reduce", true),
+        ("shmemx_barrier_all_nb", "shmem_team_sync", true),
+        ("shmemx_broadcast_nb", "shmem_long_fcollect", false),
+        ("shmem_broadcast", "shmem_barrier_all", false),
+    ] {
+        assert_eq!((is_same_collective(one, other), is_same_collective(other, one)), (same, same), "{one} {other}");
+    }
+}
+
+#[test]
+fn fault_S4_members_that_differ_about_a_team_are_named() {
+    let at = |pe, size| waits(pe, "shmem_team_sync", meeting(9, 1, size));
+    let text = cause(&[at(0, 3), at(1, 2), at(2, 3)]);
+    assert!(text.contains("PE 0 is in a team of PEs 0 to 2 and PE 1 in a team of PEs 0 and 1"), "{text}");
+    // Teams without a common member may have one slot.
+    let apart = Named::Triplet { start: 2, stride: 1 };
+    let other = Subject::Meeting(TeamMeeting { slot: 9, number: 1, size: 2, members: apart });
+    assert!(!cause(&[at(0, 2), waits(2, "shmem_team_sync", other)]).contains("different arguments"));
 }

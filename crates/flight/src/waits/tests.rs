@@ -11,7 +11,7 @@ fn records() -> Records {
             looks: word(),
             thread: word(),
             address: word(),
-            call: [0; 4].map(Word::new),
+            call: [0; CallName::WORDS].map(Word::new),
             subject: [0; SUBJECT].map(Word::new),
             frames: [0; FRAMES].map(Word::new),
         }),
@@ -76,6 +76,12 @@ fn a_subject_comes_back_from_its_words() {
         meeting(Named::Triplet { start: 6, stride: -2 }),
         meeting(Named::Set([1, 2, 3, 1 << 63])),
         meeting(Named::Unknown),
+        Subject::Collectives(AwaitedCollectives { call: CallName::default(), ahead: 3, team: None }),
+        Subject::Collectives(AwaitedCollectives {
+            call: CallName::of("shmemx_barrier_all_nb"),
+            ahead: 1 << 33,
+            team: Some(TeamMeeting { slot: 9, number: 2, size: 5, members: Named::Set([4, 5, 6, 7]) }),
+        }),
     ] {
         assert_eq!(Subject::of_words(subject.to_words()), subject);
     }

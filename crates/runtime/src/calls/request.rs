@@ -3,11 +3,14 @@
 //! Such a collective is the call that waits, set aside ([`crate::wait::aside`]) where it would wait. So it takes every way
 //! that the call takes, on a node and between nodes, and members in different calls are found as they are there. Those of one
 //! team run in the order in which they were issued, and a call that waits comes behind them.
+//!
+//! A request is a number in a table. A copy of a handle whose request has ended says that the collective is over, on any thread.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::Arc;
 
+use oxshmem_base::Error;
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::order;
@@ -17,26 +20,33 @@ use crate::collectives;
 use crate::collectives::call::Call;
 use crate::diagnosis::errors;
 use crate::network;
+use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
 use crate::teams::team::{Team, TeamState};
+use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
-use crate::wait::{self, Needs, Reason, aside};
+use crate::wait::{self, Collectives, Needs, Reason, aside};
+use parking_lot::Mutex;
 
-/// Collectives of a team that are under way at once. A further one waits until the first of them is over.
-const MOST: usize = 64;
-
-/// A `shmem_req_h`: a collective that has been issued; null for `SHMEM_REQ_INVALID`.
+/// A `shmem_req_h`: the number of a collective that has been issued; 0 for `SHMEM_REQ_INVALID`.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RequestHandle(*const RequestState);
+pub struct RequestHandle(usize);
 
-// SAFETY: the state is made of atomics and of what never changes; whoever ends the request promises to be the only one.
-unsafe impl Send for RequestHandle {}
+const INVALID: RequestHandle = RequestHandle(0);
 
-struct RequestState {
+/// A collective that has been issued, and whose request has not ended.
+#[derive(Clone)]
+struct IssuedCollective {
     /// Stored with release when the collective is over, and read with acquire: it publishes the results.
-    over: AtomicBool,
+    over: Arc<AtomicBool>,
+    /// Alive as long as the collective is not over.
     team: &'static TeamState,
+    call: &'static str,
+    /// Its number among the calls that are set aside.
+    number: u64,
 }
+
+static REQUESTS: Mutex<NumberedHandles<IssuedCollective>> = Mutex::new(NumberedHandles::new());
 
 /// Begins a collective of a team.
 fn issue(
@@ -48,44 +58,69 @@ fn issue(
     if request.is_null() {
         errors::invalid_handle(call, "request", "NULL");
     }
-    let key = Call::key(team);
-    if aside::pending(key) >= MOST {
-        let reason = Reason { call, address: key, needs: team.needed() };
-        wait::until(reason, None, || {
-            aside::move_on();
-            (aside::pending(key) < MOST).then_some(())
-        });
-    }
-    let state = Arc::new(RequestState { over: AtomicBool::new(false), team });
-    let its = state.clone();
-    aside::issue(
-        key,
+    let over = Arc::new(AtomicBool::new(false));
+    let its = over.clone();
+    let number = aside::issue(
+        Call::key(team),
         Box::new(move || {
             run(Call::new(team, call));
-            its.over.store(true, Release);
+            its.store(true, Release);
         }),
     );
+    let handle = REQUESTS.lock().insert(IssuedCollective { over, team, call, number });
     // SAFETY: the caller passes a writable handle.
-    unsafe { request.write(RequestHandle(Arc::into_raw(state))) };
+    unsafe { request.write(RequestHandle(handle.unwrap_or_else(|| too_many(call)))) };
     0
+}
+
+#[cold]
+fn too_many(call: &str) -> ! {
+    errors::fail(
+        &Error::new(format!("{call}: there is no number left for a request"))
+            .because("2^28 requests of this PE have not been waited for")
+            .fix("end requests with shmem_req_wait or shmem_req_test"),
+    )
+}
+
+/// The collective behind a handle; `None` if it is over and the handle stands for nothing any more. A number that never was a
+/// handle ends the job in the name of the call.
+///
+/// # Safety
+/// `request` is null or readable.
+unsafe fn find(call: &str, request: *mut RequestHandle) -> Option<(RequestHandle, IssuedCollective)> {
+    if request.is_null() {
+        errors::invalid_handle(call, "request", "NULL");
+    }
+    // SAFETY: the caller passes a readable handle.
+    let handle = unsafe { request.read() };
+    if handle == INVALID {
+        return None;
+    }
+    let found = REQUESTS.lock().find(handle.0);
+    match found {
+        NumberedHandle::Live(found) => Some((handle, found)),
+        NumberedHandle::Ended => None,
+        NumberedHandle::Never => valid_handles::refuse_request(call, handle.0),
+    }
 }
 
 /// Looks whether a collective is over, and moves it on. Returns 0 if it is, which ends the request, and 1 if it is not.
 ///
 /// # Safety
-/// `request` is a handle that a collective has written, or `SHMEM_REQ_INVALID`, which counts as over. No other thread uses
-/// it now.
+/// `request` is readable and writable.
 pub unsafe fn test(request: *mut RequestHandle) -> c_int {
     // SAFETY: the caller passes a readable handle.
-    let Some(state) = (unsafe { (*request).0.as_ref() }) else { return 0 };
-    network::progress();
-    aside::move_on();
-    if !state.over.load(Acquire) {
-        polled();
-        return 1;
+    if let Some((handle, IssuedCollective { over, .. })) = unsafe { find("shmem_req_test", request) } {
+        network::progress();
+        aside::move_on();
+        if !over.load(Acquire) {
+            polled();
+            return 1;
+        }
+        REQUESTS.lock().remove(handle.0);
     }
-    // SAFETY: the caller's handle is a request of its own.
-    unsafe { end(request) };
+    // SAFETY: the caller passes a writable handle.
+    unsafe { request.write(INVALID) };
     0
 }
 
@@ -94,27 +129,21 @@ pub unsafe fn test(request: *mut RequestHandle) -> c_int {
 /// # Safety
 /// See [`test`].
 pub unsafe fn wait(request: *mut RequestHandle) -> c_int {
+    const NAME: &str = "shmem_req_wait";
     // SAFETY: the caller passes a readable handle.
-    let Some(state) = (unsafe { (*request).0.as_ref() }) else { return 0 };
-    let reason =
-        Reason { call: "shmem_req_wait", address: core::ptr::from_ref(state) as usize, needs: state.team.needed() };
-    wait::until(reason, None, || {
-        aside::move_on();
-        state.over.load(Acquire).then_some(())
-    });
-    // SAFETY: the caller's handle is a request of its own.
-    unsafe { end(request) };
-    0
-}
-
-/// # Safety
-/// `request` is a handle that `issue` has written, and nobody else uses it.
-unsafe fn end(request: *mut RequestHandle) {
-    // SAFETY: the caller promises a handle of `issue`, which leaked the state into it.
-    unsafe {
-        drop(Arc::from_raw((*request).0));
-        request.write(RequestHandle(core::ptr::null()));
+    if let Some((handle, IssuedCollective { over, team, call, number })) = unsafe { find(NAME, request) } {
+        if !over.load(Acquire) {
+            let needs = Needs::Collectives(Collectives::One(team, Call::key(team), call, number));
+            wait::until(Reason { call: NAME, address: 0, needs }, None, || {
+                aside::move_on();
+                over.load(Acquire).then_some(())
+            });
+        }
+        REQUESTS.lock().remove(handle.0);
     }
+    // SAFETY: the caller passes a writable handle.
+    unsafe { request.write(INVALID) };
+    0
 }
 
 /// Begins `work`, blocking calls of a binding for one collective of a team. It comes in its turn among the team's collectives.
@@ -122,30 +151,33 @@ unsafe fn end(request: *mut RequestHandle) {
 /// # Safety
 /// As for [`sync`]; `work` keeps nothing that belongs to one thread while it waits, and what it uses is there until it is over.
 pub unsafe fn start(call: &'static str, team: Team, work: Box<dyn FnOnce() + Send>) -> RequestHandle {
-    let mut request = RequestHandle(core::ptr::null());
+    let mut request = INVALID;
     issue(call, live(call, team), &raw mut request, |_| work());
     request
 }
 
 /// Moves collectives on, and looks whether this one is over. The request goes on.
-///
-/// # Safety
-/// `request` has not ended, and does not while this runs.
-pub unsafe fn look(request: RequestHandle) -> bool {
+pub fn look(request: RequestHandle) -> bool {
     network::progress();
     aside::move_on();
-    // SAFETY: the caller promises a request that has not ended.
-    unsafe { request.0.as_ref() }.is_none_or(|state| state.over.load(Acquire))
+    let found = REQUESTS.lock().find(request.0);
+    if let NumberedHandle::Live(IssuedCollective { over, .. }) = found { over.load(Acquire) } else { true }
 }
 
 /// Returns when all collectives that this PE has issued are over.
 pub(crate) fn complete_all(call: &'static str) {
     if aside::any() {
-        wait::until(Reason { call, address: 0, needs: Needs::Anyone }, None, || {
+        let reason = Reason { call, address: 0, needs: Needs::Collectives(Collectives::All) };
+        wait::until(reason, None, || {
             aside::move_on();
             (!aside::any()).then_some(())
         });
     }
+}
+
+/// The life ends, in which all collectives are over: their requests end.
+pub(crate) fn end_all() {
+    REQUESTS.lock().remove_all();
 }
 
 /// Begins a synchronisation of a team.

@@ -10,6 +10,7 @@ use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
+use crate::teams::splits::{self, SplitArguments};
 use crate::teams::team::{Held, Team, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
@@ -96,6 +97,7 @@ pub unsafe fn split_strided(
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
+    splits::compare(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
     match child.number(parent.my.into()) {
         // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
         Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
@@ -133,6 +135,7 @@ pub unsafe fn split_2d(
         leasing::decline(x_lease);
         return FAILED;
     };
+    splits::compare(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
     // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
     // name a field.
     unsafe {
@@ -155,7 +158,7 @@ pub(crate) unsafe fn make(
     mask: c_long,
 ) -> Team {
     let held = Held::inherited(&mut lease);
-    let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held);
+    let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held).called(lease.name);
     if mask & NUM_CONTEXTS != 0 && !config.is_null() {
         // SAFETY: the caller promises that `config` is readable if the mask names a field.
         team.contexts_wanted.store(unsafe { (*config).num_contexts }, Relaxed);

@@ -16,7 +16,7 @@ use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
 use crate::transfers::range;
-use crate::wait::{self, Reason, aside};
+use crate::wait::{self, Collectives, Needs, Reason, aside};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -229,7 +229,8 @@ impl<'a> Call<'a> {
 fn behind_those_aside(team: &TeamState, name: &'static str) {
     let key = Call::key(team);
     if !aside::is_aside() && aside::pending(key) > 0 {
-        wait::until(Reason { call: name, address: key, needs: team.needed() }, None, || {
+        let needs = Needs::Collectives(Collectives::Of(team, key));
+        wait::until(Reason { call: name, address: 0, needs }, None, || {
             aside::move_on();
             (aside::pending(key) == 0).then_some(())
         });

@@ -1,6 +1,7 @@
 //! Certain deadlock: all PEs of the job wait in the library, and nothing can end these waits. The job says so by itself.
 //!
-//! A thread that waits long counts its looks in vain, each after [`idle`] has found that its process can do nothing but wait.
+//! A thread that waits long counts its looks in vain, each after [`idle`] has found that its process can do nothing but wait. A
+//! collective that has returned at once, and is set aside in a wait, counts looks as a thread does ([`aside::look`]).
 //! The first PE of a node (its window is number 0) reads the records of the node's PEs again and again, and publishes what
 //! that has shown in its control window. PE 0 reads what the first PEs have published, over a lane of its own, and when that
 //! proves a deadlock ([`stillness`] has the argument) it fetches the records of all and prints the report.
@@ -33,7 +34,9 @@ use crate::memory::control::{self, ControlBlock, State};
 use crate::network;
 use crate::start::job;
 use crate::start::state;
-use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject};
+use crate::wait::aside;
+use crate::wait::reason::WaitReason;
+use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject, WaitEntry};
 use oxshmem_flight::{Witness, report};
 
 pub(crate) use idle::{after_init, ask, before_init, has_forked};
@@ -47,18 +50,16 @@ const COUNT_AFTER: Duration = Duration::from_secs(1);
 const OBSERVE_AFTER: Duration = Duration::from_secs(2);
 /// Between two counted looks of a wait: a part of the time waited, inside these bounds.
 const EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
-
-/// A wait as its record describes it.
-pub(crate) struct WaitReason {
-    pub(crate) call: &'static str,
-    pub(crate) address: usize,
-    pub(crate) subject: Subject,
-}
+/// Between two times at which records are brought up to date, likewise.
+const REFRESH: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(200));
 
 /// The care for a wait that is not short.
 pub(crate) struct LongWait {
     /// Its description and the place of its record, if there was one; `None`: not long enough yet.
     record: Option<(WaitReason, Option<usize>)>,
+    /// When the record is brought up to date.
+    refresh: Duration,
+    /// When the next look counts.
     due: Duration,
     reports: Reports,
 }
@@ -68,31 +69,29 @@ impl LongWait {
     pub(crate) fn begin() -> Self {
         let is_wanted = state::current().is_some_and(|life| life.settings.deadlock != Deadlock::Off);
         let due = if is_wanted { COUNT_AFTER } else { Duration::MAX };
-        Self { record: None, due, reports: Reports::begin() }
+        Self { record: None, refresh: Duration::ZERO, due, reports: Reports::begin() }
     }
 
     /// The wait has taken so long. Returns whether a look has found that it is over.
     pub(crate) fn look(
         &mut self,
         own: &'static ControlBlock,
-        describe: impl FnOnce() -> WaitReason,
+        describe: impl Fn() -> WaitReason,
         waited: Duration,
         ready: &mut dyn FnMut() -> bool,
     ) -> bool {
-        let (reason, record) = self.record.get_or_insert_with(|| {
-            let reason = describe();
-            let frames = oxshmem_os::stack::callers::<{ waits::FRAMES }>();
-            let record =
-                own.records.open(reason.call, reason.address, reason.subject, waited.as_nanos() as u64, &frames);
-            (reason, record)
-        });
+        if waited >= self.refresh {
+            self.refresh = waited + (waited / 40).clamp(REFRESH.0, REFRESH.1);
+            aside::record(own);
+            self.record(own, &describe, waited);
+        }
         self.reports.look(waited);
         if waited < self.due {
             return false;
         }
         self.due = waited + (waited / 40).clamp(EVERY.0, EVERY.1);
-        if let Some(record) = *record
-            && count(own, record, reason, ready)
+        if let Some((reason, Some(record))) = &self.record
+            && count(own, *record, reason, ready)
         {
             return true;
         }
@@ -101,14 +100,34 @@ impl LongWait {
         }
         false
     }
+
+    /// Writes a record of the wait, or another one if it has come nearer to its end. It is as old as its call.
+    fn record(&mut self, own: &'static ControlBlock, describe: &dyn Fn() -> WaitReason, waited: Duration) {
+        let is_new = match &self.record {
+            None => true,
+            Some((last, _)) => matches!(last.subject, Subject::Collectives(_)) && describe() != *last,
+        };
+        if is_new {
+            self.close();
+            let reason = describe();
+            let frames = oxshmem_os::stack::callers::<{ waits::FRAMES }>();
+            let WaitReason { call, address, subject } = reason;
+            let record = own.records.open(call, address, subject, waited.as_nanos() as u64, &frames);
+            self.record = Some((reason, record));
+        }
+    }
+
+    fn close(&mut self) {
+        if let (Some((_, Some(record))), Some(own)) = (self.record.take(), ControlBlock::if_open()) {
+            own.doings().calls.set_time(oxshmem_os::time::fine());
+            own.records.close(record);
+        }
+    }
 }
 
 impl Drop for LongWait {
     fn drop(&mut self) {
-        if let (Some((_, Some(record))), Some(own)) = (&self.record, ControlBlock::if_open()) {
-            own.doings().calls.set_time(oxshmem_os::time::fine());
-            own.records.close(*record);
-        }
+        self.close();
     }
 }
 
@@ -117,6 +136,9 @@ impl Drop for LongWait {
 fn count(own: &ControlBlock, record: usize, reason: &WaitReason, ready: &mut dyn FnMut() -> bool) -> bool {
     let Some(idle) = idle::look(&own.records) else { return false };
     own.others_may_store.store(idle.others_may_store.into(), Relaxed);
+    if !aside::look(own) {
+        return ready();
+    }
     // Behind the count of the look before, and behind every store of this process.
     fence(SeqCst);
     if ready() {
@@ -206,7 +228,8 @@ fn read_node() -> (Option<Vec<Shown>>, WaitKind) {
         let block = ControlBlock::of(window);
         let changes = block.records.changes();
         let waits = block.records.all();
-        if block.state() != State::Running || waits.is_empty() || waits.iter().any(|wait| wait.looks == 0) {
+        let is_waiting = waits.iter().any(WaitEntry::has_thread);
+        if block.state() != State::Running || !is_waiting || waits.iter().any(|wait| wait.looks == 0) {
             return (None, kind);
         }
         kind.for_variables |= waits.iter().any(|wait| matches!(wait.subject, Subject::Variables { .. }));

@@ -37,7 +37,7 @@ impl Reports {
 fn print(waited: Duration) {
     let Some((me, pes)) = job::identity() else { return };
     let known = on_node();
-    if known.iter().any(|one| one.pe < me && !one.waits.is_empty()) {
+    if known.iter().any(|one| one.pe < me && one.is_waiting()) {
         return;
     }
     let lines = report::lines(&known, pes, &network::name());

@@ -18,6 +18,8 @@ pub(crate) mod area;
 mod demand;
 pub(crate) mod lines;
 pub(crate) mod mail;
+#[cfg(not(loom))]
+mod split;
 mod statement;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -265,6 +267,11 @@ pub(crate) struct Words {
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
     pub(crate) taken: AtomicU64,
+    /// The split that took the slot. In a cache line of its own, so that nobody who waits for the words above is disturbed.
+    #[cfg(not(loom))]
+    _apart: [u64; 4],
+    #[cfg(not(loom))]
+    pub(crate) split: split::SplitStatement,
 }
 
 #[cfg(not(loom))]

@@ -14,7 +14,7 @@ use crate::collectives::signature::CallKind;
 use crate::collectives::zones;
 use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
 use crate::start::state;
-use crate::teams::team::{Held, TeamState};
+use crate::teams::team::{Held, TeamState, mix};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -40,6 +40,8 @@ static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
 pub(crate) struct Lease {
     pub(crate) slot: u16,
     pub(crate) base: u64,
+    /// The name of the team that it is for.
+    pub(crate) name: u64,
     pub(crate) children: Leases,
 }
 
@@ -82,7 +84,8 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
     };
     let children = held.leases.hand_down();
     with_ledger(|ledger| ledger.teams += 1);
-    Some(Lease { slot, base: held.base, children })
+    let name = parent.next_name(slot, held.base);
+    Some(Lease { slot, base: held.base, name, children })
 }
 
 /// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit.
@@ -100,7 +103,8 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
     agree(call, meeting, identity, &mut held)?;
     let slot = held.leases.pop()?;
     with_ledger(|ledger| ledger.teams += 1);
-    Some(Lease { slot, base: held.base, children: held.leases })
+    let name = mix(&[identity, slot.into(), held.base]);
+    Some(Lease { slot, base: held.base, name, children: held.leases })
 }
 
 /// Gets leases for `held` by agreement of the team.

@@ -74,6 +74,10 @@ pub(crate) struct TeamState {
     /// The number of the last call that ran a schedule, and of those that synchronised.
     calls: AtomicU64,
     generation: AtomicU32,
+    /// A number that tells the team from all others of its members, at all times.
+    name: u64,
+    /// How many leases it has given to splits.
+    splits: AtomicU64,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -141,6 +145,8 @@ impl TeamState {
             scheduled: false,
             calls: AtomicU64::new(base),
             generation: AtomicU32::new(0),
+            name: 0,
+            splits: AtomicU64::new(0),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(Held::default()),
@@ -173,6 +179,16 @@ impl TeamState {
     /// A number that tells the team from its members' other teams; the same on all members.
     pub(crate) fn identity(&self) -> u64 {
         self.slot.map_or(0, u64::from)
+    }
+
+    /// With a name.
+    pub(crate) fn called(self, name: u64) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The name of the team that the next lease is for, the same on all members.
+    pub(crate) fn next_name(&self, slot: u16, base: u64) -> u64 {
+        mix(&[self.name, self.identity(), next(&self.splits), slot.into(), base])
     }
 
     /// With leases for its children.
@@ -322,6 +338,12 @@ impl TeamState {
         let (exchanges, announcements) = self.counts();
         exchanges.max(announcements).max(self.calls.load(Relaxed))
     }
+}
+
+/// A number that depends on all these, and is not zero.
+pub(crate) fn mix(words: &[u64]) -> u64 {
+    let step = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    words.iter().fold(0x51f1, step) | 1
 }
 
 /// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.

@@ -3,6 +3,8 @@
 //! A destroyed handle is the address of memory that may be anything by now, and garbage is no address at all, so neither may be
 //! read to find out. There is a list of all handles that calls have returned instead. The memory behind a destroyed one is kept
 //! at these levels, so that no new handle has its address. At lower levels the list is empty and handles are believed.
+//!
+//! Handles of requests are numbers ([`numbered_handles`]), which are looked up at all levels.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +13,25 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::diagnosis::errors;
 use crate::start::state;
+use crate::teams::numbered_handles;
 
 /// The kinds of objects that handles stand for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandleKind {
     Team,
     Context,
+    Request,
+}
+
+impl HandleKind {
+    /// The word for it, and its invalid handle.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Team => ("team", "SHMEM_TEAM_INVALID"),
+            Self::Context => ("context", "SHMEM_CTX_INVALID"),
+            Self::Request => ("request", "SHMEM_REQ_INVALID"),
+        }
+    }
 }
 
 /// A handle that some call has returned.
@@ -85,31 +100,43 @@ pub(crate) fn demand_to_destroy(call: &str, handle: usize) {
     }
 }
 
+/// Ends the job with a sentence: no call has returned this handle of a request.
+#[cold]
+pub(crate) fn refuse_request(call: &str, handle: usize) -> ! {
+    if !state::is_open() {
+        errors::not_initialised(call);
+    }
+    let kind = list().get(&handle).map(|entry| entry.kind);
+    errors::fail(&stranger(call, "request", handle, HandleKind::Request, kind))
+}
+
+/// The handle is none of this kind, but of another one or of none.
+fn stranger(call: &str, argument: &str, handle: usize, wanted: HandleKind, found: Option<HandleKind>) -> Error {
+    let (noun, invalid) = wanted.words();
+    let error = |what: String| Error::new(format!("{call}: {argument} is {handle:#x}, {what}"));
+    match found.filter(|found| *found != wanted) {
+        None => error(format!("which was never a {noun}"))
+            .because("no call of this PE has returned this handle since the library was initialised")
+            .fix(format!("initialise handles with {invalid}, and let the call that makes the {noun} fill them in")),
+        Some(found) => error(format!("which is no {noun}"))
+            .because(format!("a call has returned this handle as that of a {}", found.words().0))
+            .fix(format!("pass the handle of a {noun}")),
+    }
+}
+
 fn objection(call: &str, argument: &str, handle: usize, kind: HandleKind, to_destroy: bool) -> Option<Error> {
     if !state::is_checked() {
         return None;
     }
     let list = list();
-    let entry = list.get(&handle);
-    let (noun, invalid) = match kind {
-        HandleKind::Team => ("team", "SHMEM_TEAM_INVALID"),
-        HandleKind::Context => ("context", "SHMEM_CTX_INVALID"),
-    };
+    let (noun, _) = kind.words();
     let error = |what: String| Error::new(format!("{call}: {argument} is {handle:#x}, {what}"));
-    match entry {
-        None => Some(
-            error(format!("which was never a {noun}"))
-                .because("no call of this PE has returned this handle since the library was initialised")
-                .fix(format!("initialise handles with {invalid}, and let the call that makes the {noun} fill them in")),
-        ),
-        Some(entry) if entry.kind != kind => Some(
-            error(format!("which is no {noun}"))
-                .because(match entry.kind {
-                    HandleKind::Team => "a call has returned this handle as that of a team",
-                    HandleKind::Context => "a call has returned this handle as that of a context",
-                })
-                .fix(format!("pass the handle of a {noun}")),
-        ),
+    match list.get(&handle) {
+        None => {
+            let request = numbered_handles::is_numbered(handle).then_some(HandleKind::Request);
+            Some(stranger(call, argument, handle, kind, request))
+        }
+        Some(entry) if entry.kind != kind => Some(stranger(call, argument, handle, kind, Some(entry.kind))),
         Some(Listed { end: Some(HandleEnd::Destroyed(by)), .. }) => Some(
             error(format!("a {noun} that was destroyed by {by}"))
                 .because(format!("{by} came before this call, and the handle has stood for nothing since then"))

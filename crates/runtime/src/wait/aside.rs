@@ -6,17 +6,25 @@
 //! step by step, with the very code of the call that waits.
 //!
 //! Calls with one key (of one team) run one after the other, in the order in which they were issued; those of different
-//! keys side by side.
+//! keys side by side. There may be any number of them: a call that has not begun is its arguments.
+//!
+//! A call that is set aside takes part in [`crate::diagnosis::deadlock`] as a thread does: its wait has a record and counts its
+//! looks. A thread's looks move it on, so it may act while all threads wait. So the count of the records' changes grows when a
+//! wait of such a call ends, before the call acts, and again when the call has acted.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
+use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release, Ordering::SeqCst, fence};
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use oxshmem_flight::waits::NO_THREAD;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::memory::control::ControlBlock;
 use crate::wait::pace;
+use crate::wait::reason::WaitReason;
 
 /// A call that is to run.
 pub(crate) type Work = Box<dyn FnOnce() + Send>;
@@ -29,9 +37,11 @@ const SPARE: usize = 8;
 /// Calls that have been issued and are not over. Written under the lock of [`ASIDE`]; whoever reads zero sees what those
 /// calls have done.
 static ISSUED: AtomicUsize = AtomicUsize::new(0);
-static ASIDE: Mutex<Aside> = Mutex::new(Aside { queues: Vec::new(), spare: Vec::new() });
+static ASIDE: Mutex<Aside> = Mutex::new(Aside { issued: 0, queues: Vec::new(), spare: Vec::new() });
 
 struct Aside {
+    /// How many calls there have been.
+    issued: u64,
     queues: Vec<TeamQueue>,
     spare: Vec<DefaultStack>,
 }
@@ -40,11 +50,28 @@ struct Aside {
 struct TeamQueue {
     key: usize,
     running: Option<StoppedCall>,
-    next: VecDeque<Work>,
+    /// With the numbers of the calls, which grow.
+    next: VecDeque<(u64, Work)>,
 }
 
+/// The message of a call that goes back: its wait, if that is a new one.
+type NewWait = Option<WaitReason>;
+
 /// A call between two steps.
-struct StoppedCall(Coroutine<(), (), (), DefaultStack>);
+struct StoppedCall {
+    number: u64,
+    coroutine: Coroutine<(), NewWait, (), DefaultStack>,
+    wait: Option<StoppedWait>,
+}
+
+/// The wait that a call has been set aside in.
+struct StoppedWait {
+    reason: WaitReason,
+    /// Since when it is known to somebody who waits long.
+    known: Option<Instant>,
+    /// The place of its record, if it has one.
+    record: Option<usize>,
+}
 
 // SAFETY: a call is moved on by one thread at a time, under the lock of `ASIDE`. What it keeps on its stack are its
 // arguments (`Work` is `Send`) and the runtime's own: the runtime keeps nothing there that belongs to one thread.
@@ -52,7 +79,7 @@ unsafe impl Send for StoppedCall {}
 
 thread_local! {
     /// Where the call that this thread moves on goes back to; null: the thread moves none on.
-    static BACK: Cell<*const Yielder<(), ()>> = const { Cell::new(core::ptr::null()) };
+    static BACK: Cell<*const Yielder<(), NewWait>> = const { Cell::new(core::ptr::null()) };
 }
 
 /// Whether some call is set aside.
@@ -67,49 +94,65 @@ pub(crate) fn is_aside() -> bool {
 }
 
 /// Sets the caller aside; returns when it is moved on, perhaps by another thread.
-fn stop() {
+fn stop(wait: NewWait) {
     let back = back();
     // SAFETY: `begin` has put it there; it lives on the stack of the call, which is the caller's.
-    unsafe { (*back).suspend(()) };
+    unsafe { (*back).suspend(wait) };
     set_back(back);
 }
 
 /// Not inlined: a thread's own variable is somewhere else when another thread moves the call on.
 #[inline(never)]
-fn back() -> *const Yielder<(), ()> {
+fn back() -> *const Yielder<(), NewWait> {
     BACK.get()
 }
 
 /// See [`back`].
 #[inline(never)]
-fn set_back(back: *const Yielder<(), ()>) {
+fn set_back(back: *const Yielder<(), NewWait>) {
     BACK.set(back);
 }
 
 /// If the caller is a call that is set aside: returns when `ready` says so.
-pub(crate) fn until(ready: &mut dyn FnMut() -> bool) -> bool {
+pub(crate) fn until(describe: impl FnOnce() -> WaitReason, ready: &mut dyn FnMut() -> bool) -> bool {
     if !is_aside() {
         return false;
     }
-    while !ready() {
-        stop();
+    if ready() {
+        return true;
     }
+    stop(Some(describe()));
+    while !ready() {
+        stop(None);
+    }
+    // Before the call acts.
+    changed();
     true
+}
+
+/// Tells those who read the records that a call acts, or has acted.
+fn changed() {
+    if let Some(own) = ControlBlock::if_open() {
+        own.records.change();
+    }
 }
 
 fn lock() -> MutexGuard<'static, Aside> {
     ASIDE.lock()
 }
 
-/// Begins a call, behind those with the same key, and goes as far as it gets.
-pub(crate) fn issue(key: usize, work: Work) {
+/// Begins a call, behind those with the same key, and goes as far as it gets. Returns the call's number.
+pub(crate) fn issue(key: usize, work: Work) -> u64 {
     let mut aside = lock();
     ISSUED.fetch_add(1, Release);
+    aside.issued += 1;
+    let entry = (aside.issued, work);
     match aside.queues.iter_mut().find(|queue| queue.key == key) {
-        Some(queue) => queue.next.push_back(work),
-        None => aside.queues.push(TeamQueue { key, running: None, next: VecDeque::from([work]) }),
+        Some(queue) => queue.next.push_back(entry),
+        None => aside.queues.push(TeamQueue { key, running: None, next: VecDeque::from([entry]) }),
     }
     aside.move_on();
+    aside.issued
 }
 
 /// Goes on with all calls as far as they get. If another thread does so already, there is nothing to do.
@@ -124,14 +167,62 @@ pub(crate) fn move_on() {
 
 /// How many calls with this key are not over.
 pub(crate) fn pending(key: usize) -> usize {
+    ahead(key, u64::MAX)
+}
+
+/// How many calls with this key, issued before the one with this number, are not over.
+pub(crate) fn ahead(key: usize, number: u64) -> usize {
     let aside = lock();
-    let queue = aside.queues.iter().find(|queue| queue.key == key);
-    queue.map_or(0, |queue| queue.next.len() + usize::from(queue.running.is_some()))
+    let Some(queue) = aside.queues.iter().find(|queue| queue.key == key) else { return 0 };
+    let running = queue.running.as_ref().is_some_and(|call| call.number < number);
+    usize::from(running) + queue.next.partition_point(|(other, _)| *other < number)
+}
+
+/// How many calls are not over.
+pub(crate) fn count() -> usize {
+    ISSUED.load(Acquire)
+}
+
+/// A wait has to be known for so long before it gets a record.
+const RECORD_AFTER: Duration = Duration::from_millis(10);
+
+/// Gives records to the waits of calls that are not short.
+pub(crate) fn record(own: &ControlBlock) {
+    if !any() || is_aside() {
+        return;
+    }
+    let Some(mut aside) = ASIDE.try_lock() else { return };
+    for wait in aside.queues.iter_mut().filter_map(TeamQueue::wait).filter(|wait| wait.record.is_none()) {
+        let age = wait.known.get_or_insert_with(Instant::now).elapsed();
+        if age >= RECORD_AFTER {
+            let WaitReason { call, address, subject } = wait.reason;
+            wait.record = own.records.open_of(NO_THREAD, call, address, subject, age.as_nanos() as u64, &[]);
+        }
+    }
+}
+
+/// Lets each call look once more. If all have looked in vain, and have records, their looks count, and so may the caller's.
+pub(crate) fn look(own: &ControlBlock) -> bool {
+    if !any() {
+        return true;
+    }
+    let mut aside = lock();
+    // Behind the count of the look before, and behind every store of this process.
+    fence(SeqCst);
+    let records = |aside: &mut Aside| -> Option<Vec<usize>> {
+        aside.queues.iter_mut().map(|queue| queue.wait().and_then(|wait| wait.record)).collect()
+    };
+    let before = records(&mut aside);
+    aside.move_on();
+    // A wait that has ended took its record with it, and the next one has none yet.
+    let Some(waits) = before.filter(|before| records(&mut aside).as_ref() == Some(before)) else { return false };
+    waits.into_iter().for_each(|record| own.records.has_looked(record, None));
+    true
 }
 
 impl Aside {
     fn move_on(&mut self) {
-        let Self { queues, spare } = self;
+        let Self { queues, spare, .. } = self;
         // A call looks once at what it waits for; who moves it on looks again soon.
         pace::glance(|| queues.iter_mut().for_each(|queue| queue.move_on(spare)));
         queues.retain(|queue| queue.running.is_some());
@@ -141,27 +232,52 @@ impl Aside {
 impl TeamQueue {
     fn move_on(&mut self, spare: &mut Vec<DefaultStack>) {
         loop {
-            let Some(StoppedCall(mut call)) = self.running.take().or_else(|| self.begin(spare)) else { return };
-            let result = call.resume(());
+            let Some(mut call) = self.running.take().or_else(|| self.begin(spare)) else { return };
+            let result = call.coroutine.resume(());
             set_back(core::ptr::null());
-            if let CoroutineResult::Yield(()) = result {
-                self.running = Some(StoppedCall(call));
-                return;
+            match result {
+                CoroutineResult::Yield(None) => {}
+                CoroutineResult::Yield(Some(reason)) => {
+                    call.end_wait();
+                    call.wait = Some(StoppedWait { reason, known: None, record: None });
+                }
+                CoroutineResult::Return(()) => {
+                    call.end_wait();
+                    ISSUED.fetch_sub(1, Release);
+                    if spare.len() < SPARE {
+                        spare.push(call.coroutine.into_stack());
+                    }
+                    continue;
+                }
             }
-            ISSUED.fetch_sub(1, Release);
-            if spare.len() < SPARE {
-                spare.push(call.into_stack());
-            }
+            self.running = Some(call);
+            return;
         }
     }
 
     fn begin(&mut self, spare: &mut Vec<DefaultStack>) -> Option<StoppedCall> {
-        let work = self.next.pop_front()?;
+        let (number, work) = self.next.pop_front()?;
         let stack = spare.pop().or_else(|| DefaultStack::new(STACK).ok()).expect("addresses for a stack");
-        Some(StoppedCall(Coroutine::with_stack(stack, move |back: &Yielder<(), ()>, ()| {
+        let coroutine = Coroutine::with_stack(stack, move |back: &Yielder<(), NewWait>, ()| {
             set_back(back);
             work();
-        })))
+        });
+        Some(StoppedCall { number, coroutine, wait: None })
+    }
+
+    fn wait(&mut self) -> Option<&mut StoppedWait> {
+        self.running.as_mut().and_then(|call| call.wait.as_mut())
+    }
+}
+
+impl StoppedCall {
+    /// The call has acted, and is in another wait or over.
+    fn end_wait(&mut self) {
+        match (self.wait.take().and_then(|wait| wait.record), ControlBlock::if_open()) {
+            // Closing a record says so, too.
+            (Some(record), Some(own)) => own.records.close(record),
+            _ => changed(),
+        }
     }
 }
 

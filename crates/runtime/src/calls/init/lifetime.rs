@@ -168,6 +168,7 @@ pub(crate) fn finalize(others: Others) {
             order::barrier_all_named("shmem_finalize", CallKind::Finalize);
             crate::calls::memory::list_leaks("shmem_finalize");
             end(others);
+            request::end_all();
             *inits = 0;
         }
         _ => {

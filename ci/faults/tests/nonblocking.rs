@@ -1,0 +1,118 @@
+//! Waits for collectives that return at once take part in reports as other waits do.
+
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use std::time::Duration;
+
+use oxshmem_faults::{Job, program, program_with, tool};
+
+const LIMIT: Duration = Duration::from_secs(120);
+const HEADLINE: &str = "oxshmem: deadlock: ";
+/// Jobs that run at once.
+const BESIDE: usize = 6;
+
+/// Each program, with what its report contains.
+const DEADLOCKS: [(&str, &[&str]); 12] = [
+    (
+        "barrier",
+        &[
+            "PE 1: in shmem_req_wait for shmemx_barrier_all_nb of all PEs",
+            "PE 1: shmemx_barrier_all_nb of all PEs, its meeting ",
+            " without PE 0, under way for ",
+            "PE 1 waits in shmem_req_wait for PE 0, which has not come to shmemx_barrier_all_nb",
+        ],
+    ),
+    ("root", &["PE 3: in shmem_req_wait for shmemx_broadcast_nb of all PEs", "without PE 0, under way"]),
+    ("reduction", &["for PE 3, which has not come to shmemx_sum_reduce_nb and waits in shmem_signal_wait_until"]),
+    ("hundred", &["for shmemx_sync_nb of all PEs and the 99 collectives before it", "without PE 1, under way"]),
+    ("blocking_behind", &["in shmem_long_sum_reduce behind a nonblocking collective of all PEs", "without PE 1"]),
+    ("opposite_teams", &["which has not come to shmemx_sync_nb", "That is a circle"]),
+    ("part_of_a_team", &["shmemx_sync_nb of the team of PEs 1 to 3, its meeting 1 without PE 3, under way"]),
+    (
+        "begun_and_gone_on",
+        &["PE 1: in shmem_wait_until", "PE 1: shmemx_barrier_all_nb of all PEs", "without PE 0, under"],
+    ),
+    ("finalize", &["PE 1: in shmem_finalize behind a nonblocking collective", "without PE 0, under way"]),
+    ("waits_for_a_lock", &["PE 1 waits in shmem_set_lock for PE 0", "That is a circle"]),
+    (
+        "two_teams",
+        &["shmemx_fcollect_nb of all PEs, its meeting 1 without PE 2", "shmemx_sync_nb of all PEs, its meeting"],
+    ),
+    ("long_alltoall", &["for shmemx_alltoall_nb of all PEs", "without PE 0, under way"]),
+];
+
+#[test]
+fn fault_N2_deadlocks_with_nonblocking_collectives_name_collective_team_number_and_who_is_missing() {
+    let program = program("deadlocks/nonblocking.c");
+    let jobs: Vec<_> =
+        DEADLOCKS.iter().flat_map(|deadlock| ["-n 4", "-n 4 --nodes 2"].map(|job| (job, *deadlock))).collect();
+    for some in jobs.chunks(BESIDE) {
+        let start = |&(job, (name, _)): &(&str, (&str, _))| {
+            Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [name])
+        };
+        let running: Vec<_> = some.iter().map(start).collect();
+        for ((job, (name, words)), running) in some.iter().zip(running) {
+            println!("{job}, {name}");
+            let ended =
+                running.wait(LIMIT).expect(1).says(&[HEADLINE, "    called from ", " at nonblocking.c:"]).says(words);
+            assert_eq!(ended.stderr.matches(HEADLINE).count(), 1, "{ended}");
+        }
+    }
+}
+
+#[test]
+fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
+    let program = program_with("nonblocking_legal.c", &["-pthread"]);
+    let ways = [
+        "sleeps",
+        "computes",
+        "tests",
+        "waits_for_a_flag",
+        "another_thread",
+        "hundred",
+        "two_teams",
+        "signal_handler",
+        "forked",
+        "trickles",
+    ];
+    let all: Vec<_> = ways
+        .iter()
+        .flat_map(|way| ["barrier", "broadcast", "reduction"].map(|collective| (*way, collective)))
+        .collect();
+    for job in ["-n 3", "-n 3 --nodes 2"] {
+        for some in all.chunks(BESIDE) {
+            let start = |&(way, collective): &(&str, &str)| {
+                Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [way, collective])
+            };
+            let running: Vec<_> = some.iter().map(start).collect();
+            for (which, running) in some.iter().zip(running) {
+                println!("{job}, {which:?}");
+                let ended = running.wait(LIMIT).expect(0);
+                assert!(!ended.stderr.contains(HEADLINE), "{ended}");
+            }
+        }
+    }
+}
+
+/// A time-out and `oxshmem why` read the records from outside.
+#[test]
+fn fault_N2_a_report_from_outside_names_the_collective() {
+    let program = program("deadlocks/nonblocking.c");
+    let words = ["in shmem_req_wait for shmemx_barrier_all_nb of all PEs", "its meeting 2 without PE 0, under way"];
+    let job = |options: &str| Job::new(options).env("SHMEM_DEADLOCK", "off");
+    job("-n 3 --timeout 3s").run(&program, ["barrier"]).says(&words);
+    let running = job("-n 3").start(&program, ["barrier"]);
+    let told = |tool_name: &str| {
+        let output = tool("oxshmem").args([tool_name, &running.pid().to_string()]).output().expect("oxshmem starts");
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let end = std::time::Instant::now() + LIMIT;
+    loop {
+        let why = told("why");
+        if words.iter().all(|word| why.contains(word)) {
+            assert!(!why.contains("SHMEM_CHECK"), "{why}");
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{why}");
+    }
+}

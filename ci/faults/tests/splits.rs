@@ -1,0 +1,35 @@
+//! Members of a team that split it with different arguments are named.
+
+#![allow(non_snake_case, reason = "tests carry the number of the fault")]
+
+use std::time::Duration;
+
+use oxshmem_faults::{Job, program};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[test]
+fn fault_S4_members_that_split_with_different_arguments_are_named() {
+    let program = program("splits.c");
+    for (what, words) in [
+        ("start", ["with start 0, stride 1 and size 3", "with start 1, stride 1 and size 3"]),
+        ("stride", ["with start 0, stride 2 and size 2", "with start 0, stride 1 and size 2"]),
+        ("size", ["with start 0, stride 1 and size 2", "with start 0, stride 1 and size 4"]),
+        ("xrange", ["shmem_team_split_2d with xrange 2", "shmem_team_split_2d with xrange 4"]),
+        ("kind", ["shmem_team_split_2d with xrange 4", "shmem_team_split_strided with start 0, stride 1 and size 4"]),
+    ] {
+        for level in ["1", "3"] {
+            let ended = Job::new("-n 4").env("SHMEM_CHECK", level).limit(LIMIT).run(&program, [what]);
+            assert!(!ended.crashed(), "{ended}");
+            ended.expect(1).says(&["the members of the parent team pass different arguments"]).says(&words);
+        }
+    }
+}
+
+#[test]
+fn fault_S4_right_splits_are_not_taken_for_wrong_ones() {
+    let program = program("splits.c");
+    for job in ["-n 4", "-n 4 --nodes 2"] {
+        Job::new(job).limit(LIMIT).run(&program, ["right"]).expect(0);
+    }
+}
