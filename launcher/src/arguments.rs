@@ -100,17 +100,15 @@ pub struct OshrunOptions {
     #[arg(long, value_enum, value_name = "map|map=svg", hide_possible_values = true)]
     display: Option<Display>,
 
-    /// Let the PEs count as so many nodes, in equal blocks: they reach each other by the network, as on several hosts
-    /// [default: 1; with --sim one for each PE]
+    /// Let the PEs count as so many nodes, in equal blocks, as on several hosts [default: 1; with --sim one for each PE]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: Option<u32>,
 
-    /// Let a simulated network, the worst that the standard permits, carry the job; SEED, or a strategy (lazy, eager, random,
-    /// priority, starved-pe, starved-pair) and perhaps :SEED, decides what happens. `oxshmem sim` tries many
-    #[arg(long, value_name = "SEED|STRATEGY", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    /// Run over a simulated network, the worst that the standard permits (see `oxshmem sim`): SEED, or lazy:SEED and the like
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     sim: Option<String>,
 
-    /// Say at the start which transport the job takes and why no other one, as SHMEM_INFO does, without the list of variables
+    /// Say at the start which transport the job takes and why no other one, as SHMEM_INFO does
     #[arg(long)]
     explain: bool,
 
@@ -153,7 +151,7 @@ type Hosts = std::sync::Arc<Vec<HostEntry>>;
 /// PE 0 explains the choice and lists no variables.
 const EXPLAIN: &str = "SHMEM_INFO=choice";
 
-/// The directory of --profile without a name.
+/// The directory of --profile.
 const PROFILE: &str = "oxshmem-profile";
 
 /// Options that each program of the job may have for itself.
@@ -196,9 +194,8 @@ impl JobPlan {
             apps.push(NextApp::try_parse_from(prepared(section, NextApp::command())?)?.app);
         }
         let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
-        if options.explain {
-            apps.iter_mut().for_each(|app| app.variables.push(EXPLAIN.to_owned()));
-        }
+        let explained = apps.iter_mut().filter(|_| options.explain);
+        explained.for_each(|app| app.variables.push(EXPLAIN.to_owned()));
         if options.demo {
             apps[0].count.get_or_insert(4);
             apps[0].command.insert(0, helper("oshdemo")?.into());

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use oxshmem_base::Error;
 
-use self::run::{Outcome, SimulatedJob};
+use self::run::{JobUnderSim, SimulatedRun};
 
 /// The command line of `oxshmem sim`.
 #[derive(Args, Clone, Debug)]
@@ -56,11 +56,11 @@ pub struct SimArgs {
     program: Vec<String>,
 }
 
-/// What has been found so far, shared by the threads that run jobs.
-struct Found {
+/// The seeds tried so far, shared by the threads that run jobs.
+struct TriedSeeds {
     seeds: VecDeque<u64>,
     tried: u64,
-    failed: Vec<(u64, Outcome)>,
+    failed: Vec<(u64, SimulatedRun)>,
     /// Jobs in which a PE kept its turn for too long.
     overrun: u64,
 }
@@ -68,10 +68,10 @@ struct Found {
 impl SimArgs {
     /// Tries the seeds. Returns the report, and whether no job has failed.
     pub fn run(&self) -> Result<(String, bool), Error> {
-        let job = SimulatedJob::new(self)?;
+        let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
         let seeds = (0..self.seeds).map(|number| self.first.wrapping_add(number)).collect();
-        let found = Mutex::new(Found { seeds, tried: 0, failed: Vec::new(), overrun: 0 });
+        let found = Mutex::new(TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0 });
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -86,7 +86,7 @@ impl SimArgs {
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);
         }
-        let Found { tried, mut failed, overrun, .. } = found.into_inner().expect("no thread panics");
+        let TriedSeeds { tried, mut failed, overrun, .. } = found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
         let mut report = summary(tried, &failed, overrun, begun.elapsed());
         if let Some((seed, outcome)) = failed.first() {
@@ -101,7 +101,7 @@ impl SimArgs {
     }
 
     /// Runs one job after the other.
-    fn work(&self, job: &SimulatedJob, found: &Mutex<Found>) -> Result<(), Error> {
+    fn work(&self, job: &JobUnderSim, found: &Mutex<TriedSeeds>) -> Result<(), Error> {
         loop {
             let Some(seed) = found.lock().expect("no thread panics").seeds.pop_front() else { return Ok(()) };
             let outcome = job.run(&self.words(seed), "")?;
@@ -129,7 +129,7 @@ impl SimArgs {
     }
 }
 
-fn summary(tried: u64, failed: &[(u64, Outcome)], overrun: u64, took: Duration) -> String {
+fn summary(tried: u64, failed: &[(u64, SimulatedRun)], overrun: u64, took: Duration) -> String {
     let an_hour = tried as f64 / took.as_secs_f64().max(0.001) * 3600.0;
     let mut text = format!("{tried} seeds in {:.1} s ({an_hour:.0} an hour): ", took.as_secs_f64());
     match failed {
@@ -151,9 +151,9 @@ fn summary(tried: u64, failed: &[(u64, Outcome)], overrun: u64, took: Duration) 
 }
 
 /// A file for one job, which goes with this value.
-struct Scratch(PathBuf);
+struct ScratchFile(PathBuf);
 
-impl Scratch {
+impl ScratchFile {
     fn new(what: &str) -> Self {
         use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -162,7 +162,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFile {
     fn drop(&mut self) {
         // A job that has failed early has not made it.
         let _ = std::fs::remove_file(&self.0);

@@ -1,8 +1,8 @@
-//! What the PEs of a job share: whose turn it is, the dice, who waits, and a mailbox for the memory of each PE.
+//! The memory that the PEs of a job share: whose turn it is, the dice, the waits, and a mailbox for the memory of each PE.
 //!
 //! # Memory order
 //!
-//! Everything but the bells is written by the holder of [`Arena::lock`] or of the turn, of which there is one each. The lock
+//! Everything but the bells is written by the holder of [`SharedState::lock`] or of the turn, of which there is one each. The lock
 //! is taken with acquire and released with release. `turn` is stored with release by whoever gives the turn away and loaded
 //! with acquire by whoever gets it, so that the new holder sees all that the old one has done; everything else is relaxed.
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_os::{AddressRange, Pages, SharedMemory, futex};
 
-use crate::mailbox::Mailbox;
+use crate::mailbox::MemoryMailbox;
 
 /// The most PEs of a job.
 pub(crate) const MOST_PES: usize = 64;
@@ -25,9 +25,9 @@ pub(crate) const MOST_ACTORS: usize = 1024;
 
 /// Shared by all PEs.
 #[repr(C)]
-pub(crate) struct Arena {
+pub(crate) struct SharedState {
     lock: AtomicU32,
-    /// The [`Holder`] of the turn, encoded.
+    /// The [`TurnHolder`] of the turn, encoded.
     turn: AtomicU32,
     /// PEs that have come to their first step; the first turn is given when all have.
     pub(crate) joined: AtomicU32,
@@ -101,7 +101,7 @@ pub(crate) struct NetworkSlot {
     pub(crate) priority: AtomicU64,
     /// As for a thread.
     pub(crate) chosen: AtomicU64,
-    pub(crate) mailbox: Mailbox,
+    pub(crate) mailbox: MemoryMailbox,
 }
 
 /// The PE has ended without closing its fabric.
@@ -111,7 +111,7 @@ pub(crate) const LEFT: u32 = 2;
 
 /// Who may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Holder {
+pub(crate) enum TurnHolder {
     Nobody,
     /// A thread of a program.
     Actor(u32),
@@ -121,7 +121,7 @@ pub(crate) enum Holder {
 
 const NETWORK: u32 = 1 << 31;
 
-impl Holder {
+impl TurnHolder {
     fn encode(self) -> u32 {
         match self {
             Self::Nobody => 0,
@@ -153,20 +153,20 @@ impl Actor {
     }
 }
 
-impl Arena {
+impl SharedState {
     /// Who has the turn.
-    pub(crate) fn turn(&self) -> Holder {
-        Holder::decode(self.turn.load(Acquire))
+    pub(crate) fn turn(&self) -> TurnHolder {
+        TurnHolder::decode(self.turn.load(Acquire))
     }
 
     /// Gives the turn to `next`. The caller has the turn, or the lock while nobody has it.
-    pub(crate) fn give(&self, next: Holder) {
+    pub(crate) fn give(&self, next: TurnHolder) {
         self.switches.fetch_add(1, Relaxed);
         self.turn.store(next.encode(), Release);
         match next {
-            Holder::Nobody => {}
-            Holder::Actor(actor) => ring(&self.actors[actor as usize].bell),
-            Holder::Network(pe) => ring(&self.networks[pe as usize].bell),
+            TurnHolder::Nobody => {}
+            TurnHolder::Actor(actor) => ring(&self.actors[actor as usize].bell),
+            TurnHolder::Network(pe) => ring(&self.networks[pe as usize].bell),
         }
     }
 
@@ -180,7 +180,7 @@ impl Arena {
         self.actor_count.fetch_max(number + 1, Relaxed);
     }
 
-    /// See [`Arena::activity`]: that of the node of a PE.
+    /// See [`SharedState::activity`]: that of the node of a PE.
     pub(crate) fn activity(&self, pe: u32) -> &AtomicU64 {
         let node = self.networks[pe as usize].node.load(Relaxed) as usize;
         &self.activity[node.min(MOST_PES - 1)]
@@ -201,7 +201,7 @@ impl Arena {
 }
 
 /// The lock, until it is dropped.
-pub(crate) struct ArenaLock<'a>(&'a Arena);
+pub(crate) struct ArenaLock<'a>(&'a SharedState);
 
 impl Drop for ArenaLock<'_> {
     fn drop(&mut self) {
@@ -226,7 +226,7 @@ pub(crate) struct ArenaMap {
 impl ArenaMap {
     /// A new arena.
     pub(crate) fn create() -> Result<Self, Error> {
-        let memory = SharedMemory::create(c"oxshmem sim", size_of::<Arena>() as u64, Pages::Small);
+        let memory = SharedMemory::create(c"oxshmem sim", size_of::<SharedState>() as u64, Pages::Small);
         memory.and_then(Self::map).map_err(|error| failed("cannot be made").because(error))
     }
 
@@ -243,11 +243,11 @@ impl ArenaMap {
     }
 
     fn map(memory: SharedMemory) -> io::Result<Self> {
-        let len = size_of::<Arena>();
+        let len = size_of::<SharedState>();
         if (memory.len() as usize) < len {
             return Err(io::Error::other(format!("it has {} bytes, not {len}", memory.len())));
         }
-        let mut range = AddressRange::reserve(len, align_of::<Arena>())?;
+        let mut range = AddressRange::reserve(len, align_of::<SharedState>())?;
         range.map(0, &memory, 0, len)?;
         Ok(Self { range, memory })
     }
@@ -259,13 +259,13 @@ impl ArenaMap {
 }
 
 impl std::ops::Deref for ArenaMap {
-    type Target = Arena;
+    type Target = SharedState;
 
-    fn deref(&self) -> &Arena {
-        // SAFETY: `map` has put a file of at least `size_of::<Arena>()` bytes there, aligned to pages, and nothing unmaps it
+    fn deref(&self) -> &SharedState {
+        // SAFETY: `map` has put a file of at least `size_of::<SharedState>()` bytes there, aligned to pages, and nothing unmaps it
         // before `range` is dropped. All fields are atomics, for which any bytes are a value, and other processes use them as
         // atomics only.
-        unsafe { &*self.range.base().cast::<Arena>() }
+        unsafe { &*self.range.base().cast::<SharedState>() }
     }
 }
 

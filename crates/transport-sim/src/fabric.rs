@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 use oxshmem_base::Error;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
-    Participant, Provider, Region, Segment, TransportOffer, Turns, WantedTransport, software,
+    Participant, Provider, Region, Segment, TakesTurns, TransportOffer, WantedTransport, software,
 };
 
-use crate::arena::{Actor, ActorState, ArenaMap, DIED, Holder, LEFT, MOST_PES, ring};
+use crate::arena::{Actor, ActorState, ArenaMap, DIED, LEFT, MOST_PES, TurnHolder, ring};
 use crate::chance::seeded;
 use crate::lane::SimLane;
 use crate::network::Pe;
-use crate::options::Options;
+use crate::options::SimOptions;
 use crate::story;
-use crate::turns::Call;
+use crate::turns::StepKind;
 
 /// Only for users who name it.
 pub static PROVIDER: Provider = Provider { name: "sim", elsewhere: &[], offers, open };
@@ -27,7 +27,7 @@ fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers
     if participant.pes as usize > MOST_PES {
         return Offers::none("sim", format!("it carries {MOST_PES} PEs at most, and the job has {}", participant.pes));
     }
-    match Options::read(wanted.detail.unwrap_or_default()) {
+    match SimOptions::read(wanted.detail.unwrap_or_default()) {
         Ok(_) => Offers::one(TransportOffer {
             grade: Grade::Software,
             detail: wanted.detail.unwrap_or_default().into(),
@@ -39,7 +39,7 @@ fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers
 
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     static LIVES: AtomicU64 = AtomicU64::new(0);
-    let options = Options::read(choice.detail)?;
+    let options = SimOptions::read(choice.detail)?;
     let me = participant.me;
     let seed = options.seed;
     let pe = Pe::new(participant, LIVES.fetch_add(1, Relaxed), options);
@@ -103,11 +103,11 @@ impl Fabric for Sim {
     }
 
     fn progress(&self) -> usize {
-        self.pe.step(Call::Poll);
+        self.pe.step(StepKind::Poll);
         0
     }
 
-    fn turns(&self) -> Option<&dyn Turns> {
+    fn turns(&self) -> Option<&dyn TakesTurns> {
         Some(self)
     }
 
@@ -130,7 +130,7 @@ impl Fabric for Sim {
         let mut has_turn = false;
         for (number, actor) in (0..).zip(&arena.actors).filter(|(_, actor)| is_ours(actor)) {
             actor.set_state(ActorState::Absent);
-            has_turn |= holder == Holder::Actor(number);
+            has_turn |= holder == TurnHolder::Actor(number);
         }
         pe.slot().over.store(LEFT, Relaxed);
         if has_turn {
@@ -153,9 +153,9 @@ impl Fabric for Sim {
     }
 }
 
-impl Turns for Sim {
+impl TakesTurns for Sim {
     fn look(&self, again: bool) {
-        self.pe.step(if again { Call::LookAgain } else { Call::Act });
+        self.pe.step(if again { StepKind::LookAgain } else { StepKind::Act });
     }
 
     fn step_out(&self) {

@@ -8,13 +8,13 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, Width};
 
 use crate::network::{Pe, describe};
-use crate::operation::{Action, Part, Source, parts};
-use crate::queue::{Place, Queue};
-use crate::turns::Call;
+use crate::operation::{Movement, OperationPart, PutSource, parts};
+use crate::queue::{LanePlace, OperationQueue};
+use crate::turns::StepKind;
 
 /// Puts up to this length promise that each aligned 8-byte word lands whole.
 const SHORT: usize = 4096;
-/// What a get or a fetch has not delivered reads so.
+/// The bytes of a destination to which a get or a fetch has not delivered.
 const POISON: u8 = 0xA5;
 
 /// The operations of one context.
@@ -37,11 +37,11 @@ impl SimLane {
     }
 
     /// Issues what `begin` puts into the queue, unless there is no room, or the network pretends that there is none.
-    fn issue<R>(&self, begin: impl FnOnce(&mut Queue) -> R) -> Result<R, Busy> {
+    fn issue<R>(&self, begin: impl FnOnce(&mut OperationQueue) -> R) -> Result<R, Busy> {
         let pe = &self.pe;
         let is_full = pe.queue.lock().is_full(self.number);
         // Whoever finds no room waits for the network, as in a look in vain.
-        pe.step(if is_full { Call::LookAgain } else { Call::Act });
+        pe.step(if is_full { StepKind::LookAgain } else { StepKind::Act });
         let _operation = self.issuing.lock();
         let mut queue = pe.queue.lock();
         if queue.is_full(self.number) || self.is_moody() && pe.chance().one_in(24) {
@@ -62,12 +62,19 @@ impl SimLane {
         !self.pe.plan.is_kind(self.pe.arena().step.load(Relaxed))
     }
 
-    fn place(&self, after: Option<u64>) -> Place {
+    fn place(&self, after: Option<u64>) -> LanePlace {
         let [era, put_era] = [&self.era, &self.put_era].map(|counter| counter.load(Relaxed));
-        Place { lane: self.number, era, put_era, after }
+        LanePlace { lane: self.number, era, put_era, after }
     }
 
-    fn push(&self, queue: &mut Queue, after: Option<u64>, to: Remote, action: Action, parts: Vec<Part>) -> u64 {
+    fn push(
+        &self,
+        queue: &mut OperationQueue,
+        after: Option<u64>,
+        to: Remote,
+        action: Movement,
+        parts: Vec<OperationPart>,
+    ) -> u64 {
         let site = self.pe.story.as_ref().map_or_else(String::new, |story| story.site());
         let n = parts.last().map_or(0, |part| part.bytes.end);
         let number = queue.push(&self.account, self.place(after), to, action, parts, site);
@@ -87,14 +94,14 @@ impl SimLane {
         if n > SHORT { less } else { n.min((8 - offset as usize % 8) + less / 8 * 8) }
     }
 
-    fn cut(&self, n: usize, offset: u64) -> Vec<Part> {
+    fn cut(&self, n: usize, offset: u64) -> Vec<OperationPart> {
         parts(n, offset, !self.is_moody(), &self.pe.chance())
     }
 
     /// A step of a caller that waits for the lane.
     fn poll(&self) {
         if self.account.outstanding() > 0 {
-            self.pe.step(Call::Poll);
+            self.pe.step(StepKind::Poll);
         }
     }
 
@@ -112,7 +119,7 @@ unsafe impl Lane for SimLane {
             let mut copy = vec![0; n].into_boxed_slice();
             // SAFETY: the caller promises that the source is readable for at least `n` bytes; `copy` has as many.
             unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
-            self.push(queue, None, to, Action::Put(Source::Copied(copy)), self.cut(n, to.offset));
+            self.push(queue, None, to, Movement::Put(PutSource::Copied(copy)), self.cut(n, to.offset));
             n
         })
     }
@@ -120,7 +127,7 @@ unsafe impl Lane for SimLane {
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         self.issue(|queue| {
             let n = self.at_once(n, to.offset);
-            self.push(queue, None, to, Action::Put(Source::Borrowed(source)), self.cut(n, to.offset));
+            self.push(queue, None, to, Movement::Put(PutSource::Borrowed(source)), self.cut(n, to.offset));
             n
         })
     }
@@ -132,7 +139,7 @@ unsafe impl Lane for SimLane {
                 // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
                 unsafe { ptr::write_bytes(dest, POISON, n) };
             }
-            self.push(queue, None, from, Action::Get(dest), self.cut(n, from.offset));
+            self.push(queue, None, from, Movement::Get(dest), self.cut(n, from.offset));
             n
         })
     }
@@ -143,7 +150,13 @@ unsafe impl Lane for SimLane {
                 // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.
                 unsafe { ptr::write_bytes(old, POISON, width.bytes()) };
             }
-            self.push(queue, None, to, Action::Amo(width, amo, old), parts(width.bytes(), 0, true, &self.pe.chance()));
+            self.push(
+                queue,
+                None,
+                to,
+                Movement::Amo(width, amo, old),
+                parts(width.bytes(), 0, true, &self.pe.chance()),
+            );
         })
     }
 
@@ -156,22 +169,23 @@ unsafe impl Lane for SimLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         self.issue(|queue| {
-            let data = (n > 0)
-                .then(|| self.push(queue, None, to, Action::Put(Source::Borrowed(source)), self.cut(n, to.offset)));
-            let action = Action::Amo(Width::Eight, update.amo(), ptr::null_mut());
+            let data = (n > 0).then(|| {
+                self.push(queue, None, to, Movement::Put(PutSource::Borrowed(source)), self.cut(n, to.offset))
+            });
+            let action = Movement::Amo(Width::Eight, update.amo(), ptr::null_mut());
             self.push(queue, data, signal, action, parts(8, 0, true, &self.pe.chance()));
         })
     }
 
     fn fence(&self) -> Result<(), Busy> {
-        self.pe.step(Call::Act);
+        self.pe.step(StepKind::Act);
         self.era.fetch_add(1, Relaxed);
         self.put_era.fetch_add(1, Relaxed);
         Ok(())
     }
 
     fn fence_puts(&self) -> Result<(), Busy> {
-        self.pe.step(Call::Act);
+        self.pe.step(StepKind::Act);
         self.put_era.fetch_add(1, Relaxed);
         Ok(())
     }

@@ -18,7 +18,7 @@
 //! - [`arena`]: what the PEs share; [`turns`]: whose turn it is; [`strategy`]: who is next, as a pure function;
 //!   [`watch`]: PEs that keep their turn for too long, or have died.
 //! - [`operation`], [`queue`]: operations under way, and what may happen to them next.
-//! - [`network`]: one PE's operations and its service thread; [`mailbox`]: how it reaches the memory of others.
+//! - [`network`]: one PE's operations and its service thread; [`reach`], [`mailbox`]: how it reaches the memory of others.
 //! - [`lane`], [`fabric`]: the interface of every provider; [`story`]: what has happened, for people.
 
 mod arena;
@@ -30,6 +30,7 @@ mod network;
 mod operation;
 mod options;
 mod queue;
+mod reach;
 mod story;
 mod strategy;
 mod turns;

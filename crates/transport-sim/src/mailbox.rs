@@ -1,152 +1,38 @@
-//! How the network reaches the memory of another PE: a question in shared memory, which that PE's service thread answers.
-//!
-//! Only the holder of the turn asks, so there is one question at a time. The service thread does nothing else, so a PE that
-//! computes, polls its memory or sleeps is served as by a network card.
+//! The layout of the question that is put to the memory of a PE, in shared memory.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use oxshmem_os::futex;
-use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Remote, Width};
-
-use crate::arena::{DIED, NetworkSlot, ring};
-use crate::watch;
+use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Width};
 
 /// The most bytes of a question; what is longer is asked for in parts.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
 
 /// Word that says in which state the mailbox is. Stored with release after the other words, loaded with acquire before them.
 #[repr(C)]
-pub(crate) struct Mailbox {
-    state: AtomicU32,
-    kind: AtomicU32,
-    region: AtomicU32,
-    width: AtomicU32,
-    offset: AtomicU64,
+pub(crate) struct MemoryMailbox {
+    pub(crate) state: AtomicU32,
+    pub(crate) kind: AtomicU32,
+    pub(crate) region: AtomicU32,
+    pub(crate) width: AtomicU32,
+    pub(crate) offset: AtomicU64,
     /// Bytes of a put or get; the kind of an atomic. The answer's error: how long the region is.
-    count: AtomicU64,
-    operands: [AtomicU64; 2],
-    data: [AtomicU64; MOST_BYTES / 8],
+    pub(crate) count: AtomicU64,
+    pub(crate) operands: [AtomicU64; 2],
+    pub(crate) data: [AtomicU64; MOST_BYTES / 8],
 }
 
-const IDLE: u32 = 0;
-const ASKED: u32 = 1;
-const DONE: u32 = 2;
-const OUT_OF_RANGE: u32 = 3;
+pub(crate) const IDLE: u32 = 0;
+pub(crate) const ASKED: u32 = 1;
+pub(crate) const DONE: u32 = 2;
+pub(crate) const OUT_OF_RANGE: u32 = 3;
 
-const PUT: u32 = 0;
-const GET: u32 = 1;
-const AMO: u32 = 2;
+pub(crate) const PUT: u32 = 0;
+pub(crate) const GET: u32 = 1;
+pub(crate) const AMO: u32 = 2;
 
-/// An access to the memory of a PE.
-pub(crate) enum Access<'b> {
-    /// Writes these bytes.
-    Put(&'b [u8]),
-    /// Reads into these bytes.
-    Get(&'b mut [u8]),
-    /// Updates an object; the old value comes back.
-    Amo(Width, Amo),
-}
-
-impl NetworkSlot {
-    /// Asks for an access, and waits for it. Returns the old value of an atomic. `None`: the PE has died or left.
-    ///
-    /// Longer accesses than [`MOST_BYTES`] are several questions; nobody else runs in between.
-    pub(crate) fn ask(&self, to: Remote, access: Access<'_>) -> Option<Result<u64, OutOfRange>> {
-        let Remote { region, offset, .. } = to;
-        match access {
-            Access::Put(bytes) => {
-                for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks(MOST_BYTES)) {
-                    self.mailbox.write(part);
-                    if let Err(wrong) = self.question(PUT, region, offset + at, part.len() as u64, [0; 2], 0)? {
-                        return Some(Err(wrong));
-                    }
-                }
-                Some(Ok(0))
-            }
-            Access::Get(bytes) => {
-                for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks_mut(MOST_BYTES)) {
-                    if let Err(wrong) = self.question(GET, region, offset + at, part.len() as u64, [0; 2], 0)? {
-                        return Some(Err(wrong));
-                    }
-                    self.mailbox.read(part);
-                }
-                Some(Ok(0))
-            }
-            Access::Amo(width, amo) => {
-                let (kind, value, cond) = amo.to_parts();
-                self.question(AMO, region, offset, kind.into(), [value, cond], width.bytes() as u32)
-            }
-        }
-    }
-
-    fn question(
-        &self,
-        kind: u32,
-        region: Region,
-        offset: u64,
-        count: u64,
-        operands: [u64; 2],
-        width: u32,
-    ) -> Option<Result<u64, OutOfRange>> {
-        let mailbox = &self.mailbox;
-        mailbox.kind.store(kind, Relaxed);
-        mailbox.region.store(region as u32, Relaxed);
-        mailbox.width.store(width, Relaxed);
-        mailbox.offset.store(offset, Relaxed);
-        mailbox.count.store(count, Relaxed);
-        mailbox.operands.iter().zip(operands).for_each(|(word, operand)| word.store(operand, Relaxed));
-        mailbox.state.store(ASKED, Release);
-        ring(&self.bell);
-        loop {
-            match mailbox.state.load(Acquire) {
-                DONE => break mailbox.state.store(IDLE, Relaxed),
-                OUT_OF_RANGE => {
-                    mailbox.state.store(IDLE, Relaxed);
-                    let bytes = if kind == AMO { width as usize } else { count as usize };
-                    let registered = mailbox.count.load(Relaxed) as usize;
-                    return Some(Err(OutOfRange { region, offset, bytes, registered }));
-                }
-                state => {
-                    if self.over.load(Relaxed) != 0 {
-                        return None;
-                    }
-                    if !futex::wait(&mailbox.state, state, Some(watch::LOOK))
-                        && watch::is_dead(self.process.load(Relaxed))
-                    {
-                        self.over.store(DIED, Relaxed);
-                        return None;
-                    }
-                }
-            }
-        }
-        Some(Ok(mailbox.operands[0].load(Relaxed)))
-    }
-
-    /// Answers the question in the mailbox, if there is one.
-    pub(crate) fn answer(&self, memory: &RegisteredMemory) {
-        let mailbox = &self.mailbox;
-        if mailbox.state.load(Acquire) != ASKED {
-            return;
-        }
-        let answer = mailbox.access(memory);
-        let state = match answer {
-            Ok(value) => {
-                mailbox.operands[0].store(value, Relaxed);
-                DONE
-            }
-            Err(OutOfRange { registered, .. }) => {
-                mailbox.count.store(registered as u64, Relaxed);
-                OUT_OF_RANGE
-            }
-        };
-        mailbox.state.store(state, Release);
-        futex::wake(&mailbox.state, 1);
-    }
-}
-
-impl Mailbox {
-    fn access(&self, memory: &RegisteredMemory) -> Result<u64, OutOfRange> {
+impl MemoryMailbox {
+    pub(crate) fn access(&self, memory: &RegisteredMemory) -> Result<u64, OutOfRange> {
         let region = Region::try_from(self.region.load(Relaxed) as u8).expect("a question names a region");
         let (offset, count) = (self.offset.load(Relaxed), self.count.load(Relaxed) as usize);
         match self.kind.load(Relaxed) {
@@ -172,7 +58,7 @@ impl Mailbox {
         }
     }
 
-    fn write(&self, bytes: &[u8]) {
+    pub(crate) fn write(&self, bytes: &[u8]) {
         for (word, part) in self.data.iter().zip(bytes.chunks(8)) {
             let mut value = [0; 8];
             value[..part.len()].copy_from_slice(part);
@@ -180,7 +66,7 @@ impl Mailbox {
         }
     }
 
-    fn read(&self, bytes: &mut [u8]) {
+    pub(crate) fn read(&self, bytes: &mut [u8]) {
         for (word, part) in self.data.iter().zip(bytes.chunks_mut(8)) {
             part.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..part.len()]);
         }

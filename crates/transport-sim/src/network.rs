@@ -12,15 +12,15 @@ use oxshmem_os::futex;
 use oxshmem_transport::{OutOfRange, Participant, RegisteredMemory, deliver_old};
 use parking_lot::Mutex;
 
-use crate::arena::{Arena, ArenaMap, Holder, NetworkSlot};
+use crate::arena::{ArenaMap, NetworkSlot, SharedState, TurnHolder};
 use crate::chance::Chance;
-use crate::mailbox::Access;
-use crate::operation::{Action, Operation, Source};
-use crate::options::Options;
-use crate::queue::{Queue, Step};
+use crate::operation::{Movement, Operation, PutSource};
+use crate::options::SimOptions;
+use crate::queue::{OperationQueue, QueueStep};
+use crate::reach::MemoryAccess;
 use crate::story::Story;
-use crate::strategy::{Order, Plan};
-use crate::watch::{LOOK, Watch};
+use crate::strategy::{OperationOrder, SeedPlan};
+use crate::watch::{LOOK, TurnWatch};
 
 /// One PE of a simulated job.
 pub(crate) struct Pe {
@@ -29,9 +29,9 @@ pub(crate) struct Pe {
     pub(crate) pes: u32,
     /// Tells the fabrics of one process apart.
     pub(crate) life: u64,
-    pub(crate) plan: Plan,
+    pub(crate) plan: SeedPlan,
     pub(crate) memory: RegisteredMemory,
-    pub(crate) queue: Mutex<Queue>,
+    pub(crate) queue: Mutex<OperationQueue>,
     pub(crate) story: Option<Story>,
     pub(crate) summary: Option<PathBuf>,
     /// Whether a thread of this PE has come to its first step.
@@ -43,9 +43,9 @@ pub(crate) struct Pe {
 }
 
 impl Pe {
-    pub(crate) fn new(participant: &Participant<'_>, life: u64, options: Options) -> Self {
+    pub(crate) fn new(participant: &Participant<'_>, life: u64, options: SimOptions) -> Self {
         let Participant { me, pes, node, .. } = *participant;
-        let plan = Plan::new(&options, pes);
+        let plan = SeedPlan::new(&options, pes);
         Self {
             me,
             node,
@@ -64,7 +64,7 @@ impl Pe {
     }
 
     /// The arena. Lanes and steps exist only while the fabric is connected.
-    pub(crate) fn arena(&self) -> &Arena {
+    pub(crate) fn arena(&self) -> &SharedState {
         self.arena.get().expect("a fabric is connected before it is used")
     }
 
@@ -87,11 +87,11 @@ impl Pe {
 
     fn serve(&self) {
         let slot = self.slot();
-        let mut watch = Watch::default();
+        let mut watch = TurnWatch::default();
         while !self.closed.load(Acquire) {
             let bell = slot.bell.load(Acquire);
             slot.answer(&self.memory);
-            if self.arena().turn() == Holder::Network(self.me) {
+            if self.arena().turn() == TurnHolder::Network(self.me) {
                 self.effect();
                 self.give_on(None);
                 continue;
@@ -118,39 +118,39 @@ impl Pe {
         self.count(&queue);
     }
 
-    fn choose(&self, queue: &Queue, steps: &[Step]) -> Option<Step> {
+    fn choose(&self, queue: &OperationQueue, steps: &[QueueStep]) -> Option<QueueStep> {
         let chance = self.chance();
         let step = self.arena().step.load(Relaxed);
         if self.plan.is_kind(step) {
             // In the order of issue, and nothing that has not to be.
-            return steps.iter().copied().find(|step| !matches!(step, Step::Read { .. } | Step::Lose { .. }));
+            return steps.iter().copied().find(|step| !matches!(step, QueueStep::Read { .. } | QueueStep::Lose { .. }));
         }
         // A lane and not an operation is chosen first, so that a stream on one of them does not hold up the others.
-        let lane_of = |step: &Step| queue.operations[step.operation()].lane;
+        let lane_of = |step: &QueueStep| queue.operations[step.operation()].lane;
         let mut lanes: Vec<u64> = steps.iter().map(lane_of).collect();
         lanes.sort_unstable();
         lanes.dedup();
         let lane = self.plan.lane(&chance, self.me, &lanes)?;
-        let of_lane: Vec<Step> = steps.iter().copied().filter(|step| lane_of(step) == lane).collect();
+        let of_lane: Vec<QueueStep> = steps.iter().copied().filter(|step| lane_of(step) == lane).collect();
         let operation = match self.plan.order {
-            Order::Oldest => of_lane.first()?.operation(),
-            Order::Newest => of_lane.last()?.operation(),
-            Order::Any => of_lane[chance.below(of_lane.len())].operation(),
+            OperationOrder::Oldest => of_lane.first()?.operation(),
+            OperationOrder::Newest => of_lane.last()?.operation(),
+            OperationOrder::Any => of_lane[chance.below(of_lane.len())].operation(),
         };
-        let its: Vec<Step> = of_lane.into_iter().filter(|step| step.operation() == operation).collect();
+        let its: Vec<QueueStep> = of_lane.into_iter().filter(|step| step.operation() == operation).collect();
         let chosen = its[chance.below(its.len())];
         match chosen {
             // A connection breaks seldom.
-            Step::Lose { .. } if !chance.one_in(4) => Some(its[0]),
+            QueueStep::Lose { .. } if !chance.one_in(4) => Some(its[0]),
             _ => Some(chosen),
         }
     }
 
-    fn take(&self, queue: &mut Queue, step: Step) {
+    fn take(&self, queue: &mut OperationQueue, step: QueueStep) {
         let arena = self.arena();
         let act = |pe: u32| arena.activity(pe).fetch_add(1, Relaxed);
         match step {
-            Step::Read { operation, part } => {
+            QueueStep::Read { operation, part } => {
                 let operation = &mut queue.operations[operation];
                 let bytes = source(operation, part);
                 self.note(|| format!("reads {} of {}", range(operation, part), describe(operation)));
@@ -158,12 +158,12 @@ impl Pe {
                 // A caller may wait until its buffers have been read.
                 act(self.me);
             }
-            Step::Lose { operation, part } => {
+            QueueStep::Lose { operation, part } => {
                 let operation = &mut queue.operations[operation];
                 self.note(|| format!("loses {} of {}, to read it again", range(operation, part), describe(operation)));
                 (operation.parts[part].read, operation.parts[part].lost) = (None, true);
             }
-            Step::Land { operation, part } => {
+            QueueStep::Land { operation, part } => {
                 let operation = &mut queue.operations[operation];
                 self.note(|| format!("lands {} of {}", range(operation, part), describe(operation)));
                 let landed = self.land(operation, part);
@@ -174,7 +174,7 @@ impl Pe {
                     operation.account.fail(wrong.error(operation.to.pe));
                 }
             }
-            Step::Complete { operation } => {
+            QueueStep::Complete { operation } => {
                 let operation = queue.operations.remove(operation);
                 self.note(|| format!("completes {}", describe(&operation)));
                 operation.account.complete(1);
@@ -189,21 +189,21 @@ impl Pe {
         let bytes = operation.parts[part].bytes.clone();
         let to = oxshmem_transport::Remote { offset: operation.to.offset + bytes.start as u64, ..operation.to };
         let answer = match &operation.action {
-            Action::Put(_) => {
+            Movement::Put(_) => {
                 let data = operation.parts[part].read.take().unwrap_or_else(|| source(operation, part));
-                target.ask(to, Access::Put(&data))
+                target.ask(to, MemoryAccess::Put(&data))
             }
-            Action::Get(dest) => {
+            Movement::Get(dest) => {
                 let mut data = vec![0; bytes.len()];
-                let answer = target.ask(to, Access::Get(&mut data));
+                let answer = target.ask(to, MemoryAccess::Get(&mut data));
                 if matches!(answer, Some(Ok(_))) {
                     // SAFETY: the caller of `get_nbi` keeps the destination, of which this is a part, until completion.
                     unsafe { dest.add(bytes.start).copy_from_nonoverlapping(data.as_ptr(), data.len()) };
                 }
                 answer
             }
-            &Action::Amo(width, amo, old) => {
-                let answer = target.ask(operation.to, Access::Amo(width, amo));
+            &Movement::Amo(width, amo, old) => {
+                let answer = target.ask(operation.to, MemoryAccess::Amo(width, amo));
                 if let Some(Ok(value)) = answer {
                     // SAFETY: the caller of `amo` keeps `old`, or gave null, until completion.
                     unsafe { deliver_old(old, width, value) };
@@ -215,7 +215,7 @@ impl Pe {
     }
 
     /// Tells the scheduler how many operations are under way.
-    pub(crate) fn count(&self, queue: &Queue) {
+    pub(crate) fn count(&self, queue: &OperationQueue) {
         let held = queue.count(|operation| self.plan.starves(self.me, operation.to.pe));
         self.slot().held.store(held, Relaxed);
         self.slot().pending.store(queue.operations.len() as u32 - held, Relaxed);
@@ -233,13 +233,13 @@ impl Pe {
 fn source(operation: &Operation, part: usize) -> Box<[u8]> {
     let bytes = operation.parts[part].bytes.clone();
     match &operation.action {
-        Action::Put(Source::Copied(copy)) => copy[bytes].into(),
-        Action::Put(Source::Borrowed(start)) => {
+        Movement::Put(PutSource::Copied(copy)) => copy[bytes].into(),
+        Movement::Put(PutSource::Borrowed(start)) => {
             // SAFETY: the caller of `put_nbi` keeps the source readable until completion, and this is a part of it. A program
             // that writes it meanwhile is wrong; then any bytes are as good.
             unsafe { slice::from_raw_parts(start.add(bytes.start), bytes.len()) }.into()
         }
-        Action::Get(_) | Action::Amo(..) => Box::default(),
+        Movement::Get(_) | Movement::Amo(..) => Box::default(),
     }
 }
 

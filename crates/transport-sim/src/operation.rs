@@ -19,9 +19,9 @@ pub(crate) struct Operation {
     /// The put whose data must land before this signal.
     pub(crate) after: Option<u64>,
     pub(crate) to: Remote,
-    pub(crate) action: Action,
+    pub(crate) action: Movement,
     /// Parts that have not landed.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<OperationPart>,
     /// Its lane has said that buffers may be reused: what has been read is not read again.
     pub(crate) kept: bool,
     /// The program's line, for the story.
@@ -29,9 +29,9 @@ pub(crate) struct Operation {
 }
 
 /// The action of an operation.
-pub(crate) enum Action {
+pub(crate) enum Movement {
     /// Parts of the source land at the target.
-    Put(Source),
+    Put(PutSource),
     /// Parts of the target's memory come here.
     Get(*mut u8),
     /// An object is updated, and its old value comes here unless that is null.
@@ -39,7 +39,7 @@ pub(crate) enum Action {
 }
 
 /// The source of a put.
-pub(crate) enum Source {
+pub(crate) enum PutSource {
     /// A copy, made in the call.
     Copied(Box<[u8]>),
     /// The caller's memory, until completion.
@@ -47,10 +47,10 @@ pub(crate) enum Source {
 }
 
 // SAFETY: the pointers are buffers of a lane's caller, who keeps them valid until completion on whatever thread.
-unsafe impl Send for Action {}
+unsafe impl Send for Movement {}
 
 /// A run of bytes that moves at one time.
-pub(crate) struct Part {
+pub(crate) struct OperationPart {
     pub(crate) bytes: Range<usize>,
     /// Its bytes, if they have been read and have not landed.
     pub(crate) read: Option<Box<[u8]>>,
@@ -67,26 +67,26 @@ impl Operation {
     /// Whether it still needs a buffer of its caller.
     pub(crate) fn needs_caller(&self) -> bool {
         match &self.action {
-            Action::Put(Source::Copied(_)) => false,
-            Action::Put(Source::Borrowed(_)) => self.parts.iter().any(|part| part.read.is_none()),
-            Action::Get(_) => !self.has_landed(),
-            Action::Amo(_, _, old) => !old.is_null() && !self.has_landed(),
+            Movement::Put(PutSource::Copied(_)) => false,
+            Movement::Put(PutSource::Borrowed(_)) => self.parts.iter().any(|part| part.read.is_none()),
+            Movement::Get(_) => !self.has_landed(),
+            Movement::Amo(_, _, old) => !old.is_null() && !self.has_landed(),
         }
     }
 
     /// Whether a fence keeps things behind it. A fence orders puts, atomics and signals, and no gets.
     pub(crate) fn is_ordered(&self) -> bool {
-        !matches!(self.action, Action::Get(_))
+        !matches!(self.action, Movement::Get(_))
     }
 
     /// Its name in the story.
     pub(crate) fn name(&self) -> &'static str {
         match &self.action {
-            Action::Put(Source::Copied(_)) => "put",
-            Action::Put(Source::Borrowed(_)) => "put_nbi",
-            Action::Get(_) => "get_nbi",
-            Action::Amo(..) if self.after.is_some() => "signal",
-            Action::Amo(..) => "atomic",
+            Movement::Put(PutSource::Copied(_)) => "put",
+            Movement::Put(PutSource::Borrowed(_)) => "put_nbi",
+            Movement::Get(_) => "get_nbi",
+            Movement::Amo(..) if self.after.is_some() => "signal",
+            Movement::Amo(..) => "atomic",
         }
     }
 }
@@ -96,7 +96,7 @@ const SHORT: usize = 4096;
 
 /// Cuts `n` bytes that go to `offset` into parts. Words of a short run stay whole: up to 64 bytes each word is a part of its
 /// own, and longer runs are cut at a few places.
-pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> Vec<Part> {
+pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> Vec<OperationPart> {
     let ahead = (8 - offset as usize % 8) % 8;
     let mut cuts: Vec<usize> = match n {
         _ if whole || n <= 1 => Vec::new(),
@@ -115,7 +115,7 @@ pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> 
         // A signal without data: there is nothing to land.
         return Vec::new();
     }
-    cuts.windows(2).map(|ends| Part { bytes: ends[0]..ends[1], read: None, lost: false }).collect()
+    cuts.windows(2).map(|ends| OperationPart { bytes: ends[0]..ends[1], read: None, lost: false }).collect()
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Strategy {
 
 /// The choices of one job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Options {
+pub(crate) struct SimOptions {
     pub(crate) strategy: Strategy,
     pub(crate) seed: u64,
     /// From this step on the network is kind: every operation is complete before anybody goes on.
@@ -63,7 +63,7 @@ pub(crate) struct Options {
     pub(crate) story: Option<PathBuf>,
 }
 
-impl Options {
+impl SimOptions {
     /// Reads the detail of `sim:DETAIL`.
     pub(crate) fn read(detail: &str) -> Result<Self, Error> {
         let (head, rest) = detail.split_once(',').unwrap_or((detail, ""));
@@ -117,13 +117,13 @@ mod tests {
     #[test]
     fn details_are_read() {
         let plain =
-            |strategy, seed| Options { strategy, seed, kind: u64::MAX, death: false, summary: None, story: None };
-        assert_eq!(Options::read("").expect("nothing"), plain(Strategy::of(1), 1));
-        assert_eq!(Options::read("12").expect("a seed"), plain(Strategy::of(12), 12));
-        assert_eq!(Options::read("lazy").expect("a strategy"), plain(Strategy::Lazy, 1));
-        assert_eq!(Options::read("starved-pe:9").expect("both"), plain(Strategy::StarvedPe, 9));
-        let all = Options::read("priority:3,kind=40,death,summary=/tmp/c,story=/tmp/a,b").expect("everything");
-        let expected = Options {
+            |strategy, seed| SimOptions { strategy, seed, kind: u64::MAX, death: false, summary: None, story: None };
+        assert_eq!(SimOptions::read("").expect("nothing"), plain(Strategy::of(1), 1));
+        assert_eq!(SimOptions::read("12").expect("a seed"), plain(Strategy::of(12), 12));
+        assert_eq!(SimOptions::read("lazy").expect("a strategy"), plain(Strategy::Lazy, 1));
+        assert_eq!(SimOptions::read("starved-pe:9").expect("both"), plain(Strategy::StarvedPe, 9));
+        let all = SimOptions::read("priority:3,kind=40,death,summary=/tmp/c,story=/tmp/a,b").expect("everything");
+        let expected = SimOptions {
             kind: 40,
             death: true,
             summary: Some("/tmp/c".into()),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_slip_names_what_was_meant() {
         for (detail, meant) in [("lasy", "lazy"), ("lazy:x", "lazy"), ("3,deth", "death"), ("3,kind=x", "kind")] {
-            let error = Options::read(detail).expect_err("a slip").to_string();
+            let error = SimOptions::read(detail).expect_err("a slip").to_string();
             assert!(error.contains(&format!("sim:{detail}")) && error.contains(meant), "{error}");
         }
     }

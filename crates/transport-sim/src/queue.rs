@@ -11,21 +11,21 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Account, Remote};
 
-use crate::operation::{Action, Operation, Part, Source};
+use crate::operation::{Movement, Operation, OperationPart, PutSource};
 
 /// Operations of a lane from which on it is busy.
 pub(crate) const MANY: usize = 64;
 
 /// The operations of all lanes of a PE.
 #[derive(Default)]
-pub(crate) struct Queue {
+pub(crate) struct OperationQueue {
     pub(crate) operations: Vec<Operation>,
     issued: u64,
     lanes: u64,
 }
 
 /// The place of a new operation in the order of its lane.
-pub(crate) struct Place {
+pub(crate) struct LanePlace {
     pub(crate) lane: u64,
     pub(crate) era: u64,
     pub(crate) put_era: u64,
@@ -34,18 +34,18 @@ pub(crate) struct Place {
 
 /// The next thing for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum QueueStep {
     /// A part of its source can be read.
     Read { operation: usize, part: usize },
     /// A part can land, or be fetched; an object can be updated.
     Land { operation: usize, part: usize },
-    /// What has been read of it can be lost with a connection, and is read again.
+    /// A part that has been read can be lost with a connection, and is read again.
     Lose { operation: usize, part: usize },
     /// It can complete.
     Complete { operation: usize },
 }
 
-impl Step {
+impl QueueStep {
     /// The index of its operation.
     pub(crate) fn operation(self) -> usize {
         match self {
@@ -57,7 +57,7 @@ impl Step {
     }
 }
 
-impl Queue {
+impl OperationQueue {
     /// The number of a new lane.
     pub(crate) fn new_lane(&mut self) -> u64 {
         self.lanes += 1;
@@ -73,13 +73,13 @@ impl Queue {
     pub(crate) fn push(
         &mut self,
         account: &Arc<Account>,
-        place: Place,
+        place: LanePlace,
         to: Remote,
-        action: Action,
-        parts: Vec<Part>,
+        action: Movement,
+        parts: Vec<OperationPart>,
         site: String,
     ) -> u64 {
-        let Place { lane, era, put_era, after } = place;
+        let LanePlace { lane, era, put_era, after } = place;
         account.issue(1);
         self.issued += 1;
         let number = self.issued;
@@ -102,33 +102,34 @@ impl Queue {
 
     /// Whether an operation may land.
     fn may_land(&self, this: &Operation) -> bool {
-        let is_atomic = matches!(this.action, Action::Amo(..));
+        let is_atomic = matches!(this.action, Movement::Amo(..));
         !self.operations.iter().any(|other| {
             let before = other.lane == this.lane && other.to.pe == this.to.pe && !other.has_landed();
             let fenced = other.is_ordered() && this.is_ordered() && other.era < this.era;
-            let put_fenced = is_atomic && matches!(other.action, Action::Put(_)) && other.put_era < this.put_era;
+            let put_fenced = is_atomic && matches!(other.action, Movement::Put(_)) && other.put_era < this.put_era;
             before && (fenced || put_fenced || this.after == Some(other.number))
         })
     }
 
     /// Everything that may happen next to the operations that `chosen` names, in the order of their issue.
-    pub(crate) fn steps(&self, chosen: impl Fn(&Operation) -> bool) -> Vec<Step> {
+    pub(crate) fn steps(&self, chosen: impl Fn(&Operation) -> bool) -> Vec<QueueStep> {
         let mut steps = Vec::new();
         for (operation, this) in self.operations.iter().enumerate().filter(|(_, this)| chosen(this)) {
             if this.has_landed() {
-                steps.push(Step::Complete { operation });
+                steps.push(QueueStep::Complete { operation });
                 continue;
             }
             let may_land = self.may_land(this);
-            for (part, Part { read, lost, .. }) in this.parts.iter().enumerate() {
-                if read.is_none() && matches!(this.action, Action::Put(_)) {
-                    steps.push(Step::Read { operation, part });
+            for (part, OperationPart { read, lost, .. }) in this.parts.iter().enumerate() {
+                if read.is_none() && matches!(this.action, Movement::Put(_)) {
+                    steps.push(QueueStep::Read { operation, part });
                 }
-                if read.is_some() && !lost && !this.kept && matches!(this.action, Action::Put(Source::Borrowed(_))) {
-                    steps.push(Step::Lose { operation, part });
+                if read.is_some() && !lost && !this.kept && matches!(this.action, Movement::Put(PutSource::Borrowed(_)))
+                {
+                    steps.push(QueueStep::Lose { operation, part });
                 }
                 if may_land {
-                    steps.push(Step::Land { operation, part });
+                    steps.push(QueueStep::Land { operation, part });
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What has happened, step by step, in a file: each PE appends its own lines, and turns keep them in order.
+//! The story of a run, step by step, in a file: each PE appends its own lines, and turns keep them in order.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::call_site::CallSite;
 
-use crate::arena::Arena;
+use crate::arena::SharedState;
 
 /// The file, open for one PE. A story that cannot be written is not written: the run goes on.
 pub(crate) struct Story {
@@ -41,7 +41,7 @@ impl Story {
 }
 
 /// Writes how the run went.
-pub(crate) fn summarise(path: &Path, strategy: &str, seed: u64, arena: &Arena) {
+pub(crate) fn summarise(path: &Path, strategy: &str, seed: u64, arena: &SharedState) {
     let [steps, digest, overrun] = [&arena.step, &arena.digest, &arena.overrun].map(|word| word.load(Relaxed));
     let text = format!("strategy {strategy}\nseed {seed}\nsteps {steps}\ndigest {digest:016x}\noverrun {overrun}\n");
     if let Err(error) = fs::write(path, text) {

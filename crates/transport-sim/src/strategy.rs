@@ -1,9 +1,9 @@
-//! Who is next: a pure function of the strategy, the dice and the situation.
+//! The choice of who is next: a pure function of the strategy, the dice and the situation.
 
 use std::sync::atomic::AtomicU64;
 
 use crate::chance::{Chance, seeded};
-use crate::options::{Options, Strategy};
+use crate::options::{SimOptions, Strategy};
 
 /// What may happen next.
 #[derive(Default, Debug)]
@@ -11,16 +11,16 @@ pub(crate) struct Situation {
     /// The thread that has just made a step and may go on.
     pub(crate) current: Option<u32>,
     /// Threads that may go on with more than a look in vain: their numbers, PEs and priorities.
-    pub(crate) actors: Vec<Candidate>,
+    pub(crate) actors: Vec<Contender>,
     /// Networks with operations under way.
-    pub(crate) networks: Vec<Candidate>,
+    pub(crate) networks: Vec<Contender>,
     /// Networks that have only operations of the starved pair under way.
-    pub(crate) held: Vec<Candidate>,
+    pub(crate) held: Vec<Contender>,
 }
 
 /// One who may be next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct Contender {
     /// Number of the thread, or of the PE whose network it is.
     pub(crate) number: u32,
     pub(crate) pe: u32,
@@ -34,7 +34,7 @@ const FAIR: u64 = 3000;
 
 /// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
+pub(crate) enum Decision {
     Actor(u32),
     Network(u32),
     /// Nothing can end any wait: all PEs look in vain, and nothing is under way.
@@ -43,7 +43,7 @@ pub(crate) enum Next {
 
 /// The order in which a network takes its operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Order {
+pub(crate) enum OperationOrder {
     Oldest,
     Newest,
     Any,
@@ -51,11 +51,11 @@ pub(crate) enum Order {
 
 /// What the seed has chosen for the whole job.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SeedPlan {
     pub(crate) seed: u64,
     pub(crate) strategy: Strategy,
     kind: u64,
-    pub(crate) order: Order,
+    pub(crate) order: OperationOrder,
     /// The network does something in one of so many steps.
     network_odds: usize,
     /// Another PE goes on in one of so many steps.
@@ -74,12 +74,13 @@ pub(crate) struct Plan {
     unlike_lanes: bool,
 }
 
-impl Plan {
-    pub(crate) fn new(options: &Options, pes: u32) -> Self {
+impl SeedPlan {
+    pub(crate) fn new(options: &SimOptions, pes: u32) -> Self {
         let state = AtomicU64::new(seeded(options.seed ^ 0x5115));
         let chance = Chance(&state);
         let one_of = |choices: &[usize]| choices[chance.below(choices.len())];
-        let order = [Order::Any, Order::Newest, Order::Any, Order::Oldest][chance.below(4)];
+        let order =
+            [OperationOrder::Any, OperationOrder::Newest, OperationOrder::Any, OperationOrder::Oldest][chance.below(4)];
         let network_odds = one_of(&[2, 4, 16, 64, 400]);
         let turn_odds = one_of(&[2, 8, 32]);
         let victim = chance.below(pes as usize) as u32;
@@ -90,7 +91,7 @@ impl Plan {
         let changes = changes.map(|step| step as u64).collect();
         let death = options.death.then(|| chance.below(1 << (5 + chance.below(9))) as u64);
         let (signals, unlike_lanes) = (!chance.one_in(3), chance.one_in(2));
-        let Options { strategy, kind, seed, .. } = *options;
+        let SimOptions { strategy, kind, seed, .. } = *options;
         Self {
             seed,
             signals,
@@ -133,38 +134,38 @@ impl Plan {
     }
 
     /// Decides.
-    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> Next {
+    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> Decision {
         let Situation { current, actors, networks, held } = situation;
-        let some = |candidates: &[Candidate]| {
+        let some = |candidates: &[Contender]| {
             (!candidates.is_empty()).then(|| candidates[chance.below(candidates.len())].number)
         };
-        let network = || some(networks).or_else(|| some(held)).map(Next::Network);
-        let go_on = || current.or_else(|| some(actors)).map(Next::Actor);
-        let longest = |candidates: &[Candidate]| {
+        let network = || some(networks).or_else(|| some(held)).map(Decision::Network);
+        let go_on = || current.or_else(|| some(actors)).map(Decision::Actor);
+        let longest = |candidates: &[Contender]| {
             candidates.iter().max_by_key(|one| one.waited).filter(|one| one.waited > FAIR).copied()
         };
         if let Some(network) = longest(networks).or_else(|| longest(held)) {
-            return Next::Network(network.number);
+            return Decision::Network(network.number);
         }
         if let Some(actor) = longest(actors) {
-            return Next::Actor(actor.number);
+            return Decision::Actor(actor.number);
         }
         let decided = match self.strategy {
             _ if self.is_kind(step) => network().or_else(go_on),
             Strategy::Lazy => go_on().or_else(network),
             Strategy::Priority => {
-                let best = |candidates: &[Candidate]| candidates.iter().max_by_key(|one| one.priority).copied();
+                let best = |candidates: &[Contender]| candidates.iter().max_by_key(|one| one.priority).copied();
                 match (best(actors), best(networks)) {
                     (Some(actor), Some(network)) if network.priority > actor.priority => {
-                        Some(Next::Network(network.number))
+                        Some(Decision::Network(network.number))
                     }
-                    (Some(actor), _) => Some(Next::Actor(actor.number)),
-                    (None, Some(network)) => Some(Next::Network(network.number)),
-                    (None, None) => some(held).map(Next::Network),
+                    (Some(actor), _) => Some(Decision::Actor(actor.number)),
+                    (None, Some(network)) => Some(Decision::Network(network.number)),
+                    (None, None) => some(held).map(Decision::Network),
                 }
             }
             Strategy::StarvedPe => {
-                let fed = |candidates: &[Candidate]| -> Vec<Candidate> {
+                let fed = |candidates: &[Contender]| -> Vec<Contender> {
                     candidates.iter().filter(|one| one.pe != self.victim).copied().collect()
                 };
                 let (fed_actors, fed_networks) = (fed(actors), fed(networks));
@@ -173,23 +174,23 @@ impl Plan {
                 self.mixed(chance, &situation).or_else(|| go_on().or_else(network))
             }
             Strategy::Random | Strategy::StarvedPair | Strategy::Eager => {
-                self.mixed(chance, situation).or_else(|| some(held).map(Next::Network))
+                self.mixed(chance, situation).or_else(|| some(held).map(Decision::Network))
             }
         };
-        decided.unwrap_or(Next::Nothing)
+        decided.unwrap_or(Decision::Nothing)
     }
 
     /// Threads and networks by the odds of the seed.
-    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<Next> {
+    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<Decision> {
         let Situation { current, actors, networks, .. } = situation;
-        let one = |candidates: &[Candidate]| candidates[chance.below(candidates.len())].number;
+        let one = |candidates: &[Contender]| candidates[chance.below(candidates.len())].number;
         let networks_turn = !networks.is_empty() && (actors.is_empty() || chance.one_in(self.network_odds));
         if networks_turn {
-            return Some(Next::Network(one(networks)));
+            return Some(Decision::Network(one(networks)));
         }
         match current {
-            Some(now) if !chance.one_in(self.turn_odds) => Some(Next::Actor(*now)),
-            _ if !actors.is_empty() => Some(Next::Actor(one(actors))),
+            Some(now) if !chance.one_in(self.turn_odds) => Some(Decision::Actor(*now)),
+            _ if !actors.is_empty() => Some(Decision::Actor(one(actors))),
             _ => None,
         }
     }
@@ -199,15 +200,15 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn candidate(number: u32, priority: u64) -> Candidate {
-        Candidate { number, pe: number, priority, waited: 0 }
+    fn candidate(number: u32, priority: u64) -> Contender {
+        Contender { number, pe: number, priority, waited: 0 }
     }
 
-    fn plan(detail: &str) -> Plan {
-        Plan::new(&Options::read(detail).expect("a detail"), 4)
+    fn plan(detail: &str) -> SeedPlan {
+        SeedPlan::new(&SimOptions::read(detail).expect("a detail"), 4)
     }
 
-    fn decided(plan: &Plan, situation: &Situation) -> Vec<Next> {
+    fn decided(plan: &SeedPlan, situation: &Situation) -> Vec<Decision> {
         let state = AtomicU64::new(seeded(7));
         (0..2000).map(|step| plan.next(step, &Chance(&state), situation)).collect()
     }
@@ -220,9 +221,9 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Next::Actor(1)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Decision::Actor(1)));
         (situation.current, situation.actors) = (None, Vec::new());
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Next::Network(2)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Decision::Network(2)));
     }
 
     #[test]
@@ -233,21 +234,21 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == Next::Network(2)));
+        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == Decision::Network(2)));
         let late = decided(&plan("lazy:1,kind=1000"), &situation);
-        assert!(late[..1000].iter().all(|next| *next == Next::Actor(1)));
-        assert!(late[1000..].iter().all(|next| *next == Next::Network(2)));
+        assert!(late[..1000].iter().all(|next| *next == Decision::Actor(1)));
+        assert!(late[1000..].iter().all(|next| *next == Decision::Network(2)));
     }
 
     #[test]
     fn nobody_waits_for_ever() {
         for name in ["lazy", "random", "priority", "starved-pe", "starved-pair"] {
-            let late = Candidate { waited: FAIR + 1, ..candidate(2, 0) };
+            let late = Contender { waited: FAIR + 1, ..candidate(2, 0) };
             let mut situation =
                 Situation { current: Some(1), actors: vec![candidate(1, 9)], networks: vec![late], held: Vec::new() };
-            assert_eq!(decided(&plan(name), &situation)[0], Next::Network(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], Decision::Network(2), "{name}");
             (situation.networks, situation.actors) = (Vec::new(), vec![candidate(1, 9), late]);
-            assert_eq!(decided(&plan(name), &situation)[0], Next::Actor(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], Decision::Actor(2), "{name}");
         }
     }
 
@@ -261,10 +262,10 @@ mod tests {
             assert!(
                 decided(&plan, &situation)
                     .iter()
-                    .all(|next| { !matches!(next, Next::Actor(pe) | Next::Network(pe) if *pe == victim) })
+                    .all(|next| { !matches!(next, Decision::Actor(pe) | Decision::Network(pe) if *pe == victim) })
             );
             let alone = Situation { actors: vec![candidate(victim, 0)], ..Situation::default() };
-            assert!(decided(&plan, &alone).iter().all(|next| *next == Next::Actor(victim)));
+            assert!(decided(&plan, &alone).iter().all(|next| *next == Decision::Actor(victim)));
         }
     }
 
@@ -275,17 +276,17 @@ mod tests {
         for seed in [4, 5, 6, 7] {
             let decided = decided(&plan(&format!("random:{seed}")), &situation);
             for number in 0..4 {
-                assert!(decided.contains(&Next::Actor(number)), "seed {seed}: PE {number}");
+                assert!(decided.contains(&Decision::Actor(number)), "seed {seed}: PE {number}");
             }
-            assert!(decided.iter().any(|next| matches!(next, Next::Network(_))), "seed {seed}");
+            assert!(decided.iter().any(|next| matches!(next, Decision::Network(_))), "seed {seed}");
         }
-        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == Next::Actor(3)));
+        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == Decision::Actor(3)));
     }
 
     #[test]
     fn nothing_can_happen_where_there_is_nobody() {
         for name in ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"] {
-            assert_eq!(decided(&plan(name), &Situation::default())[0], Next::Nothing);
+            assert_eq!(decided(&plan(name), &Situation::default())[0], Decision::Nothing);
         }
     }
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use oxshmem_os::{bystanders, futex};
 
-use crate::arena::{Actor, ActorState, Arena, Holder};
+use crate::arena::{Actor, ActorState, SharedState, TurnHolder};
 use crate::network::Pe;
-use crate::strategy::{Candidate, Next, Situation};
-use crate::watch::{self, Watch};
+use crate::strategy::{Contender, Decision, Situation};
+use crate::watch::{self, TurnWatch};
 
 /// A step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Call {
+pub(crate) enum StepKind {
     /// It issues an operation, or waits for something new.
     Act,
     /// It has looked at what it waits for before, in vain.
@@ -54,14 +54,14 @@ thread_local! {
 impl Pe {
     /// A step of the calling thread: others may go on, and the network may do something. Returns when the thread has the
     /// turn again.
-    pub(crate) fn step(self: &Arc<Self>, call: Call) {
+    pub(crate) fn step(self: &Arc<Self>, call: StepKind) {
         let (number, polls) = self.own_actor(call);
         let (arena, actor) = (self.arena(), &self.arena().actors[number as usize]);
-        if arena.turn() != Holder::Actor(number) {
+        if arena.turn() != TurnHolder::Actor(number) {
             self.wait_for_turn(number);
         }
         arena.inside.store(1, Relaxed);
-        let again = call == Call::LookAgain || call == Call::Poll && polls > MANY_POLLS;
+        let again = call == StepKind::LookAgain || call == StepKind::Poll && polls > MANY_POLLS;
         if again {
             actor.vain.store(arena.activity(self.me).load(Relaxed) + 1, Relaxed);
         } else {
@@ -82,9 +82,9 @@ impl Pe {
 
     /// The thread is about to block outside of the library: the others go on, and its next step waits for a turn.
     pub(crate) fn step_out(self: &Arc<Self>) {
-        let (number, _) = self.own_actor(Call::Act);
+        let (number, _) = self.own_actor(StepKind::Act);
         let arena = self.arena();
-        if arena.turn() == Holder::Actor(number) {
+        if arena.turn() == TurnHolder::Actor(number) {
             arena.actors[number as usize].set_state(ActorState::Away);
             self.give_on(None);
         }
@@ -97,12 +97,12 @@ impl Pe {
     }
 
     /// The number of the calling thread, and its polls in a row.
-    fn own_actor(self: &Arc<Self>, call: Call) -> (u32, u32) {
+    fn own_actor(self: &Arc<Self>, call: StepKind) -> (u32, u32) {
         let known = OWN.try_with(|own| {
             let mut own = own.borrow_mut();
             let known = own.iter_mut().find(|actor| actor.life == self.life && actor.pe.as_ptr() == Arc::as_ptr(self));
             if let Some(actor) = known {
-                actor.polls = if call == Call::Act { 0 } else { actor.polls.saturating_add(1) };
+                actor.polls = if call == StepKind::Act { 0 } else { actor.polls.saturating_add(1) };
                 return (actor.number, actor.polls);
             }
             own.retain(|actor| actor.pe.strong_count() > 0);
@@ -158,7 +158,7 @@ impl Pe {
     fn end_actor(&self, number: u32) {
         let Some(arena) = self.arena.get().filter(|_| !self.closed.load(Relaxed)) else { return };
         arena.actors[number as usize].set_state(ActorState::Absent);
-        if arena.turn() == Holder::Actor(number) {
+        if arena.turn() == TurnHolder::Actor(number) {
             self.give_on(None);
         }
     }
@@ -170,25 +170,25 @@ impl Pe {
         loop {
             let lock = arena.lock();
             let next = self.decide(arena, caller);
-            if next != Next::Nothing {
+            if next != Decision::Nothing {
                 self.count_step(next);
             }
             match next {
-                Next::Network(pe) if pe == self.me && caller.is_some() => {
+                Decision::Network(pe) if pe == self.me && caller.is_some() => {
                     drop(lock);
                     self.effect();
                 }
-                Next::Network(pe) => {
-                    arena.give(Holder::Network(pe));
+                Decision::Network(pe) => {
+                    arena.give(TurnHolder::Network(pe));
                     return true;
                 }
-                Next::Actor(actor) if caller == Some(actor) => return false,
-                Next::Actor(actor) => {
-                    arena.give(Holder::Actor(actor));
+                Decision::Actor(actor) if caller == Some(actor) => return false,
+                Decision::Actor(actor) => {
+                    arena.give(TurnHolder::Actor(actor));
                     return true;
                 }
-                Next::Nothing => {
-                    // What ends the wait, if anything does, is outside: everybody looks again, one after the other.
+                Decision::Nothing => {
+                    // Only something outside can end a wait: everybody looks again, one after the other.
                     let after = caller.map_or(0, |now| now + 1);
                     match next_present(arena, after) {
                         Some(actor) if caller == Some(actor) => {
@@ -200,11 +200,11 @@ impl Pe {
                             drop(lock);
                             std::thread::sleep(IDLE / self.pes.max(1));
                             let _lock = arena.lock();
-                            arena.give(Holder::Actor(actor));
+                            arena.give(TurnHolder::Actor(actor));
                             return true;
                         }
                         None => {
-                            arena.give(Holder::Nobody);
+                            arena.give(TurnHolder::Nobody);
                             return true;
                         }
                     }
@@ -214,7 +214,7 @@ impl Pe {
     }
 
     /// One more step. Where nothing can happen there is none, so that the number of looks outside does not count.
-    fn count_step(&self, next: Next) {
+    fn count_step(&self, next: Decision) {
         let arena = self.arena();
         let number = arena.step.fetch_add(1, Relaxed);
         let digest = arena.digest.load(Relaxed).rotate_left(5) ^ next_digest(next);
@@ -224,7 +224,7 @@ impl Pe {
         }
     }
 
-    fn decide(&self, arena: &Arena, caller: Option<u32>) -> Next {
+    fn decide(&self, arena: &SharedState, caller: Option<u32>) -> Decision {
         let step = arena.step.load(Relaxed);
         let waited = |chosen: &AtomicU64| step.saturating_sub(chosen.load(Relaxed));
         let mut situation = Situation::default();
@@ -238,14 +238,14 @@ impl Pe {
                 actor.chosen.store(step, Relaxed);
                 continue;
             }
-            situation.actors.push(Candidate { number, pe, priority, waited: waited(&actor.chosen) });
+            situation.actors.push(Contender { number, pe, priority, waited: waited(&actor.chosen) });
             if caller == Some(number) {
                 situation.current = caller;
             }
         }
         for (pe, slot) in (0..self.pes).zip(&arena.networks) {
             let priority = slot.priority.load(Relaxed);
-            let candidate = Candidate { number: pe, pe, priority, waited: waited(&slot.chosen) };
+            let candidate = Contender { number: pe, pe, priority, waited: waited(&slot.chosen) };
             if slot.over.load(Relaxed) != 0 {
                 continue;
             }
@@ -259,9 +259,9 @@ impl Pe {
         }
         let next = self.plan.next(step, &self.chance(), &situation);
         match next {
-            Next::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
-            Next::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
-            Next::Nothing => {}
+            Decision::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
+            Decision::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
+            Decision::Nothing => {}
         }
         next
     }
@@ -270,16 +270,16 @@ impl Pe {
     fn wait_for_turn(&self, number: u32) {
         let arena = self.arena();
         let actor = &arena.actors[number as usize];
-        let mut watch = Watch::default();
+        let mut watch = TurnWatch::default();
         loop {
             let bell = actor.bell.load(Acquire);
             if actor.state() == ActorState::Away {
                 actor.set_state(ActorState::Present);
             }
-            if arena.turn() == Holder::Nobody {
+            if arena.turn() == TurnHolder::Nobody {
                 self.take_over();
             }
-            if arena.turn() == Holder::Actor(number) {
+            if arena.turn() == TurnHolder::Actor(number) {
                 break;
             }
             if !futex::wait(&actor.bell, bell, Some(watch::LOOK)) {
@@ -292,15 +292,15 @@ impl Pe {
     pub(crate) fn take_over(&self) {
         let arena = self.arena();
         let _lock = arena.lock();
-        if arena.turn() != Holder::Nobody || arena.joined.load(Relaxed) < self.pes {
+        if arena.turn() != TurnHolder::Nobody || arena.joined.load(Relaxed) < self.pes {
             return;
         }
         match self.decide(arena, None) {
-            Next::Actor(actor) => arena.give(Holder::Actor(actor)),
-            Next::Network(pe) => arena.give(Holder::Network(pe)),
-            Next::Nothing => {
+            Decision::Actor(actor) => arena.give(TurnHolder::Actor(actor)),
+            Decision::Network(pe) => arena.give(TurnHolder::Network(pe)),
+            Decision::Nothing => {
                 if let Some(actor) = next_present(arena, 0) {
-                    arena.give(Holder::Actor(actor));
+                    arena.give(TurnHolder::Actor(actor));
                 }
             }
         }
@@ -318,13 +318,13 @@ impl Pe {
 }
 
 /// The first thread that takes part, from number `from` on and around.
-fn next_present(arena: &Arena, from: u32) -> Option<u32> {
+fn next_present(arena: &SharedState, from: u32) -> Option<u32> {
     let is_present = |&number: &u32| arena.actors[number as usize].state() == ActorState::Present;
     let all = arena.used().len() as u32;
     (from..all).chain(0..from.min(all)).find(is_present)
 }
 
-fn lower_the_highest(arena: &Arena, pes: u32) {
+fn lower_the_highest(arena: &SharedState, pes: u32) {
     let actors = arena.used().iter().filter(|actor| actor.state() == ActorState::Present).map(|actor| &actor.priority);
     let networks = arena.networks.iter().take(pes as usize).map(|slot| &slot.priority);
     if let Some(highest) = actors.chain(networks).max_by_key(|priority| priority.load(Relaxed)) {
@@ -333,10 +333,10 @@ fn lower_the_highest(arena: &Arena, pes: u32) {
     }
 }
 
-fn next_digest(next: Next) -> u64 {
+fn next_digest(next: Decision) -> u64 {
     match next {
-        Next::Actor(number) => u64::from(number) << 2,
-        Next::Network(pe) => u64::from(pe) << 2 | 1,
-        Next::Nothing => 2,
+        Decision::Actor(number) => u64::from(number) << 2,
+        Decision::Network(pe) => u64::from(pe) << 2 | 1,
+        Decision::Nothing => 2,
     }
 }

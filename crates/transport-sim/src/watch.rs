@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::arena::{ActorState, Arena, DIED, Holder};
+use crate::arena::{ActorState, DIED, SharedState, TurnHolder};
 
 /// The time between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -20,27 +20,27 @@ const IDLE_LOOKS: u32 = 2;
 
 /// One waiter's looks at whoever has the turn.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct TurnWatch {
     switches: u64,
     begun: Option<u64>,
     last: u64,
     idle: u32,
 }
 
-impl Watch {
+impl TurnWatch {
     /// Looks once. A holder that is away or dead is passed over: it is marked, and nobody has the turn.
-    pub(crate) fn look(&mut self, arena: &Arena) {
+    pub(crate) fn look(&mut self, arena: &SharedState) {
         let switches = arena.switches.load(Relaxed);
         let holder = match arena.turn() {
-            Holder::Nobody => return,
-            Holder::Network(pe) => {
+            TurnHolder::Nobody => return,
+            TurnHolder::Network(pe) => {
                 let slot = &arena.networks[pe as usize];
                 if is_dead(slot.process.load(Relaxed)) {
                     pass_over(arena, switches, || slot.over.store(DIED, Relaxed));
                 }
                 return;
             }
-            Holder::Actor(holder) => &arena.actors[holder as usize],
+            TurnHolder::Actor(holder) => &arena.actors[holder as usize],
         };
         let process = holder.process.load(Relaxed);
         if is_dead(process) {
@@ -75,11 +75,11 @@ impl Watch {
 }
 
 /// Passes over the holder, if it is still the one that was looked at.
-fn pass_over(arena: &Arena, switches: u64, mark: impl FnOnce()) {
+fn pass_over(arena: &SharedState, switches: u64, mark: impl FnOnce()) {
     let _lock = arena.lock();
     if arena.switches.load(Relaxed) == switches {
         mark();
-        arena.give(Holder::Nobody);
+        arena.give(TurnHolder::Nobody);
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) enum Answer {
     Failed(Failure),
 }
 
-/// What became of an address.
+/// The fate of an address.
 pub(crate) struct Failure {
     pub(crate) address: String,
     pub(crate) why: String,

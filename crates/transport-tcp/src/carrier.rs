@@ -55,7 +55,7 @@ enum CarrierState {
 /// A connection that both sides have agreed on, and the last frame of ours that the peer has executed.
 pub(crate) type Agreement = (Box<Connection>, u64);
 
-/// What has become of an attempt.
+/// The state of an attempt.
 pub(crate) enum Progress {
     /// Nothing new.
     None,

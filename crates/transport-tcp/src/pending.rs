@@ -101,7 +101,7 @@ impl PendingConnections {
             }
             let mut waiting = self.waiting.lock();
             let Some(Unproven { stream, .. }) = waiting.here.get(&token) else { continue };
-            // What comes before this makes an event too.
+            // A connection that comes before this makes an event too.
             let watched = stream.set_nodelay(true).and_then(|()| local.watched.add(stream.as_raw_fd(), token));
             if let Err(e) = watched {
                 waiting.end(token);

@@ -74,7 +74,7 @@ pub trait Fabric: Send + Sync {
     }
 
     /// The turns of its PEs, if only one of them runs at a time.
-    fn turns(&self) -> Option<&dyn Turns> {
+    fn turns(&self) -> Option<&dyn TakesTurns> {
         None
     }
 
@@ -99,7 +99,7 @@ pub trait Fabric: Send + Sync {
 }
 
 /// PEs that take turns, so that a run can be repeated ([`Fabric::turns`]). A thread has its turn until its next call.
-pub trait Turns: Send + Sync {
+pub trait TakesTurns: Send + Sync {
     /// A wait has looked at its condition: for the first time, or `again` in vain. Returns when it is the caller's turn again.
     fn look(&self, again: bool);
 

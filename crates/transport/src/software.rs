@@ -18,7 +18,7 @@ use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
     Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OutOfRange, Region,
-    RegisteredMemory, Remote, Segment, SignalUpdate, Turns, Width, deliver_old,
+    RegisteredMemory, Remote, Segment, SignalUpdate, TakesTurns, Width, deliver_old,
 };
 
 pub use service::Messages;
@@ -145,7 +145,7 @@ impl Fabric for Filled {
         self.fabric.rest(most)
     }
 
-    fn turns(&self) -> Option<&dyn Turns> {
+    fn turns(&self) -> Option<&dyn TakesTurns> {
         self.fabric.turns()
     }
 

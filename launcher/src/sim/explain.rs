@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// One line of the file that the simulated network writes: `STEP PE program|network TEXT`.
-struct Line<'a> {
+struct StoryLine<'a> {
     step: u64,
     pe: u32,
     is_program: bool,
     text: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> StoryLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let mut words = line.splitn(4, ' ');
         let (step, pe) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -28,12 +28,12 @@ impl<'a> Line<'a> {
 }
 
 /// An operation that is under way.
-struct UnderWay<'a> {
+struct OpenOperation<'a> {
     what: &'a str,
     landed: u64,
 }
 
-impl UnderWay<'_> {
+impl OpenOperation<'_> {
     /// Its length, which its description ends with: `of N bytes`.
     fn len(&self) -> u64 {
         self.what.rsplit(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -61,9 +61,9 @@ const BEFORE: usize = 12;
 /// Operations under way that are shown.
 const MOST: usize = 8;
 
-/// What happened around the step from which on the network was kind: the decision just before it is the one that matters.
+/// The events around the step from which on the network was kind: the decision just before it is the one that matters.
 pub(super) fn story(text: &str, kind: u64) -> String {
-    let lines: Vec<Line<'_>> = text.lines().filter_map(Line::read).collect();
+    let lines: Vec<StoryLine<'_>> = text.lines().filter_map(StoryLine::read).collect();
     let before = &lines[..lines.iter().take_while(|line| line.step < kind).count()];
     let mut out = format!("The outcome turns at step {}. ", kind.saturating_sub(1));
     match before.iter().rev().find(|line| line.is_program) {
@@ -92,12 +92,12 @@ pub(super) fn story(text: &str, kind: u64) -> String {
 }
 
 /// The operations that have not landed at the end of these lines: the program's, or the library's own if there are no others.
-fn under_way<'a>(lines: &[Line<'a>]) -> Vec<(u32, UnderWay<'a>)> {
-    let mut issued: BTreeMap<(u32, u64), UnderWay<'a>> = BTreeMap::new();
+fn under_way<'a>(lines: &[StoryLine<'a>]) -> Vec<(u32, OpenOperation<'a>)> {
+    let mut issued: BTreeMap<(u32, u64), OpenOperation<'a>> = BTreeMap::new();
     for line in lines.iter().filter(|line| !line.is_program) {
         let Some((number, what)) = line.operation() else { continue };
         if line.text.starts_with("issues") {
-            issued.insert((line.pe, number), UnderWay { what, landed: 0 });
+            issued.insert((line.pe, number), OpenOperation { what, landed: 0 });
         } else if let Some(operation) = issued.get_mut(&(line.pe, number)) {
             operation.landed += landed(line.text);
         }

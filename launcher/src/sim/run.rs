@@ -6,15 +6,15 @@ use std::process::{Command, Output, Stdio};
 
 use oxshmem_base::Error;
 
-use super::{Scratch, SimArgs};
+use super::{ScratchFile, SimArgs};
 use crate::machine::beside;
 
 /// The exit status of `oshrun` after its `--timeout`.
 const TIMED_OUT: i32 = 124;
 
-/// What all jobs of a command have in common.
+/// The common part of all jobs of a command.
 #[derive(Clone)]
-pub(super) struct SimulatedJob {
+pub(super) struct JobUnderSim {
     oshrun: PathBuf,
     pub(super) pes: u32,
     nodes: Option<u32>,
@@ -23,12 +23,12 @@ pub(super) struct SimulatedJob {
 }
 
 /// How a job has ended.
-pub(super) struct Outcome {
+pub(super) struct SimulatedRun {
     output: Output,
     summary: HashMap<String, String>,
 }
 
-impl SimulatedJob {
+impl JobUnderSim {
     pub(super) fn new(arguments: &SimArgs) -> Result<Self, Error> {
         let SimArgs { pes, nodes, timeout, program, .. } = arguments.clone();
         Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, program })
@@ -51,8 +51,8 @@ impl SimulatedJob {
     }
 
     /// Runs the job with this choice and `more` of it.
-    pub(super) fn run(&self, words: &str, more: &str) -> Result<Outcome, Error> {
-        let summary = Scratch::new("summary");
+    pub(super) fn run(&self, words: &str, more: &str) -> Result<SimulatedRun, Error> {
+        let summary = ScratchFile::new("summary");
         let detail = format!("{words},summary={}{more}", summary.0.display());
         let mut command = Command::new(&self.oshrun);
         command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
@@ -61,11 +61,11 @@ impl SimulatedJob {
         let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(Outcome { output, summary: text.lines().filter_map(pair).collect() })
+        Ok(SimulatedRun { output, summary: text.lines().filter_map(pair).collect() })
     }
 }
 
-impl Outcome {
+impl SimulatedRun {
     pub(super) fn is_failure(&self) -> bool {
         !self.output.status.success()
     }

@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use oxshmem_base::Error;
 
-use super::Scratch;
+use super::ScratchFile;
 use super::explain;
-use super::run::{Outcome, SimulatedJob};
+use super::run::{JobUnderSim, SimulatedRun};
 
 /// Steps that are looked for if the failing run did not say how many it has.
 const MOST_STEPS: u64 = 1 << 20;
 
 /// Explains a failure: repeats it, shrinks it, and tells the story of the step at which its outcome turns.
-pub(super) fn explain(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Result<String, Error> {
+pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<String, Error> {
     let mut text = String::new();
     let again = job.run(words, "")?;
     if !again.is_failure() {
@@ -32,7 +32,7 @@ pub(super) fn explain(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Res
         );
         return Ok(text);
     };
-    let story = Scratch::new("story");
+    let story = ScratchFile::new("story");
     job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?;
     let lines = std::fs::read_to_string(&story.0).unwrap_or_default();
     let _ = writeln!(text, "The smallest run that fails: {}", job.command_line(&format!("{words},kind={kind}")));
@@ -41,7 +41,7 @@ pub(super) fn explain(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Res
 }
 
 /// The job on as few PEs as still fails with this choice.
-fn fewer_pes(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Result<(SimulatedJob, String), Error> {
+fn fewer_pes(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<(JobUnderSim, String), Error> {
     for pes in 2..job.pes {
         let smaller = job.with(pes);
         let tried = smaller.run(words, "")?;
@@ -55,7 +55,7 @@ fn fewer_pes(job: &SimulatedJob, words: &str, outcome: &Outcome) -> Result<(Simu
 }
 
 /// The first step from which on a kind network comes too late. `None`: a network that is kind from the start fails as well.
-fn turning_point(job: &SimulatedJob, words: &str) -> Result<Option<u64>, Error> {
+fn turning_point(job: &JobUnderSim, words: &str) -> Result<Option<u64>, Error> {
     let fails = |kind: u64| job.run(words, &format!(",kind={kind}")).map(|outcome| outcome.is_failure());
     if fails(0)? {
         return Ok(None);

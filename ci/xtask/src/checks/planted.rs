@@ -19,7 +19,7 @@ struct PlantedFault {
     found_by: FoundBy,
 }
 
-/// What is to find a fault.
+/// The check that is to find a fault.
 enum FoundBy {
     /// Jobs of a program over the simulated network: its arguments, PEs, nodes, the strategy.
     Sim(&'static SimulatedJobs),
@@ -162,7 +162,7 @@ impl PlantedFault {
     }
 }
 
-/// What a fault looks like.
+/// The first words about a fault.
 fn first_line(output: &Output) -> String {
     let text = [&output.stderr, &output.stdout].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat();
     let told =

@@ -8,7 +8,7 @@ use crate::product::build;
 /// The strategies with a seed of each.
 const DETAILS: [&str; 6] = ["lazy:1", "random:4", "random:5", "priority:9", "starved-pe:2", "starved-pair:3"];
 
-/// What moves data or meets between nodes. Programs of threads, files and processes are another matter.
+/// The cases that move data or meet between nodes. Programs of threads, files and processes are another matter.
 const CASES: &str = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/,signals/,ordering/ORD_1,\
     rma/,amo/AMO_4,amo/AMO_7,locks/LCK_1,teams/,strided/STR_1";
 

@@ -7,7 +7,7 @@ use oxshmem_base::size;
 
 use crate::memory::facts::MemberFacts;
 
-/// What is left to the program itself: stacks, its own memory, libraries of networks.
+/// The addresses that are left to the program itself: stacks, its own memory, libraries of networks.
 const PROGRAM: u64 = 512 << 20;
 /// A smaller heap window is of no use.
 const LEAST: u64 = 16 << 20;
