@@ -2,7 +2,7 @@
 //!
 //! # Memory order
 //!
-//! Everything but the bells is written by the holder of [`SharedState::lock`] or of the turn, of which there is one each. The lock
+//! Everything but the bells is written by the holder of [`SimArena::lock`] or of the turn, of which there is one each. The lock
 //! is taken with acquire and released with release. `turn` is stored with release by whoever gives the turn away and loaded
 //! with acquire by whoever gets it, so that the new holder sees all that the old one has done; everything else is relaxed.
 
@@ -25,7 +25,7 @@ pub(crate) const MOST_ACTORS: usize = 1024;
 
 /// Shared by all PEs.
 #[repr(C)]
-pub(crate) struct SharedState {
+pub(crate) struct SimArena {
     lock: AtomicU32,
     /// The [`TurnHolder`] of the turn, encoded.
     turn: AtomicU32,
@@ -109,7 +109,7 @@ pub(crate) const DIED: u32 = 1;
 /// The PE has closed its fabric.
 pub(crate) const LEFT: u32 = 2;
 
-/// Who may run.
+/// The one that may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TurnHolder {
     Nobody,
@@ -153,8 +153,8 @@ impl Actor {
     }
 }
 
-impl SharedState {
-    /// Who has the turn.
+impl SimArena {
+    /// The holder of the turn.
     pub(crate) fn turn(&self) -> TurnHolder {
         TurnHolder::decode(self.turn.load(Acquire))
     }
@@ -180,7 +180,7 @@ impl SharedState {
         self.actor_count.fetch_max(number + 1, Relaxed);
     }
 
-    /// See [`SharedState::activity`]: that of the node of a PE.
+    /// See [`SimArena::activity`]: that of the node of a PE.
     pub(crate) fn activity(&self, pe: u32) -> &AtomicU64 {
         let node = self.networks[pe as usize].node.load(Relaxed) as usize;
         &self.activity[node.min(MOST_PES - 1)]
@@ -201,7 +201,7 @@ impl SharedState {
 }
 
 /// The lock, until it is dropped.
-pub(crate) struct ArenaLock<'a>(&'a SharedState);
+pub(crate) struct ArenaLock<'a>(&'a SimArena);
 
 impl Drop for ArenaLock<'_> {
     fn drop(&mut self) {
@@ -226,7 +226,7 @@ pub(crate) struct ArenaMap {
 impl ArenaMap {
     /// A new arena.
     pub(crate) fn create() -> Result<Self, Error> {
-        let memory = SharedMemory::create(c"oxshmem sim", size_of::<SharedState>() as u64, Pages::Small);
+        let memory = SharedMemory::create(c"oxshmem sim", size_of::<SimArena>() as u64, Pages::Small);
         memory.and_then(Self::map).map_err(|error| failed("cannot be made").because(error))
     }
 
@@ -243,11 +243,11 @@ impl ArenaMap {
     }
 
     fn map(memory: SharedMemory) -> io::Result<Self> {
-        let len = size_of::<SharedState>();
+        let len = size_of::<SimArena>();
         if (memory.len() as usize) < len {
             return Err(io::Error::other(format!("it has {} bytes, not {len}", memory.len())));
         }
-        let mut range = AddressRange::reserve(len, align_of::<SharedState>())?;
+        let mut range = AddressRange::reserve(len, align_of::<SimArena>())?;
         range.map(0, &memory, 0, len)?;
         Ok(Self { range, memory })
     }
@@ -259,13 +259,13 @@ impl ArenaMap {
 }
 
 impl std::ops::Deref for ArenaMap {
-    type Target = SharedState;
+    type Target = SimArena;
 
-    fn deref(&self) -> &SharedState {
-        // SAFETY: `map` has put a file of at least `size_of::<SharedState>()` bytes there, aligned to pages, and nothing unmaps it
+    fn deref(&self) -> &SimArena {
+        // SAFETY: `map` has put a file of at least `size_of::<SimArena>()` bytes there, aligned to pages, and nothing unmaps it
         // before `range` is dropped. All fields are atomics, for which any bytes are a value, and other processes use them as
         // atomics only.
-        unsafe { &*self.range.base().cast::<SharedState>() }
+        unsafe { &*self.range.base().cast::<SimArena>() }
     }
 }
 

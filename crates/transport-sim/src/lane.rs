@@ -40,7 +40,7 @@ impl SimLane {
     fn issue<R>(&self, begin: impl FnOnce(&mut OperationQueue) -> R) -> Result<R, Busy> {
         let pe = &self.pe;
         let is_full = pe.queue.lock().is_full(self.number);
-        // Whoever finds no room waits for the network, as in a look in vain.
+        // A caller that finds no room waits for the network, as in a look in vain.
         pe.step(if is_full { StepKind::LookAgain } else { StepKind::Act });
         let _operation = self.issuing.lock();
         let mut queue = pe.queue.lock();

@@ -12,7 +12,7 @@ use oxshmem_os::futex;
 use oxshmem_transport::{OutOfRange, Participant, RegisteredMemory, deliver_old};
 use parking_lot::Mutex;
 
-use crate::arena::{ArenaMap, NetworkSlot, SharedState, TurnHolder};
+use crate::arena::{ArenaMap, NetworkSlot, SimArena, TurnHolder};
 use crate::chance::Chance;
 use crate::operation::{Movement, Operation, PutSource};
 use crate::options::SimOptions;
@@ -64,7 +64,7 @@ impl Pe {
     }
 
     /// The arena. Lanes and steps exist only while the fabric is connected.
-    pub(crate) fn arena(&self) -> &SharedState {
+    pub(crate) fn arena(&self) -> &SimArena {
         self.arena.get().expect("a fabric is connected before it is used")
     }
 

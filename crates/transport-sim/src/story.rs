@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::call_site::CallSite;
 
-use crate::arena::SharedState;
+use crate::arena::SimArena;
 
 /// The file, open for one PE. A story that cannot be written is not written: the run goes on.
 pub(crate) struct Story {
@@ -41,7 +41,7 @@ impl Story {
 }
 
 /// Writes how the run went.
-pub(crate) fn summarise(path: &Path, strategy: &str, seed: u64, arena: &SharedState) {
+pub(crate) fn summarise(path: &Path, strategy: &str, seed: u64, arena: &SimArena) {
     let [steps, digest, overrun] = [&arena.step, &arena.digest, &arena.overrun].map(|word| word.load(Relaxed));
     let text = format!("strategy {strategy}\nseed {seed}\nsteps {steps}\ndigest {digest:016x}\noverrun {overrun}\n");
     if let Err(error) = fs::write(path, text) {

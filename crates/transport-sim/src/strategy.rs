@@ -5,22 +5,22 @@ use std::sync::atomic::AtomicU64;
 use crate::chance::{Chance, seeded};
 use crate::options::{SimOptions, Strategy};
 
-/// What may happen next.
+/// The choices for the next step.
 #[derive(Default, Debug)]
 pub(crate) struct Situation {
     /// The thread that has just made a step and may go on.
     pub(crate) current: Option<u32>,
     /// Threads that may go on with more than a look in vain: their numbers, PEs and priorities.
-    pub(crate) actors: Vec<Contender>,
+    pub(crate) actors: Vec<NextCandidate>,
     /// Networks with operations under way.
-    pub(crate) networks: Vec<Contender>,
+    pub(crate) networks: Vec<NextCandidate>,
     /// Networks that have only operations of the starved pair under way.
-    pub(crate) held: Vec<Contender>,
+    pub(crate) held: Vec<NextCandidate>,
 }
 
 /// One who may be next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Contender {
+pub(crate) struct NextCandidate {
     /// Number of the thread, or of the PE whose network it is.
     pub(crate) number: u32,
     pub(crate) pe: u32,
@@ -29,12 +29,12 @@ pub(crate) struct Contender {
     pub(crate) waited: u64,
 }
 
-/// Whoever has waited for so many steps is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
+/// The steps after which a waiter is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
 const FAIR: u64 = 3000;
 
 /// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Decision {
+pub(crate) enum SchedulerDecision {
     Actor(u32),
     Network(u32),
     /// Nothing can end any wait: all PEs look in vain, and nothing is under way.
@@ -134,38 +134,38 @@ impl SeedPlan {
     }
 
     /// Decides.
-    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> Decision {
+    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> SchedulerDecision {
         let Situation { current, actors, networks, held } = situation;
-        let some = |candidates: &[Contender]| {
+        let some = |candidates: &[NextCandidate]| {
             (!candidates.is_empty()).then(|| candidates[chance.below(candidates.len())].number)
         };
-        let network = || some(networks).or_else(|| some(held)).map(Decision::Network);
-        let go_on = || current.or_else(|| some(actors)).map(Decision::Actor);
-        let longest = |candidates: &[Contender]| {
+        let network = || some(networks).or_else(|| some(held)).map(SchedulerDecision::Network);
+        let go_on = || current.or_else(|| some(actors)).map(SchedulerDecision::Actor);
+        let longest = |candidates: &[NextCandidate]| {
             candidates.iter().max_by_key(|one| one.waited).filter(|one| one.waited > FAIR).copied()
         };
         if let Some(network) = longest(networks).or_else(|| longest(held)) {
-            return Decision::Network(network.number);
+            return SchedulerDecision::Network(network.number);
         }
         if let Some(actor) = longest(actors) {
-            return Decision::Actor(actor.number);
+            return SchedulerDecision::Actor(actor.number);
         }
         let decided = match self.strategy {
             _ if self.is_kind(step) => network().or_else(go_on),
             Strategy::Lazy => go_on().or_else(network),
             Strategy::Priority => {
-                let best = |candidates: &[Contender]| candidates.iter().max_by_key(|one| one.priority).copied();
+                let best = |candidates: &[NextCandidate]| candidates.iter().max_by_key(|one| one.priority).copied();
                 match (best(actors), best(networks)) {
                     (Some(actor), Some(network)) if network.priority > actor.priority => {
-                        Some(Decision::Network(network.number))
+                        Some(SchedulerDecision::Network(network.number))
                     }
-                    (Some(actor), _) => Some(Decision::Actor(actor.number)),
-                    (None, Some(network)) => Some(Decision::Network(network.number)),
-                    (None, None) => some(held).map(Decision::Network),
+                    (Some(actor), _) => Some(SchedulerDecision::Actor(actor.number)),
+                    (None, Some(network)) => Some(SchedulerDecision::Network(network.number)),
+                    (None, None) => some(held).map(SchedulerDecision::Network),
                 }
             }
             Strategy::StarvedPe => {
-                let fed = |candidates: &[Contender]| -> Vec<Contender> {
+                let fed = |candidates: &[NextCandidate]| -> Vec<NextCandidate> {
                     candidates.iter().filter(|one| one.pe != self.victim).copied().collect()
                 };
                 let (fed_actors, fed_networks) = (fed(actors), fed(networks));
@@ -174,23 +174,23 @@ impl SeedPlan {
                 self.mixed(chance, &situation).or_else(|| go_on().or_else(network))
             }
             Strategy::Random | Strategy::StarvedPair | Strategy::Eager => {
-                self.mixed(chance, situation).or_else(|| some(held).map(Decision::Network))
+                self.mixed(chance, situation).or_else(|| some(held).map(SchedulerDecision::Network))
             }
         };
-        decided.unwrap_or(Decision::Nothing)
+        decided.unwrap_or(SchedulerDecision::Nothing)
     }
 
     /// Threads and networks by the odds of the seed.
-    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<Decision> {
+    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<SchedulerDecision> {
         let Situation { current, actors, networks, .. } = situation;
-        let one = |candidates: &[Contender]| candidates[chance.below(candidates.len())].number;
+        let one = |candidates: &[NextCandidate]| candidates[chance.below(candidates.len())].number;
         let networks_turn = !networks.is_empty() && (actors.is_empty() || chance.one_in(self.network_odds));
         if networks_turn {
-            return Some(Decision::Network(one(networks)));
+            return Some(SchedulerDecision::Network(one(networks)));
         }
         match current {
-            Some(now) if !chance.one_in(self.turn_odds) => Some(Decision::Actor(*now)),
-            _ if !actors.is_empty() => Some(Decision::Actor(one(actors))),
+            Some(now) if !chance.one_in(self.turn_odds) => Some(SchedulerDecision::Actor(*now)),
+            _ if !actors.is_empty() => Some(SchedulerDecision::Actor(one(actors))),
             _ => None,
         }
     }
@@ -200,15 +200,15 @@ impl SeedPlan {
 mod tests {
     use super::*;
 
-    fn candidate(number: u32, priority: u64) -> Contender {
-        Contender { number, pe: number, priority, waited: 0 }
+    fn candidate(number: u32, priority: u64) -> NextCandidate {
+        NextCandidate { number, pe: number, priority, waited: 0 }
     }
 
     fn plan(detail: &str) -> SeedPlan {
         SeedPlan::new(&SimOptions::read(detail).expect("a detail"), 4)
     }
 
-    fn decided(plan: &SeedPlan, situation: &Situation) -> Vec<Decision> {
+    fn decided(plan: &SeedPlan, situation: &Situation) -> Vec<SchedulerDecision> {
         let state = AtomicU64::new(seeded(7));
         (0..2000).map(|step| plan.next(step, &Chance(&state), situation)).collect()
     }
@@ -221,9 +221,9 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Decision::Actor(1)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == SchedulerDecision::Actor(1)));
         (situation.current, situation.actors) = (None, Vec::new());
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == Decision::Network(2)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == SchedulerDecision::Network(2)));
     }
 
     #[test]
@@ -234,21 +234,21 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == Decision::Network(2)));
+        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == SchedulerDecision::Network(2)));
         let late = decided(&plan("lazy:1,kind=1000"), &situation);
-        assert!(late[..1000].iter().all(|next| *next == Decision::Actor(1)));
-        assert!(late[1000..].iter().all(|next| *next == Decision::Network(2)));
+        assert!(late[..1000].iter().all(|next| *next == SchedulerDecision::Actor(1)));
+        assert!(late[1000..].iter().all(|next| *next == SchedulerDecision::Network(2)));
     }
 
     #[test]
     fn nobody_waits_for_ever() {
         for name in ["lazy", "random", "priority", "starved-pe", "starved-pair"] {
-            let late = Contender { waited: FAIR + 1, ..candidate(2, 0) };
+            let late = NextCandidate { waited: FAIR + 1, ..candidate(2, 0) };
             let mut situation =
                 Situation { current: Some(1), actors: vec![candidate(1, 9)], networks: vec![late], held: Vec::new() };
-            assert_eq!(decided(&plan(name), &situation)[0], Decision::Network(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], SchedulerDecision::Network(2), "{name}");
             (situation.networks, situation.actors) = (Vec::new(), vec![candidate(1, 9), late]);
-            assert_eq!(decided(&plan(name), &situation)[0], Decision::Actor(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], SchedulerDecision::Actor(2), "{name}");
         }
     }
 
@@ -259,13 +259,11 @@ mod tests {
             let all: Vec<_> = (0..4).map(|pe| candidate(pe, 0)).collect();
             let situation = Situation { actors: all.clone(), networks: all, ..Situation::default() };
             let victim = plan.victim;
-            assert!(
-                decided(&plan, &situation)
-                    .iter()
-                    .all(|next| { !matches!(next, Decision::Actor(pe) | Decision::Network(pe) if *pe == victim) })
-            );
+            assert!(decided(&plan, &situation).iter().all(|next| {
+                !matches!(next, SchedulerDecision::Actor(pe) | SchedulerDecision::Network(pe) if *pe == victim)
+            }));
             let alone = Situation { actors: vec![candidate(victim, 0)], ..Situation::default() };
-            assert!(decided(&plan, &alone).iter().all(|next| *next == Decision::Actor(victim)));
+            assert!(decided(&plan, &alone).iter().all(|next| *next == SchedulerDecision::Actor(victim)));
         }
     }
 
@@ -276,17 +274,17 @@ mod tests {
         for seed in [4, 5, 6, 7] {
             let decided = decided(&plan(&format!("random:{seed}")), &situation);
             for number in 0..4 {
-                assert!(decided.contains(&Decision::Actor(number)), "seed {seed}: PE {number}");
+                assert!(decided.contains(&SchedulerDecision::Actor(number)), "seed {seed}: PE {number}");
             }
-            assert!(decided.iter().any(|next| matches!(next, Decision::Network(_))), "seed {seed}");
+            assert!(decided.iter().any(|next| matches!(next, SchedulerDecision::Network(_))), "seed {seed}");
         }
-        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == Decision::Actor(3)));
+        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == SchedulerDecision::Actor(3)));
     }
 
     #[test]
     fn nothing_can_happen_where_there_is_nobody() {
         for name in ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"] {
-            assert_eq!(decided(&plan(name), &Situation::default())[0], Decision::Nothing);
+            assert_eq!(decided(&plan(name), &Situation::default())[0], SchedulerDecision::Nothing);
         }
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use oxshmem_os::{bystanders, futex};
 
-use crate::arena::{Actor, ActorState, SharedState, TurnHolder};
+use crate::arena::{Actor, ActorState, SimArena, TurnHolder};
 use crate::network::Pe;
-use crate::strategy::{Contender, Decision, Situation};
+use crate::strategy::{NextCandidate, SchedulerDecision, Situation};
 use crate::watch::{self, TurnWatch};
 
 /// A step of a thread.
@@ -170,24 +170,24 @@ impl Pe {
         loop {
             let lock = arena.lock();
             let next = self.decide(arena, caller);
-            if next != Decision::Nothing {
+            if next != SchedulerDecision::Nothing {
                 self.count_step(next);
             }
             match next {
-                Decision::Network(pe) if pe == self.me && caller.is_some() => {
+                SchedulerDecision::Network(pe) if pe == self.me && caller.is_some() => {
                     drop(lock);
                     self.effect();
                 }
-                Decision::Network(pe) => {
+                SchedulerDecision::Network(pe) => {
                     arena.give(TurnHolder::Network(pe));
                     return true;
                 }
-                Decision::Actor(actor) if caller == Some(actor) => return false,
-                Decision::Actor(actor) => {
+                SchedulerDecision::Actor(actor) if caller == Some(actor) => return false,
+                SchedulerDecision::Actor(actor) => {
                     arena.give(TurnHolder::Actor(actor));
                     return true;
                 }
-                Decision::Nothing => {
+                SchedulerDecision::Nothing => {
                     // Only something outside can end a wait: everybody looks again, one after the other.
                     let after = caller.map_or(0, |now| now + 1);
                     match next_present(arena, after) {
@@ -214,7 +214,7 @@ impl Pe {
     }
 
     /// One more step. Where nothing can happen there is none, so that the number of looks outside does not count.
-    fn count_step(&self, next: Decision) {
+    fn count_step(&self, next: SchedulerDecision) {
         let arena = self.arena();
         let number = arena.step.fetch_add(1, Relaxed);
         let digest = arena.digest.load(Relaxed).rotate_left(5) ^ next_digest(next);
@@ -224,7 +224,7 @@ impl Pe {
         }
     }
 
-    fn decide(&self, arena: &SharedState, caller: Option<u32>) -> Decision {
+    fn decide(&self, arena: &SimArena, caller: Option<u32>) -> SchedulerDecision {
         let step = arena.step.load(Relaxed);
         let waited = |chosen: &AtomicU64| step.saturating_sub(chosen.load(Relaxed));
         let mut situation = Situation::default();
@@ -238,14 +238,14 @@ impl Pe {
                 actor.chosen.store(step, Relaxed);
                 continue;
             }
-            situation.actors.push(Contender { number, pe, priority, waited: waited(&actor.chosen) });
+            situation.actors.push(NextCandidate { number, pe, priority, waited: waited(&actor.chosen) });
             if caller == Some(number) {
                 situation.current = caller;
             }
         }
         for (pe, slot) in (0..self.pes).zip(&arena.networks) {
             let priority = slot.priority.load(Relaxed);
-            let candidate = Contender { number: pe, pe, priority, waited: waited(&slot.chosen) };
+            let candidate = NextCandidate { number: pe, pe, priority, waited: waited(&slot.chosen) };
             if slot.over.load(Relaxed) != 0 {
                 continue;
             }
@@ -259,9 +259,9 @@ impl Pe {
         }
         let next = self.plan.next(step, &self.chance(), &situation);
         match next {
-            Decision::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
-            Decision::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
-            Decision::Nothing => {}
+            SchedulerDecision::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
+            SchedulerDecision::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
+            SchedulerDecision::Nothing => {}
         }
         next
     }
@@ -296,9 +296,9 @@ impl Pe {
             return;
         }
         match self.decide(arena, None) {
-            Decision::Actor(actor) => arena.give(TurnHolder::Actor(actor)),
-            Decision::Network(pe) => arena.give(TurnHolder::Network(pe)),
-            Decision::Nothing => {
+            SchedulerDecision::Actor(actor) => arena.give(TurnHolder::Actor(actor)),
+            SchedulerDecision::Network(pe) => arena.give(TurnHolder::Network(pe)),
+            SchedulerDecision::Nothing => {
                 if let Some(actor) = next_present(arena, 0) {
                     arena.give(TurnHolder::Actor(actor));
                 }
@@ -318,13 +318,13 @@ impl Pe {
 }
 
 /// The first thread that takes part, from number `from` on and around.
-fn next_present(arena: &SharedState, from: u32) -> Option<u32> {
+fn next_present(arena: &SimArena, from: u32) -> Option<u32> {
     let is_present = |&number: &u32| arena.actors[number as usize].state() == ActorState::Present;
     let all = arena.used().len() as u32;
     (from..all).chain(0..from.min(all)).find(is_present)
 }
 
-fn lower_the_highest(arena: &SharedState, pes: u32) {
+fn lower_the_highest(arena: &SimArena, pes: u32) {
     let actors = arena.used().iter().filter(|actor| actor.state() == ActorState::Present).map(|actor| &actor.priority);
     let networks = arena.networks.iter().take(pes as usize).map(|slot| &slot.priority);
     if let Some(highest) = actors.chain(networks).max_by_key(|priority| priority.load(Relaxed)) {
@@ -333,10 +333,10 @@ fn lower_the_highest(arena: &SharedState, pes: u32) {
     }
 }
 
-fn next_digest(next: Decision) -> u64 {
+fn next_digest(next: SchedulerDecision) -> u64 {
     match next {
-        Decision::Actor(number) => u64::from(number) << 2,
-        Decision::Network(pe) => u64::from(pe) << 2 | 1,
-        Decision::Nothing => 2,
+        SchedulerDecision::Actor(number) => u64::from(number) << 2,
+        SchedulerDecision::Network(pe) => u64::from(pe) << 2 | 1,
+        SchedulerDecision::Nothing => 2,
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::arena::{ActorState, DIED, SharedState, TurnHolder};
+use crate::arena::{ActorState, DIED, SimArena, TurnHolder};
 
 /// The time between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ pub(crate) struct TurnWatch {
 
 impl TurnWatch {
     /// Looks once. A holder that is away or dead is passed over: it is marked, and nobody has the turn.
-    pub(crate) fn look(&mut self, arena: &SharedState) {
+    pub(crate) fn look(&mut self, arena: &SimArena) {
         let switches = arena.switches.load(Relaxed);
         let holder = match arena.turn() {
             TurnHolder::Nobody => return,
@@ -75,7 +75,7 @@ impl TurnWatch {
 }
 
 /// Passes over the holder, if it is still the one that was looked at.
-fn pass_over(arena: &SharedState, switches: u64, mark: impl FnOnce()) {
+fn pass_over(arena: &SimArena, switches: u64, mark: impl FnOnce()) {
     let _lock = arena.lock();
     if arena.switches.load(Relaxed) == switches {
         mark();

@@ -16,7 +16,7 @@ use crate::local::LocalPe;
 use crate::permits::Permit;
 use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
 use crate::proto::{Host, Session};
-use crate::unreachable::{self, Outcome, because};
+use crate::unreachable::{self, AddressOutcome, because};
 
 /// So long may the first round through all addresses take; each further round takes twice as long, up to the longest.
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
@@ -37,7 +37,7 @@ pub(crate) struct Carrier {
     /// The socket took no more.
     blocked: bool,
     /// How the last connection ended, and the attempts since.
-    history: Vec<Outcome>,
+    history: Vec<AddressOutcome>,
     /// Of the last connection; before the first one, where it was tried first.
     address: Option<SocketAddr>,
 }
@@ -56,7 +56,7 @@ enum CarrierState {
 pub(crate) type Agreement = (Box<Connection>, u64);
 
 /// The state of an attempt.
-pub(crate) enum Progress {
+pub(crate) enum AttemptState {
     /// Nothing new.
     None,
     /// The peer has answered.
@@ -193,12 +193,12 @@ impl Carrier {
     }
 
     /// Moves the attempt on, if there is one. `executed`: the last frame of the peer that this side has executed.
-    pub(crate) fn advance(&mut self, local: &LocalPe, executed: u64) -> Result<Progress, Error> {
+    pub(crate) fn advance(&mut self, local: &LocalPe, executed: u64) -> Result<AttemptState, Error> {
         let standing = self.standing(executed);
-        let CarrierState::Connecting(attempt) = &mut self.state else { return Ok(Progress::None) };
+        let CarrierState::Connecting(attempt) = &mut self.state else { return Ok(AttemptState::None) };
         match attempt.advance(standing) {
-            Answer::Open { heard: false } => Ok(Progress::None),
-            Answer::Open { heard: true } => Ok(Progress::Heard),
+            Answer::Open { heard: false } => Ok(AttemptState::None),
+            Answer::Open { heard: true } => Ok(AttemptState::Heard),
             Answer::Differs => Err(unreachable::differs(local, self.route.to)),
             Answer::Decided(verdict, peer) => Ok(self.decided(local, verdict, peer)),
             Answer::Failed(Failure { address, why, refusals }) => {
@@ -206,27 +206,27 @@ impl Carrier {
                 if let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) {
                     self.attempt(local, attempt.into_untried(refusals));
                 }
-                Ok(Progress::None)
+                Ok(AttemptState::None)
             }
         }
     }
 
-    fn decided(&mut self, local: &LocalPe, verdict: Verdict, peer: Standing) -> Progress {
+    fn decided(&mut self, local: &LocalPe, verdict: Verdict, peer: Standing) -> AttemptState {
         let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) else {
-            return Progress::None;
+            return AttemptState::None;
         };
         match verdict {
             Verdict::Accepted => {
                 let (stream, address, seals) = attempt.into_parts();
                 (self.address, self.established) = (Some(address.at), peer.established);
-                return Progress::Agreed((Box::new(Connection::new(stream, seals, local.give_up)), peer.executed));
+                return AttemptState::Agreed((Box::new(Connection::new(stream, seals, local.give_up)), peer.executed));
             }
             Verdict::Wait => {
                 remember(&mut self.history, &attempt.address().to_string(), "its own attempt goes first");
             }
             Verdict::Stale => self.established = self.established.max(peer.established),
         }
-        Progress::PutOff
+        AttemptState::PutOff
     }
 
     /// An initiator has proven itself: its connection is taken or refused. When both sides try at once, the attempt of the
@@ -332,10 +332,10 @@ impl Carrier {
     }
 }
 
-/// What became of each address last is enough for a message.
-fn remember(history: &mut Vec<Outcome>, address: &str, why: &str) {
+/// The last outcome of each address is enough for a message.
+fn remember(history: &mut Vec<AddressOutcome>, address: &str, why: &str) {
     history.retain(|outcome| outcome.address != address);
-    history.push(Outcome { address: address.to_owned(), why: why.to_owned() });
+    history.push(AddressOutcome { address: address.to_owned(), why: why.to_owned() });
     if history.len() > 8 {
         history.remove(0);
     }

@@ -13,7 +13,7 @@ use oxshmem_os::sockets::PollEntry;
 use oxshmem_transport::{Account, Busy, OperationLock};
 use parking_lot::MutexGuard;
 
-use crate::carrier::{Agreement, Carrier, Progress};
+use crate::carrier::{Agreement, AttemptState, Carrier};
 use crate::local::LocalPe;
 use crate::permits::Permit;
 use crate::proto::Session;
@@ -189,13 +189,13 @@ impl Link {
     /// Moves an attempt at a connection on.
     fn advance(&self, local: &LocalPe, state: &mut LinkState) {
         match state.carrier.advance(local, state.session.executed()) {
-            Ok(Progress::None) => {}
-            Ok(Progress::Heard) => state.heard = true,
-            Ok(Progress::PutOff) => {
+            Ok(AttemptState::None) => {}
+            Ok(AttemptState::Heard) => state.heard = true,
+            Ok(AttemptState::PutOff) => {
                 state.heard = true;
                 state.liveness.put_off(local.start.elapsed());
             }
-            Ok(Progress::Agreed(agreement)) => self.establish(local, state, agreement),
+            Ok(AttemptState::Agreed(agreement)) => self.establish(local, state, agreement),
             Err(error) => state.fail(local, error),
         }
     }

@@ -10,9 +10,9 @@ use crate::proto::attempts::AttemptQueue;
 
 /// The attempts of this PE.
 #[derive(Clone)]
-pub(crate) struct Permits(Arc<Shared>);
+pub(crate) struct Permits(Arc<SharedPermits>);
 
-struct Shared {
+struct SharedPermits {
     start: Instant,
     queue: Mutex<AttemptQueue>,
     /// How many links wait, for those who look without the lock. Relaxed: a link that is not seen now is seen at the next turn.
@@ -28,7 +28,7 @@ pub(crate) struct Permit {
 impl Permits {
     pub(crate) fn new(seed: u64) -> Self {
         let queue = Mutex::new(AttemptQueue::new(seed));
-        Self(Arc::new(Shared { start: Instant::now(), queue, waiting: AtomicUsize::new(0) }))
+        Self(Arc::new(SharedPermits { start: Instant::now(), queue, waiting: AtomicUsize::new(0) }))
     }
 
     /// The link of this token wants to connect. `None`: it is in the queue, and [`Permits::next`] will name it.

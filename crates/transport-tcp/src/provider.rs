@@ -28,7 +28,7 @@ use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
 use crate::permits::Permits;
-use crate::proto::admission;
+use crate::proto::admission::OTHER_FILES;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
@@ -50,9 +50,6 @@ fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offer
         }
     }
 }
-
-/// Descriptors that are no connections: those of the program, of the node's PEs, and of connections that have not proven themselves.
-pub(crate) const OTHER_FILES: u64 = 200 + admission::MOST_SILENT as u64;
 
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);

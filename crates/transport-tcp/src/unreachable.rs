@@ -7,18 +7,18 @@ use oxshmem_os::descriptors;
 use crate::address::PeAddress;
 use crate::interfaces::Address;
 use crate::local::LocalPe;
-use crate::provider::OTHER_FILES;
+use crate::proto::admission::OTHER_FILES;
 
 /// An address that was tried, and what came of it last.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct AddressOutcome {
     pub(crate) address: String,
     pub(crate) why: String,
 }
 
 /// Why something has ended, and what came of each address.
-pub(crate) fn because(why: &str, history: &[Outcome]) -> String {
-    let outcome = |Outcome { address, why }: &Outcome| match address.is_empty() {
+pub(crate) fn because(why: &str, history: &[AddressOutcome]) -> String {
+    let outcome = |AddressOutcome { address, why }: &AddressOutcome| match address.is_empty() {
         true => format!("; {why}"),
         false => format!("; {address}: {why}"),
     };
@@ -26,7 +26,7 @@ pub(crate) fn because(why: &str, history: &[Outcome]) -> String {
 }
 
 /// The error for PE `pe`. `why`: how long that lasts; `history`: which addresses, and what came of each.
-pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[Outcome]) -> Error {
+pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[AddressOutcome]) -> Error {
     let addresses = &local.addresses;
     match addresses.of(pe) {
         Ok(there) => words(&addresses.own, &there, addresses.ports, pe, why, history),
@@ -50,7 +50,7 @@ fn words(
     ports: Option<(u16, u16)>,
     pe: u32,
     why: &str,
-    history: &[Outcome],
+    history: &[AddressOutcome],
 ) -> Error {
     let (from, to) = (&here.name, &there.name);
     let error = Error::new(format!("PE {pe} on host {to} cannot be reached from host {from} by TCP"));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn problem_15_a_blocked_port_is_told_with_both_hosts_and_what_to_open() {
         let (here, there) = (address("n4", &[("10.0.4.4", "eno1")]), address("n5", &[("10.0.4.5", "eno4")]));
-        let history = [Outcome { address: "10.0.4.5:41233 (eno4)".into(), why: "no answer".into() }];
+        let history = [AddressOutcome { address: "10.0.4.5:41233 (eno4)".into(), why: "no answer".into() }];
         let say =
             |ports| words(&here, &there, ports, 7, "nothing has been heard of it for 30.0 s", &history).to_string();
         let any = say(None);
@@ -138,7 +138,7 @@ mod tests {
     fn fault_R1_a_host_is_not_told_of_firewalls_to_itself() {
         let here = address("n4", &[("127.0.0.1", "lo")]);
         let say = |why: &str| {
-            let history = [Outcome { address: "127.0.0.1:4123 (lo)".into(), why: why.into() }];
+            let history = [AddressOutcome { address: "127.0.0.1:4123 (lo)".into(), why: why.into() }];
             words(&here, &here, None, 7, "nothing has been heard of it for 30.0 s", &history).to_string()
         };
         let silent = say("no answer");

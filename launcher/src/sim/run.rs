@@ -45,7 +45,7 @@ impl JobUnderSim {
         head.into_iter().chain(nodes).chain(self.program.iter().cloned()).collect()
     }
 
-    /// What a user types to repeat a run.
+    /// The command that repeats a run.
     pub(super) fn command_line(&self, words: &str) -> String {
         format!("oshrun {}", self.arguments(words).join(" "))
     }
@@ -101,7 +101,7 @@ impl SimulatedRun {
         self.summary.get("digest").map_or("none: the job did not come to its end", String::as_str)
     }
 
-    /// What the job printed, for people.
+    /// The output of the job, for people.
     pub(super) fn shown(&self, seed: u64) -> String {
         const MOST: usize = 30;
         let streams = [&self.output.stdout, &self.output.stderr];

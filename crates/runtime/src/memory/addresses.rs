@@ -12,8 +12,8 @@ const PROGRAM: u64 = 512 << 20;
 /// A smaller heap window is of no use.
 const LEAST: u64 = 16 << 20;
 
-/// What the PEs of a node need besides their heaps.
-pub(crate) struct Need {
+/// The needs of a node's PEs besides their heaps.
+pub(crate) struct AddressNeed {
     pub(crate) members: u64,
     /// Bytes of a control window.
     pub(crate) control: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Need {
     pub(crate) statics: u64,
 }
 
-impl Need {
+impl AddressNeed {
     /// Of these PEs.
     pub(crate) fn of(facts: &[MemberFacts], control: u64) -> Self {
         let statics = facts.iter().map(|member| member.statics).min().unwrap_or(0);
@@ -64,8 +64,8 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn need(members: u64) -> Need {
-        Need { members, control: 8 * GIB, statics: 3 << 20 }
+    fn need(members: u64) -> AddressNeed {
+        AddressNeed { members, control: 8 * GIB, statics: 3 << 20 }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
-use crate::memory::addresses::Need;
+use crate::memory::addresses::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
@@ -103,7 +103,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
             std::io::Error::other(words)
         })?;
         claims = decision.claims;
-        let need = Need::of(&facts, 1 << control::SHIFT);
+        let need = AddressNeed::of(&facts, 1 << control::SHIFT);
         let left = facts.iter().map(|member| member.addresses_left).min().unwrap_or(u64::MAX);
         make_common(&need, left, settings, &decision.shares)
     };
@@ -174,7 +174,7 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
 const MOST_ADDRESSES: u64 = 1 << 45;
 
 /// Runs on the leader: makes the files that all share. The tightest limit of addresses leaves `left`.
-fn make_common(need: &Need, left: u64, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
+fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
     let members = need.members as usize;
     let most_addressed = need.largest_heap(left).map_err(std::io::Error::other)?;
     let control = SharedMemory::create(CONTROL, (members as u64) << control::SHIFT, Pages::Small)?;

@@ -14,6 +14,8 @@ use super::handshake::Route;
 
 /// Silent connections that are kept. Each costs a descriptor.
 pub const MOST_SILENT: usize = 256;
+/// Descriptors that are no connections: those of the program, of the node's PEs, and of connections that have not proven themselves.
+pub const OTHER_FILES: u64 = 200 + MOST_SILENT as u64;
 /// Connections of one route that are kept behind their hello. A PE makes one at a time; those before it may not have been
 /// seen to close yet. More are repetitions.
 pub const MOST_OF_ROUTE: usize = 4;

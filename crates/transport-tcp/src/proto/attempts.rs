@@ -26,13 +26,13 @@ pub struct AttemptQueue {
     queue: Vec<usize>,
     /// How long attempts took that have ended: the average, in which each has a weight of an eighth.
     usual: Duration,
-    dice: Dice,
+    dice: PauseDice,
 }
 
 impl AttemptQueue {
     /// No attempts yet. `seed` should differ from PE to PE.
     pub fn new(seed: u64) -> Self {
-        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: Dice::new(seed) }
+        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: PauseDice::new(seed) }
     }
 
     /// A link wants to connect. Returns whether it may begin now; otherwise it is in the queue.
@@ -82,9 +82,9 @@ impl AttemptQueue {
 
 /// Numbers that differ from PE to PE, and need not be secret.
 #[derive(Clone, Copy, Debug)]
-pub struct Dice(u64);
+pub struct PauseDice(u64);
 
-impl Dice {
+impl PauseDice {
     /// Begins at `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn two_pes_have_different_orders() {
         let order = |seed| {
-            let mut dice = Dice::new(seed);
+            let mut dice = PauseDice::new(seed);
             std::array::from_fn::<_, 8, _>(|_| dice.below(1_000))
         };
         assert_ne!(order(1), order(2));
         assert!(order(3).iter().all(|&number| number < 1_000));
-        assert_eq!(Dice::new(4).below(0), 0);
+        assert_eq!(PauseDice::new(4).below(0), 0);
     }
 }

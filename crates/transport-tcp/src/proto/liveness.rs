@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::attempts::Dice;
+use super::attempts::PauseDice;
 
 /// The next step towards a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ pub struct Liveness {
     refused_since: Option<Duration>,
     retry_at: Duration,
     pause: Duration,
-    dice: Dice,
+    dice: PauseDice,
     looked: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Liveness {
     /// Gives up after `limit`. `seed` should differ from link to link.
     pub fn new(limit: Duration, seed: u64) -> Self {
         let zero = Duration::ZERO;
-        let dice = Dice::new(seed);
+        let dice = PauseDice::new(seed);
         Self {
             limit,
             silent_since: None,

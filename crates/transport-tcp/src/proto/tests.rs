@@ -17,9 +17,9 @@ use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
 
-struct Dice(u64);
+struct PauseDice(u64);
 
-impl Dice {
+impl PauseDice {
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,7 +66,7 @@ impl Side {
     }
 
     /// Issues something and keeps the books.
-    fn issue(&mut self, dice: &mut Dice) {
+    fn issue(&mut self, dice: &mut PauseDice) {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
@@ -112,7 +112,7 @@ impl Side {
     }
 
     /// Sends some of what is to be sent.
-    fn transmit(&mut self, now: u64, dice: &mut Dice) {
+    fn transmit(&mut self, now: u64, dice: &mut PauseDice) {
         if dice.below(3) == 0 {
             self.session.seal();
         }
@@ -146,7 +146,7 @@ impl Side {
     }
 
     /// Receives what has arrived.
-    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
+    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut PauseDice) {
         while from.wire.front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = from.wire.pop_front().expect("just seen");
             let step = 1 + dice.below(100_000);
@@ -189,7 +189,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
 
 /// Both issue, all the time and in both directions, while the connection is cut again and again.
 fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
-    let mut dice = Dice(seed | 1);
+    let mut dice = PauseDice(seed | 1);
     let (mut a, mut b) = (Side::new(), Side::new());
     let mut times = 0;
     connect(&mut a, &mut b, encrypt, times);
@@ -400,7 +400,7 @@ fn refusals_come_back_to_their_lane() {
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
     let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
-    let mut dice = Dice(5);
+    let mut dice = PauseDice(5);
     for now in 0..2_000 {
         a.transmit(now, &mut dice);
         b.transmit(now, &mut dice);

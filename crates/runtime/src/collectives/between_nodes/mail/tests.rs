@@ -3,10 +3,12 @@
 
 use super::*;
 use crate::collectives::between_nodes::MOST_NODES;
+use crate::collectives::between_nodes::reach::Reach;
 use crate::collectives::signature::CallKind;
 use crate::collectives::signature::Signature;
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{Question, choose};
+use oxshmem_schedule::step::Plan;
 
 fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
     choose(&[], &Question { collective, size, count: bytes, element: 1, root_apart: false })
