@@ -49,7 +49,7 @@ pub(crate) enum OperationOrder {
     Any,
 }
 
-/// What the seed has chosen for the whole job.
+/// The choices of the seed for the whole job.
 #[derive(Clone, Debug)]
 pub(crate) struct SeedPlan {
     pub(crate) seed: u64,
