@@ -376,7 +376,7 @@ fn number_of_pes(text: &str) -> Result<u32, String> {
         _ if text.strip_prefix('-').unwrap_or(text).bytes().all(|digit| digit.is_ascii_digit()) => {
             Err(format!("a job has 1 to {MOST} PEs"))
         }
-        _ => Err(format!("{text} is no number, and the number of PEs stands behind -n")),
+        _ => Err(format!("{text} is no number: the number of PEs is missing after -n")),
     }
 }
 
