@@ -182,7 +182,8 @@ pub unsafe trait Lane: Send + Sync {
         update: SignalUpdate,
     ) -> Result<(), Busy>;
 
-    /// Operations issued before take effect, at each PE, before those issued after. [`Busy`]: not yet.
+    /// Puts, atomics and signals issued before take effect, at each PE, before those issued after. Gets have no order. [`Busy`]: not
+    /// yet.
     fn fence(&self) -> Result<(), Busy>;
 
     /// A fence that only atomics issued after it must keep behind the puts issued before it. Later puts may overtake these
