@@ -20,8 +20,15 @@ const CLOCK_OFFSET_NS: i64 = 100_000_000;
 
 /// The verdicts on one host.
 pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
-    let mut all =
-        vec![memory(facts), shared_memory(facts), locked(facts), files(facts), addresses(facts), processors(facts), numa(facts)];
+    let mut all = vec![
+        memory(facts),
+        shared_memory(facts),
+        locked(facts),
+        files(facts),
+        addresses(facts),
+        processors(facts),
+        numa(facts),
+    ];
     all.extend([huge_pages(facts), dev_shm(facts), ptrace(facts), interfaces(facts), port(facts), launcher(facts)]);
     all.extend(facts.cards.iter().map(|card| one_card(facts, card)));
     if !facts.has_card() {
