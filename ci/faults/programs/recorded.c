@@ -39,8 +39,8 @@ int main(int argc, char **argv) {
         shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
     }
     shmem_barrier_all();
-    shmem_team_t half;
-    shmem_team_split_strided(SHMEM_TEAM_WORLD, me % 2, 2, (pes - me % 2 + 1) / 2, NULL, 0, &half);
+    shmem_team_t pair, half; /* the columns of two: even and odd PEs */
+    shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &pair, NULL, 0, &half);
     shmem_double_sum_reduce(half, sums, parts, 6);
     shmem_ctx_t context;
     if (shmem_team_create_ctx(half, 0, &context) == 0) {

@@ -164,13 +164,6 @@ pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
                 .fix("compare what shmem_malloc returns with NULL before it is used"),
         );
     }
-    if (bytes as isize) < 0 {
-        fail(
-            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are more than half of all addresses"))
-                .because(format!("as a signed number it is {}", bytes as isize))
-                .fix("look how the program computes the number of elements: it was negative, or it overflowed"),
-        );
-    }
     let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}"));
     let error = if inside(heap, heap_len) {
         error.because(format!("the symmetric heap in use ends {} bytes after that address", heap + heap_len - address))

@@ -1,6 +1,5 @@
 //! The frames of one PE for another, and how many of them the peer has heard: coalescing, numbering, keeping, sending again.
 
-use oxshmem_base::planted;
 use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
@@ -176,7 +175,7 @@ impl Session {
     /// that carries a refusal of what is acknowledged.
     fn header(&mut self, kind: FrameKind, urgency: Urgency, length: usize) -> Header {
         self.tell();
-        let ack = self.executed + planted!("acknowledged-unexecuted", 0, 1);
+        let ack = self.executed + oxshmem_base::planted!("acknowledged-unexecuted", 0, 1);
         Header { kind, urgency, length, number: self.next, ack }
     }
 
@@ -387,16 +386,13 @@ impl Session {
 
     /// Goes on over a new connection with a peer that has executed our frames up to `heard`.
     pub fn resume(&mut self, heard: u64) -> Result<(), Garbage> {
-        // Everything numbered may have been sent, as far as the peer can know.
-        self.sent = self.frames.len();
+        self.sent = self.frames.len(); // as far as the peer can know
         if heard < self.acked {
             return Err(Garbage("it forgot what it had acknowledged"));
         }
-        if planted!("sent-twice-after-a-break", true, false) {
-            self.acknowledged(heard)?;
-        }
-        let again = planted!("not-sent-again-after-a-break", 0, self.frames.len());
-        (self.sent, self.sent_bytes, self.control) = (again, 0, None);
+        self.acknowledged(oxshmem_base::planted!("sent-twice-after-a-break", heard, self.acked))?;
+        self.sent = oxshmem_base::planted!("not-sent-again-after-a-break", 0, self.frames.len());
+        (self.sent_bytes, self.control) = (0, None);
         self.asked = 0;
         self.tell();
         Ok(())
