@@ -88,7 +88,7 @@ pub struct BenchArgs {
 struct SweepSizes(Vec<u64>);
 
 /// No run has more to say: the longest one has some megabytes.
-const LONGEST_RUN: u64 = 256 << 20;
+const LONGEST_RUN: u64 = 64 << 20;
 
 /// Everything is moved in words.
 const WORD: u64 = 8;
