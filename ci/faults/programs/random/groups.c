@@ -80,6 +80,13 @@ static void strided(const group *parent, group *of)
     *of = (group){.size = size};
     for (int i = 0; i < size; i++)
         of->member[i] = parent->member[start + i * stride];
+    /* Cray's form numbers its members by their numbers in the world, whatever their order in the parent. */
+    for (int i = 1; vendor && i < size; i++)
+        for (int j = i; j > 0 && of->member[j - 1] > of->member[j]; j--) {
+            const int larger = of->member[j - 1];
+            of->member[j - 1] = of->member[j];
+            of->member[j] = larger;
+        }
     if (parent->my >= 0 && vendor)
         shmemx_team_split_strided(parent->team, start, stride, size, &team);
     else if (parent->my >= 0)
