@@ -79,7 +79,10 @@ impl Pe {
     /// Starts the thread that answers for this PE's memory and takes the turns of its network.
     pub(crate) fn start_service(self: &Arc<Self>) -> Result<(), Error> {
         let pe = self.clone();
-        let thread = thread::Builder::new().name("oxshmem-sim".into()).spawn(move || pe.serve());
+        let thread = thread::Builder::new().name("oxshmem-sim".into()).spawn(move || {
+            let _alarm = AbortOnPanic;
+            pe.serve();
+        });
         let thread = thread.map_err(|error| Error::new("sim: the service thread cannot be started").because(error))?;
         *self.service.lock() = Some(thread);
         Ok(())
@@ -187,7 +190,9 @@ impl Pe {
     fn land(&self, operation: &mut Operation, part: usize) -> Result<(), OutOfRange> {
         let target = &self.arena().networks[operation.to.pe as usize];
         let bytes = operation.parts[part].bytes.clone();
-        let to = oxshmem_transport::Remote { offset: operation.to.offset + bytes.start as u64, ..operation.to };
+        // A place beyond all numbers stays out of range.
+        let offset = operation.to.offset.saturating_add(bytes.start as u64);
+        let to = oxshmem_transport::Remote { offset, ..operation.to };
         let answer = match &operation.action {
             Movement::Put(_) => {
                 let data = operation.parts[part].read.take().unwrap_or_else(|| source(operation, part));
@@ -225,6 +230,17 @@ impl Pe {
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         if let Some(story) = &self.story {
             story.write(self.arena().step.load(Relaxed), "network", &what());
+        }
+    }
+}
+
+/// Ends the process when the service thread panics: nobody else would answer for the PE, and the job would stand still.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
         }
     }
 }

@@ -32,7 +32,9 @@ impl NetworkSlot {
             MemoryAccess::Put(bytes) => {
                 for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks(MOST_BYTES)) {
                     self.mailbox.write(part);
-                    if let Err(wrong) = self.question(PUT, region, offset + at, part.len() as u64, [0; 2], 0)? {
+                    if let Err(wrong) =
+                        self.question(PUT, region, offset.saturating_add(at), part.len() as u64, [0; 2], 0)?
+                    {
                         return Some(Err(wrong));
                     }
                 }
@@ -40,7 +42,9 @@ impl NetworkSlot {
             }
             MemoryAccess::Get(bytes) => {
                 for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks_mut(MOST_BYTES)) {
-                    if let Err(wrong) = self.question(GET, region, offset + at, part.len() as u64, [0; 2], 0)? {
+                    if let Err(wrong) =
+                        self.question(GET, region, offset.saturating_add(at), part.len() as u64, [0; 2], 0)?
+                    {
                         return Some(Err(wrong));
                     }
                     self.mailbox.read(part);
