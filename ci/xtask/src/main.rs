@@ -8,6 +8,7 @@ mod parallel;
 mod product;
 mod rigs;
 mod tasks;
+mod watchdog;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

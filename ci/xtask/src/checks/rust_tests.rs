@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use crate::counts::CheckCounts;
-use crate::{Outcome, command, top};
+use crate::{Outcome, top, watchdog};
 
 /// `cargo test` with this selection.
 pub(crate) fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
@@ -25,7 +25,7 @@ pub(crate) fn count_shown(command: &mut Command) -> Outcome<CheckCounts> {
 }
 
 fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
-    count_output(&command::output(command.current_dir(top()))?, shown)
+    count_output(&watchdog::output(command.current_dir(top()), watchdog::PROGRAM_LIMIT)?, shown)
 }
 
 /// Counts the tests of a command that has ended.
