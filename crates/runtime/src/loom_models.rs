@@ -12,7 +12,7 @@ mod slot;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::memory::control::{Line, Slot, Words};
+use crate::memory::control::{Line, Slot, SplitStatement, Words};
 use crate::sync::{Apart, AtomicU32, AtomicU64, Cell, Mistake, crowd, pretend};
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
@@ -99,6 +99,7 @@ fn blank() -> Slot {
             bell_sleepers: AtomicU32::new(0),
             announced: AtomicU64::new(0),
             taken: AtomicU64::new(0),
+            split: SplitStatement::default(),
         }),
     }
 }

@@ -18,7 +18,6 @@ pub(crate) mod area;
 mod demand;
 pub(crate) mod lines;
 pub(crate) mod mail;
-#[cfg(not(loom))]
 mod split;
 mod statement;
 
@@ -38,6 +37,7 @@ use lines::TeamLines;
 use mail::{Mail, OPEN_BOARD, UNLENT_BOARD, ZONES, Zones};
 use statement::Statement;
 
+pub(crate) use split::SplitStatement;
 pub(crate) use statement::Said;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
@@ -270,8 +270,7 @@ pub(crate) struct Words {
     /// The split that took the slot. In a cache line of its own, so that nobody who waits for the words above is disturbed.
     #[cfg(not(loom))]
     _apart: [u64; 4],
-    #[cfg(not(loom))]
-    pub(crate) split: split::SplitStatement,
+    pub(crate) split: SplitStatement,
 }
 
 #[cfg(not(loom))]

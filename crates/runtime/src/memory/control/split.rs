@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed
 
 /// The owner of the window writes it when it has the slot, whether it becomes a member or not. The numbers come after a name of zero
 /// and before the new name, and who reads the same name twice has read what belongs together.
+#[derive(Default)]
 #[repr(C)]
 pub(crate) struct SplitStatement {
     /// Which split it is, by the same number on all members of the parent; zero: none.
