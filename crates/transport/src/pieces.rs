@@ -1,6 +1,7 @@
 //! Regions that grow: each is registered piece by piece, and a registration never moves.
 
 use crate::{OutOfRange, Region, Segment};
+use oxshmem_base::planted;
 
 /// A part of a region that was registered at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +77,8 @@ impl<K> RegionPieces<K> {
     pub fn find(&self, region: Region, offset: u64) -> Option<FoundPiece<&K>> {
         let piece = self.around(region, offset)?;
         let address = piece.address.wrapping_add(offset - piece.start);
-        Some(FoundPiece { address, key: &piece.key, room: piece.room(offset) })
+        let key = &planted!("key-of-another-piece", piece, self.of(region).first()?).key;
+        Some(FoundPiece { address, key, room: piece.room(offset) })
     }
 
     /// The part of `segment` behind the pieces that are registered already, and its offset; `None` if there is none.

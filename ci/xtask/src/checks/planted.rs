@@ -40,10 +40,12 @@ const SEEDS: &str = "60";
 
 /// All operations at random, with two PEs on each of two nodes.
 const RANDOM: &SimulatedJobs = &SimulatedJobs { program: "random", arguments: &["12", "60"], pes: "4", nodes: "2" };
-/// Broadcasts without pause, from a root that stays, and from one that follows another.
+/// Broadcasts without pause, from roots that stay, also where they lead no node, and from a root that follows another one.
 const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
+const STAYS_ON_TWO: &SimulatedJobs =
+    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "2"], pes: "4", nodes: "2" };
 const CHANGES: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "3"], pes: "4", nodes: "4" };
 /// Collectives that go in pieces.
 const LONG: &SimulatedJobs =
     &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4" };
@@ -56,6 +58,8 @@ const FENCE: &SimulatedJobs =
     &SimulatedJobs { program: "luck/right_fence_before_flag", arguments: &[], pes: "2", nodes: "2" };
 const SIGNAL: &SimulatedJobs =
     &SimulatedJobs { program: "luck/right_data_after_signal", arguments: &[], pes: "3", nodes: "3" };
+const FINALIZES: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_get_from_who_finalizes", arguments: &[], pes: "3", nodes: "3" };
 const IN_A_ROW: &SimulatedJobs =
     &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4" };
 const IN_A_ROW_ON_TWO: &SimulatedJobs =
@@ -71,6 +75,7 @@ const fn tests(name: &'static str, what: &'static str, selection: &'static [&'st
 
 /// The protocol of TCP's sessions in virtual time, and the software around every provider.
 const SESSIONS: &[&str] = &["--package", "oxshmem-transport-tcp", "--lib", "proto"];
+const PIECES: &[&str] = &["--package", "oxshmem-transport", "--lib", "pieces"];
 const FILLED: &[&str] = &["--package", "oxshmem-transport", "--test", "loopback", "filled_by_software"];
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
@@ -88,16 +93,23 @@ const FAULTS: &[PlantedFault] = &[
     sim("part-parity", "boards of parts do not take turns", IN_A_ROW),
     sim("slice-parity", "boards of slices do not take turns", IN_A_ROW),
     sim("fetched-too-early", "fetched blocks are used before they are there", IN_A_ROW),
-    sim("room-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
-    sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
+    sim("room-without-credit", "a parent does not wait until its child's half is free", STAYS),
+    sim(
+        "freed-before-children",
+        "a leader frees a half before its children have received what it put from there",
+        STAYS,
+    ),
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
-    sim("room-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
+    sim("left-before-the-node", "a leader leaves an epoch before its node has counted in", STAYS_ON_TWO),
+    sim("untold-parent", "a parent that was none before is not told that a half is free", CHANGES),
     sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", RANDOM),
     sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", RANDOM),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
     sim("fence-forgotten", "a fence does nothing", FENCE),
     sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
+    sim("leaves-without-meeting", "a PE that finalizes does not wait for those that still read its memory", FINALIZES),
     sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
+    tests("key-of-another-piece", "memory that has grown is reached by the key that it had before", PIECES),
     tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
