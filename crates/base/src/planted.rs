@@ -3,12 +3,18 @@
 //! Only builds with debug assertions have them, and there a fault is in force if `SHMEM_PLANTED` names it. `cargo xtask planted`
 //! lists them all, and runs each until its check has found it.
 
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
-/// Whether the fault of this name is in force.
+/// Whether the fault of this name is in force. Says so when its place is reached for the first time: a check that does not find the
+/// fault has not looked there, or has looked in vain.
 pub fn is(name: &str) -> bool {
     static PLANTED: OnceLock<String> = OnceLock::new();
-    PLANTED.get_or_init(|| std::env::var("SHMEM_PLANTED").unwrap_or_default()) == name
+    static REACHED: Once = Once::new();
+    let is_it = PLANTED.get_or_init(|| std::env::var("SHMEM_PLANTED").unwrap_or_default()) == name;
+    if is_it {
+        REACHED.call_once(|| eprintln!("oxshmem: the planted fault {name} is in force"));
+    }
+    is_it
 }
 
 /// `planted!("name", right, wrong)` is `right`; `wrong` where this fault is in force.
