@@ -322,8 +322,19 @@ fn receive(stream: &UnixStream) -> io::Result<Parcel> {
 }
 
 fn failed(job: &Job, error: &io::Error) -> Error {
-    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error)
+    let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error);
+    let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
+    if !is_limit {
+        return failed;
+    }
+    // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
+    let enough = 3 * job.node().members.len() + 60;
+    failed.fix(format!("raise the limit of open files (ulimit -n): {enough} are enough here"))
 }
+
+/// No descriptor is left to the process, or to the system (`errno.h`, the same on every Linux).
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
 
 fn late(patience: Duration, absent: &[u32]) -> Error {
     Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))

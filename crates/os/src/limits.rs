@@ -3,13 +3,12 @@
 pub(crate) mod limit;
 
 use std::fs;
-use std::fs::File;
-use std::time::{Duration, Instant};
+use std::os::unix::net::UnixListener;
 
 use oxshmem_base::size;
 
 use crate::cgroup::{self, Hierarchies};
-use crate::locks;
+use crate::descriptors;
 use crate::memory::{free_huge_pages, huge_pages, page_size};
 
 pub use limit::Limit;
@@ -66,47 +65,19 @@ fn machine() -> Limit {
     Limit::new(MACHINE, number("MemTotal:"), number("MemAvailable:"), "/proc/meminfo".to_owned())
 }
 
-/// The right to take memory, of one job of the machine at a time. What the holder has taken is in the kernel's numbers when
-/// the next one looks. Without it two jobs would be promised the same memory.
+/// The right to take memory, of one job of a user at a time. What the holder has taken is in the kernel's numbers when the next
+/// one looks. Without it two jobs could be promised the same memory.
 ///
-/// It is a lock on `/proc/meminfo`, the file that says how much there is: it exists everywhere, nothing needs to be made or
-/// removed, and the kernel takes the lock back when its holder ends. Jobs in containers with a `/proc` of their own do not
-/// see each other's.
+/// It is an abstract name of a Unix socket with the number of the user in it: nothing needs to be made or removed, and the kernel
+/// frees the name when its holder ends. Anybody can take any name, and a child that was forked meanwhile keeps it, so a caller
+/// must not wait long for it. Jobs of other users and in containers with a network of their own do not see each other's.
 #[derive(Debug)]
-pub struct MemoryTurn(Option<File>);
+pub struct MemoryTurn(#[expect(dead_code, reason = "it holds the name until it is dropped")] UnixListener);
 
 impl MemoryTurn {
-    /// Waits for it, for `most` at most, and does something `meanwhile` between looks. Anybody can hold the lock for ever, so
-    /// that afterwards the caller goes on [without](Self::is_held).
-    pub fn wait(most: Duration, mut meanwhile: impl FnMut()) -> MemoryTurn {
-        let Ok(file) = File::open("/proc/meminfo") else { return MemoryTurn(None) };
-        let (begun, mut nap) = (Instant::now(), Duration::from_micros(100));
-        loop {
-            match locks::try_lock(&file) {
-                Ok(true) => return MemoryTurn(Some(file)),
-                Ok(false) if begun.elapsed() < most => {
-                    meanwhile();
-                    std::thread::sleep(nap);
-                    nap = (nap * 2).min(Duration::from_millis(5));
-                }
-                Ok(false) | Err(_) => return MemoryTurn(None),
-            }
-        }
-    }
-
-    /// Whether nobody else has it.
-    pub fn is_held(&self) -> bool {
-        self.0.is_some()
-    }
-}
-
-impl Drop for MemoryTurn {
-    fn drop(&mut self) {
-        // Not only by closing the file: a child that was forked meanwhile has it too.
-        if let Some(file) = &self.0 {
-            let unlocked = locks::unlock(file);
-            debug_assert!(unlocked.is_ok(), "{unlocked:?}");
-        }
+    /// Takes it, if nobody else has it.
+    pub fn try_take() -> Option<MemoryTurn> {
+        descriptors::listen(format!("oxshmem/memory/{}", descriptors::own_uid()).as_bytes()).ok().map(MemoryTurn)
     }
 }
 
@@ -190,13 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn fault_M1_one_job_at_a_time_takes_memory_and_nobody_waits_for_ever() {
-        let first = MemoryTurn::wait(Duration::from_secs(60), || {});
-        assert!(first.is_held());
-        let mut looks = 0;
-        assert!(!MemoryTurn::wait(Duration::from_millis(2), || looks += 1).is_held());
-        assert!(looks > 0);
+    fn fault_M1_one_job_at_a_time_takes_memory() {
+        // Jobs of this user that run at the same time take turns too.
+        let take = || (0..100_000).find_map(|_| MemoryTurn::try_take()).expect("nobody keeps it for long");
+        let first = take();
+        assert!(MemoryTurn::try_take().is_none());
         drop(first);
-        assert!(MemoryTurn::wait(Duration::from_secs(60), || {}).is_held());
+        take();
     }
 }

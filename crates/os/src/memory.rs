@@ -126,6 +126,14 @@ pub unsafe fn detach(base: usize, len: usize) -> io::Result<()> {
     replace(libc::PROT_READ | libc::PROT_WRITE).or_else(|_| replace(libc::PROT_NONE))
 }
 
+/// How many addresses the limit on them (`RLIMIT_AS`) leaves this process. `None`: there is no limit.
+pub fn addresses_left() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(pages.saturating_mul(page_size() as u64)))
+}
+
 impl AddressRange {
     /// Reserves `len` bytes of addresses that begin at a multiple of `align`, a power of two. Costs no memory.
     pub fn reserve(len: usize, align: usize) -> io::Result<Self> {

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
+use oxshmem_os::descriptors;
 use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
     Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
 };
 use parking_lot::{Mutex, RwLock};
-use ring::rand::SystemRandom;
+use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
@@ -26,6 +27,8 @@ use crate::lanes::LaneTable;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
+use crate::permits::Permits;
+use crate::proto::admission::OTHER_FILES;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
@@ -68,6 +71,10 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
     let rails = settings.rails.unwrap_or(1).max(1);
     let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
+    let random = SystemRandom::new();
+    let mut seed = [0; 8];
+    random.fill(&mut seed).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
+    let seed = u64::from_le_bytes(seed);
     let local = LocalPe {
         me,
         credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
@@ -82,15 +89,23 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         lanes: LaneTable::default(),
         watched,
         reminder: Reminder::new(waker),
+        permits: Permits::new(seed),
         lost: OnceLock::new(),
-        random: SystemRandom::new(),
+        random,
+        seed,
         start: Instant::now(),
     };
+    // Only where a connection to each peer might not fit: programs may count on descriptors being small numbers.
+    if descriptors::limit() < links as u64 + OTHER_FILES
+        && let Err(error) = descriptors::raise_limit()
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
     let net = Net {
         local,
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
-        pending: PendingConnections::new(listener),
+        pending: PendingConnections::new(listener, participant.give_up()),
         poller: Mutex::new(callers),
         thread: Mutex::new(ThreadPoller::new(thread)),
         callers: Callers::default(),

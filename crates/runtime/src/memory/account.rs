@@ -4,32 +4,31 @@
 //! likes. So the PEs of a node first say what they want and under which limits they are, and nobody takes anything unless
 //! every limit has room for all who share it. Three steps, which count in the control windows ([`Demand::step`](crate::memory::control::Demand::step)):
 //!
-//! 1. The node's first PE takes the machine's [turn](Turn), so that no other job is promised the same memory.
+//! 1. The node's first PE takes the user's [turn](MemoryTurn), so that no other job is promised the same memory.
 //! 2. Everybody looks at its limits, publishes them with its demand, and waits for the others; all come to one verdict.
 //! 3. Everybody has taken its memory, which the kernel's numbers show from now on; the first PE passes the turn on.
 //!
 //! Waits are for PEs of the node only, because a turn that waits for another node could wait for ever: that one may wait
 //! for a turn of a job that waits for ours.
 //!
-//! Where the turn cannot be had (another user's job keeps it, or containers have a `/proc` each), two jobs may be promised
-//! the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into half of
+//! Where the turn cannot be had within some milliseconds (a job takes long to fill its pages, somebody keeps the name, jobs are
+//! those of two users), two jobs may be promised the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into half of
 //! the reserve, and looks again between them.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::size;
 use oxshmem_os::limits::{Limit, Limits, MemoryTurn};
 
 use crate::memory::control::{ControlBlock, Wanted};
-use crate::network;
 use crate::start::job;
 use crate::wait::{self, Needs, Reason};
 
-/// How long a turn of somebody else is waited for. The PEs of a node fill a terabyte with pages in less.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a turn of somebody else is waited for: anybody can keep it for ever.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// Bounds of the pieces in which memory is taken.
 const PIECES: (u64, u64) = (1 << 20, 64 << 20);
 /// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
@@ -40,7 +39,8 @@ pub(crate) struct Grant {
     limits: Limits,
     /// The most that is taken between two looks.
     pub(crate) piece: u64,
-    turn: Option<MemoryTurn>,
+    /// Present on the first PE of the node, with the turn if it was to be had.
+    turn: Option<Option<MemoryTurn>>,
     step: u64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Denial {
 pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, Denial> {
     let me = job::my_window();
     let step = ControlBlock::own().demand.step.load(Relaxed);
-    let turn = (me == 0).then(take_turn);
+    let turn = (me == 0).then(|| take_turn(call));
     if me == 0 {
         reach(step + 1);
     } else {
@@ -90,12 +90,16 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
 /// Whether the last turn was not to be had: nobody waits for the next one then.
 static PASSED_OVER: AtomicBool = AtomicBool::new(false);
 
-fn take_turn() -> MemoryTurn {
-    let patience = if PASSED_OVER.load(Relaxed) { Duration::ZERO } else { PATIENCE };
-    let turn = MemoryTurn::wait(patience, || {
-        network::progress();
+/// Takes the turn, or goes on without.
+fn take_turn(call: &'static str) -> Option<MemoryTurn> {
+    let deadline = (!PASSED_OVER.load(Relaxed)).then(|| Instant::now() + PATIENCE);
+    let is_over = || deadline.is_none_or(|deadline| Instant::now() >= deadline);
+    let reason = Reason { call, address: 0, needs: Needs::Anyone };
+    let turn = wait::until(reason, None, || match MemoryTurn::try_take() {
+        None if !is_over() => None,
+        turn => Some(turn),
     });
-    PASSED_OVER.store(!turn.is_held(), Relaxed);
+    PASSED_OVER.store(turn.is_none(), Relaxed);
     turn
 }
 

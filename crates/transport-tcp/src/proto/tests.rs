@@ -17,9 +17,9 @@ use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
 
-struct Dice(u64);
+struct PauseDice(u64);
 
-impl Dice {
+impl PauseDice {
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,7 +66,7 @@ impl Side {
     }
 
     /// Issues something and keeps the books.
-    fn issue(&mut self, dice: &mut Dice) {
+    fn issue(&mut self, dice: &mut PauseDice) {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
@@ -112,7 +112,7 @@ impl Side {
     }
 
     /// Sends some of what is to be sent.
-    fn transmit(&mut self, now: u64, dice: &mut Dice) {
+    fn transmit(&mut self, now: u64, dice: &mut PauseDice) {
         if dice.below(3) == 0 {
             self.session.seal();
         }
@@ -146,7 +146,7 @@ impl Side {
     }
 
     /// Receives what has arrived.
-    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
+    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut PauseDice) {
         while from.wire.front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = from.wire.pop_front().expect("just seen");
             let step = 1 + dice.below(100_000);
@@ -189,7 +189,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
 
 /// Both issue, all the time and in both directions, while the connection is cut again and again.
 fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
-    let mut dice = Dice(seed | 1);
+    let mut dice = PauseDice(seed | 1);
     let (mut a, mut b) = (Side::new(), Side::new());
     let mut times = 0;
     connect(&mut a, &mut b, encrypt, times);
@@ -400,7 +400,7 @@ fn refusals_come_back_to_their_lane() {
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
     let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
-    let mut dice = Dice(5);
+    let mut dice = PauseDice(5);
     for now in 0..2_000 {
         a.transmit(now, &mut dice);
         b.transmit(now, &mut dice);
@@ -417,7 +417,7 @@ fn patience_ends_in_time_and_not_before() {
     let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
     let waiting = Look { waiting: true, ..Look::default() };
     // A cable that is cut for good: a new connection is tried, then the peer is given up.
-    let mut patience = Liveness::new(limit);
+    let mut patience = Liveness::new(limit, 1);
     let advice = |patience: &mut Liveness, at, look| patience.look(ms(at), look);
     assert_eq!(advice(&mut patience, 0, Look { connected: true, ..waiting }), Advice::Wait);
     assert_eq!(advice(&mut patience, 2_999, Look { connected: true, ..waiting }), Advice::Wait);
@@ -427,19 +427,62 @@ fn patience_ends_in_time_and_not_before() {
     assert_eq!(advice(&mut patience, 8_999, Look { connected: true, ..waiting }), Advice::Reconnect);
     assert_eq!(advice(&mut patience, 9_000, waiting), Advice::GiveUp);
     // One that comes back after five seconds.
-    let mut patience = Liveness::new(limit);
+    let mut patience = Liveness::new(limit, 1);
     for at in (0..5_000).step_by(20) {
         assert_ne!(advice(&mut patience, at, waiting), Advice::GiveUp);
     }
     assert_eq!(advice(&mut patience, 5_000, Look { connected: true, heard: true, ..waiting }), Advice::Wait);
     assert_eq!(advice(&mut patience, 13_000, Look { connected: true, ..waiting }), Advice::Reconnect);
     // A host on which nobody listens any more is not waited for as long.
-    let mut patience = Liveness::new(limit);
+    let mut patience = Liveness::new(limit, 1);
     assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
     assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
     assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
     // A side that is owed nothing waits for ever.
     assert_eq!(advice(&mut patience, 900_000, Look::default()), Advice::Wait);
+}
+
+#[test]
+fn fault_R1_an_answer_and_the_queue_of_this_pe_do_not_count_as_silence() {
+    let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
+    let waiting = Look { waiting: true, ..Look::default() };
+    // A peer that always answers "later" is there.
+    let mut patience = Liveness::new(limit, 1);
+    for at in (0..60_000).step_by(20) {
+        let heard = at % 500 == 0;
+        if heard {
+            patience.put_off(ms(at));
+        }
+        assert_ne!(patience.look(ms(at), Look { heard, ..waiting }), Advice::GiveUp, "at {at} ms");
+    }
+    // Attempts that wait a minute for their turn do not count, and the time before and after does.
+    let mut patience = Liveness::new(limit, 2);
+    let queued = Look { queued: true, ..waiting };
+    for at in (0..4_000).step_by(20) {
+        patience.look(ms(at), waiting);
+    }
+    for at in (4_000..64_000).step_by(20) {
+        assert_eq!(patience.look(ms(at), queued), Advice::Wait);
+    }
+    for at in (64_000..68_900).step_by(20) {
+        assert_ne!(patience.look(ms(at), waiting), Advice::GiveUp, "at {at} ms");
+    }
+    assert_eq!(patience.look(ms(69_020), waiting), Advice::GiveUp);
+}
+
+#[test]
+fn fault_R1_pes_that_are_put_off_together_do_not_come_back_together() {
+    let next = |seed| {
+        let mut patience = Liveness::new(Duration::from_secs(30), seed);
+        patience.put_off(Duration::ZERO);
+        let advice = |at| patience.look(at, Look { waiting: true, ..Look::default() });
+        (0..1_000).map(Duration::from_millis).map(advice).position(|advice| advice == Advice::Connect)
+    };
+    let mut times: Vec<usize> = (0..100).map(|seed| next(seed).expect("it comes back")).collect();
+    assert!(times.iter().all(|ms| (20..=40).contains(ms)), "{times:?}");
+    times.sort_unstable();
+    times.dedup();
+    assert!(times.len() > 10, "{times:?}");
 }
 
 #[test]
