@@ -85,8 +85,12 @@ impl Attempt {
                 stream.set_nodelay(true)?;
                 let nonce = local.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
                 let (initiator, mut out) = Initiator::new(&local.credentials, route, nonce);
-                // On one host there is a connection already, and the peer hears hello when it accepts.
-                let said = (&stream).write(&out).unwrap_or(0);
+                // On one host there is a connection already, and the peer hears hello when it accepts. Where nobody listens, this
+                // call gets the refusal, and no later one does.
+                let said = match (&stream).write(&out) {
+                    Err(e) if is_not_yet(&e) => 0,
+                    said => said?,
+                };
                 drop(out.drain(..said));
                 local.watched.add(stream.as_raw_fd(), token)?;
                 Ok((stream, initiator, out, said > 0))
