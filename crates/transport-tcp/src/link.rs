@@ -254,8 +254,8 @@ impl Link {
         self.state.try_lock()?.carrier.socket()
     }
 
-    /// Looks at the clock. Returns whether the peer owes us something.
-    pub(crate) fn look(&self, local: &LocalPe) -> bool {
+    /// Looks at the clock, `interval` after the last time or later. Returns whether the peer owes us something.
+    pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.error.is_some() {
@@ -272,6 +272,7 @@ impl Link {
             waiting: state.session.is_waiting() || state.carrier.has_lapsed(),
             queued: state.carrier.is_queued(),
             asked: state.carrier.has_asked(),
+            interval,
             heard,
             connected: !state.carrier.is_down(),
             refused: state.carrier.is_refused(),

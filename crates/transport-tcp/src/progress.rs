@@ -111,9 +111,10 @@ impl Net {
 
     /// Looks at the clock for all, when it is time.
     fn look(&self, thread: &mut ThreadPoller) {
+        let interval = thread.interval();
         if thread.is_time() {
             let links = self.links.read().clone();
-            let owed = links.iter().fold(false, |owed, link| link.look(&self.local) | owed);
+            let owed = links.iter().fold(false, |owed, link| link.look(&self.local, interval) | owed);
             thread.owed = self.pending.look(&self.local, |arrival| self.settle(arrival)) || owed;
             thread.links = links.len();
             self.connect_next();

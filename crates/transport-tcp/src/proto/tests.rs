@@ -2,7 +2,6 @@
 //! to the protocol at all.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
@@ -10,7 +9,6 @@ use proptest::prelude::*;
 use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
 use super::fuzz::{self, Sandbox};
 use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
-use super::liveness::{Advice, Liveness, Look};
 use super::seal::Sealer;
 use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 
@@ -410,79 +408,6 @@ fn refusals_come_back_to_their_lane() {
     assert_eq!(a.host.refused, [1, 2, 3, 4]);
     assert_eq!(a.session.reached(), last);
     assert_eq!(b.host.memory[..5], [5, 5, 5, 5, 0]);
-}
-
-#[test]
-fn patience_ends_in_time_and_not_before() {
-    let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
-    let waiting = Look { waiting: true, ..Look::default() };
-    // A cable that is cut for good: a new connection is tried, then the peer is given up.
-    let mut patience = Liveness::new(limit, 1);
-    let advice = |patience: &mut Liveness, at, look| patience.look(ms(at), look);
-    assert_eq!(advice(&mut patience, 0, Look { connected: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 2_999, Look { connected: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 3_000, Look { connected: true, ..waiting }), Advice::Reconnect);
-    assert_eq!(advice(&mut patience, 3_010, waiting), Advice::Connect);
-    assert_eq!(advice(&mut patience, 3_020, waiting), Advice::Wait, "attempts are not made in a hurry");
-    assert_eq!(advice(&mut patience, 8_999, Look { connected: true, ..waiting }), Advice::Reconnect);
-    assert_eq!(advice(&mut patience, 9_000, waiting), Advice::GiveUp);
-    // One that comes back after five seconds.
-    let mut patience = Liveness::new(limit, 1);
-    for at in (0..5_000).step_by(20) {
-        assert_ne!(advice(&mut patience, at, waiting), Advice::GiveUp);
-    }
-    assert_eq!(advice(&mut patience, 5_000, Look { connected: true, heard: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 13_000, Look { connected: true, ..waiting }), Advice::Reconnect);
-    // A host on which nobody listens any more is not waited for as long.
-    let mut patience = Liveness::new(limit, 1);
-    assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
-    assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
-    assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
-    // A side that is owed nothing waits for ever.
-    assert_eq!(advice(&mut patience, 900_000, Look::default()), Advice::Wait);
-}
-
-#[test]
-fn fault_R1_an_answer_and_the_queue_of_this_pe_do_not_count_as_silence() {
-    let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
-    let waiting = Look { waiting: true, ..Look::default() };
-    // A peer that always answers "later" is there.
-    let mut patience = Liveness::new(limit, 1);
-    for at in (0..60_000).step_by(20) {
-        let heard = at % 500 == 0;
-        if heard {
-            patience.put_off(ms(at));
-        }
-        assert_ne!(patience.look(ms(at), Look { heard, ..waiting }), Advice::GiveUp, "at {at} ms");
-    }
-    // Attempts that wait a minute for their turn do not count, and the time before and after does.
-    let mut patience = Liveness::new(limit, 2);
-    let queued = Look { queued: true, ..waiting };
-    for at in (0..4_000).step_by(20) {
-        patience.look(ms(at), waiting);
-    }
-    for at in (4_000..64_000).step_by(20) {
-        assert_eq!(patience.look(ms(at), queued), Advice::Wait);
-    }
-    for at in (64_000..68_900).step_by(20) {
-        assert_ne!(patience.look(ms(at), waiting), Advice::GiveUp, "at {at} ms");
-    }
-    assert_eq!(patience.look(ms(69_020), waiting), Advice::GiveUp);
-}
-
-#[test]
-fn fault_R1_pes_that_are_put_off_together_do_not_come_back_together() {
-    let next = |seed| {
-        let mut patience = Liveness::new(Duration::from_secs(30), seed);
-        patience.put_off(Duration::ZERO);
-        let advice = |at| patience.look(at, Look { waiting: true, ..Look::default() });
-        (0..1_000).map(Duration::from_millis).map(advice).position(|advice| advice == Advice::Connect)
-    };
-    let mut times: Vec<usize> = (0..100).map(|seed| next(seed).expect("it comes back")).collect();
-    assert!(times.iter().all(|ms| (20..=40).contains(ms)), "{times:?}");
-    times.sort_unstable();
-    times.dedup();
-    assert!(times.len() > 10, "{times:?}");
 }
 
 #[test]
