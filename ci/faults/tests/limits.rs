@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, prefix, program};
+use oxshmem_faults::{Job, MemoryGroup, OtherUser, prefix, program};
 
 /// `oshrun` under a limit of the shell.
 fn under(limit: &str) -> Job {
@@ -32,12 +32,40 @@ fn fault_T6_a_lock_on_meminfo_holds_nobody() {
     assert!(ended.stdout.contains("done"), "{ended}");
 }
 
-#[test]
-fn fault_T6_a_turn_that_somebody_keeps_holds_nobody() {
-    let allocate = program("calloc.c");
+/// Allocations of a size that needs no turn, and of one that does in a group of 512 MiB, whose reserve is 16 MiB.
+const SIZES: [&str; 3] = ["80", "20000000", "80"];
+
+/// The names of the turn of the user who runs the tests.
+fn turn() -> Vec<String> {
     let user = Command::new("id").arg("-u").output().expect("id is everywhere").stdout;
-    let name = format!("oxshmem/memory/{}", String::from_utf8_lossy(&user).trim());
-    let address = SocketAddr::from_abstract_name(name.as_bytes()).expect("a short name");
+    (0..8).map(|number| format!("oxshmem/memory/{}/{number}", String::from_utf8_lossy(&user).trim())).collect()
+}
+
+#[test]
+fn fault_T6_a_turn_that_another_user_keeps_holds_nobody() {
+    let allocate = program("allocate.c");
+    let Some(group) = MemoryGroup::or_say(512 << 20) else { return };
+    let names = turn();
+    // All names, and the first ones, between jobs that use the others.
+    for count in [names.len(), 3] {
+        let begun = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(10));
+            OtherUser::listens("fault_T6", &names[..count])
+        });
+        // A job of another test may have a name for a moment.
+        let Some(_stranger) = begun.take(100).find_map(|stranger| stranger) else { return };
+        for options in ["-n 3", "-n 4 --nodes 2"] {
+            let job = Job::new(options).limit(Duration::from_secs(28)).inside(&group);
+            let ended = job.run(&allocate, SIZES).expect(0);
+            assert_eq!(ended.stdout.matches("served").count(), SIZES.len(), "{options}: {ended}");
+        }
+    }
+}
+
+#[test]
+fn fault_T6_a_turn_that_a_process_of_the_user_keeps_holds_no_small_allocation() {
+    let allocate = program("calloc.c");
+    let address = SocketAddr::from_abstract_name(turn()[0].as_bytes()).expect("a short name");
     // A job of another test may have it for a moment.
     let kept = (0..10_000).find_map(|_| {
         std::thread::sleep(Duration::from_millis(1));

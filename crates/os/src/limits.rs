@@ -1,17 +1,17 @@
 //! How much memory this process can still get: from the machine, and from every control group around it.
 
 pub(crate) mod limit;
+pub(crate) mod turn;
 
 use std::fs;
-use std::os::unix::net::UnixListener;
 
 use oxshmem_base::size;
 
 use crate::cgroup::{self, Hierarchies};
-use crate::descriptors;
 use crate::memory::{free_huge_pages, huge_pages, page_size};
 
 pub use limit::Limit;
+pub use turn::{MemoryQueue, MemoryTurn, TurnAnswer, leave_to_parent};
 
 /// The limits around this process. They are found once; each look reads what they leave at that moment.
 #[derive(Debug)]
@@ -63,22 +63,6 @@ fn machine() -> Limit {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let number = |label| cgroup::kilobytes(&text, label).unwrap_or(u64::MAX);
     Limit::new(MACHINE, number("MemTotal:"), number("MemAvailable:"), "/proc/meminfo".to_owned())
-}
-
-/// The right to take memory, of one job of a user at a time. What the holder has taken is in the kernel's numbers when the next
-/// one looks. Without it two jobs could be promised the same memory.
-///
-/// It is an abstract name of a Unix socket with the number of the user in it: nothing needs to be made or removed, and the kernel
-/// frees the name when its holder ends. Anybody can take any name, and a child that was forked meanwhile keeps it, so a caller
-/// must not wait long for it. Jobs of other users and in containers with a network of their own do not see each other's.
-#[derive(Debug)]
-pub struct MemoryTurn(#[expect(dead_code, reason = "it holds the name until it is dropped")] UnixListener);
-
-impl MemoryTurn {
-    /// Takes it, if nobody else has it.
-    pub fn try_take() -> Option<MemoryTurn> {
-        descriptors::listen(format!("oxshmem/memory/{}", descriptors::own_uid()).as_bytes()).ok().map(MemoryTurn)
-    }
 }
 
 /// How many processes the kernel has killed for memory: in this process's control group, and on the machine.
@@ -158,15 +142,5 @@ mod tests {
         assert_eq!(said(kills(Some(1), Some(1)), kills(Some(1), Some(1))), "");
         assert_eq!(said(kills(None, None), kills(None, None)), "");
         assert_eq!(Kills::counted(&Hierarchies::default(), "nr_free 5\noom_kill 7\n").machine, Some(7));
-    }
-
-    #[test]
-    fn fault_M1_one_job_at_a_time_takes_memory() {
-        // Jobs of this user that run at the same time take turns too.
-        let take = || (0..100_000).find_map(|_| MemoryTurn::try_take()).expect("nobody keeps it for long");
-        let first = take();
-        assert!(MemoryTurn::try_take().is_none());
-        drop(first);
-        take();
     }
 }
