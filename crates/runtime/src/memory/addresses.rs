@@ -28,11 +28,11 @@ impl AddressNeed {
         Self { members: facts.len() as u64, control, statics }
     }
 
-    /// Addresses that a PE needs for heap windows of `heap` bytes. One more is there while they are put in their place.
+    /// Addresses that a PE needs for heap windows of `heap` bytes.
     fn with_heap(&self, heap: u64) -> u64 {
         let statics = if self.statics == 0 { 0 } else { self.statics.next_power_of_two() };
         let each = self.control.saturating_add(statics).saturating_add(heap);
-        self.members.saturating_mul(each).saturating_add(heap).saturating_add(PROGRAM)
+        self.members.saturating_mul(each).saturating_add(PROGRAM)
     }
 
     /// The largest heap window, a power of two, for PEs to which the tightest limit leaves `left` addresses. The error says why
