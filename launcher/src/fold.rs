@@ -144,12 +144,19 @@ fn errors(bytes: &[u8]) -> Vec<Range<usize>> {
     errors
 }
 
-/// An error without its numbers. Those of lines in files stay: they tell one place in a program from another.
+/// An error without its numbers. Those of lines in files stay: they tell one place in a program from another. A port behind an
+/// address is a part of the number that the address is.
 fn key(text: &str) -> String {
-    let (mut key, mut before, mut in_number) = (String::new(), ' ', false);
+    let (mut key, mut before, mut in_number, mut dots) = (String::new(), ' ', false, 0);
+    let mut before_that = ' ';
     for letter in text.chars() {
-        let begins = !in_number && letter.is_ascii_digit() && !before.is_ascii_alphanumeric() && before != ':';
-        in_number = begins || in_number && (letter.is_ascii_alphanumeric() || letter == '.');
+        let is_port = before == ':' && before_that == ']';
+        let begins =
+            !in_number && letter.is_ascii_digit() && !before.is_ascii_alphanumeric() && (before != ':' || is_port);
+        let is_in_address = letter == ':' && dots == 3 && before.is_ascii_digit();
+        in_number = begins || in_number && (letter.is_ascii_alphanumeric() || letter == '.' || is_in_address);
+        dots = if begins { 0 } else { dots + u32::from(letter == '.') };
+        before_that = before;
         match in_number {
             true if begins => key.push('#'),
             true => {}
@@ -230,6 +237,8 @@ mod tests {
         assert_eq!(key("PE 3 of 8: `x`+16 at a.c:12, 0x7f3a, 1.5 GiB"), "PE # of #: `x`+# at a.c:12, #, # GiB");
         assert_ne!(key("at a.c:12"), key("at a.c:13"));
         assert_eq!(key("int32 3"), "int32 #");
+        assert_eq!(key("127.0.0.1:36383 (lo): no answer"), "# (lo): no answer");
+        assert_eq!(key("[fe80::1]:36383 (lo)"), key("[fe80::1]:4 (lo)"));
         assert_eq!(ranges(&[1, 2, 4, 5, 6, 9]), "1, 2, 4-6, 9");
     }
 }

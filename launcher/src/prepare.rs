@@ -119,7 +119,8 @@ impl Prepared {
         let bound = Bound { word: self.plan().bind.map(BindTo::word), processors };
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
-        pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams).map_err(unstartable)
+        pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams)
+            .map_err(|error| unstartable(error, u64::from(here)))
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
@@ -163,9 +164,6 @@ impl Prepared {
 
     /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
     pub(crate) fn check_room(&self) -> Result<(), Unusable> {
-        // Standard output and error, the PMI socket, and what holds the process.
-        const EACH: u64 = 4;
-        const OWN: u64 = 60;
         let pes = self.pes().len() as u64;
         let refused = |what: &str, why: String, fix: String| Err((126, Error::new(what).because(why).fix(fix)));
         // Below the usual limit the PEs shall inherit it as it is.
@@ -244,12 +242,21 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
-/// Why the system did not start a program that looked startable.
-fn unstartable(error: std::io::Error) -> Unusable {
+/// Files that a PE takes in this process: standard output and error, the PMI socket, and what holds the process.
+const EACH: u64 = 4;
+/// Files of this process itself.
+const OWN: u64 = 60;
+
+/// Why the system did not start a program that looked startable, one of so many here.
+fn unstartable(error: std::io::Error, pes: u64) -> Unusable {
     let (status, what) = match error.raw_os_error() {
         Some(libc::ENOENT) => (127, "the program's loader or interpreter is not there"),
         Some(libc::EAGAIN) => (126, "the limit of processes is reached (ulimit -u, or pids.max of the control group)"),
-        Some(libc::EMFILE | libc::ENFILE) => (126, "the limit of open files is reached (ulimit -n)"),
+        Some(libc::EMFILE | libc::ENFILE) => {
+            let enough = EACH * pes + OWN;
+            let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
+            return (126, error.fix(format!("raise it: {enough} are enough for {pes} PEs on one host")));
+        }
         _ => (126, "the system refused it"),
     };
     (status, Error::new(what).because(error))

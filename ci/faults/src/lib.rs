@@ -6,6 +6,7 @@
 
 pub mod browser;
 mod group;
+mod other_user;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use group::MemoryGroup;
+pub use other_user::{OtherUser, STRANGER};
 
 /// A job that takes longer than this hangs. The slowest machine is faster.
 const LIMIT: Duration = Duration::from_secs(120);

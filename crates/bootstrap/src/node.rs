@@ -188,7 +188,10 @@ pub fn share(
         None => Default::default(),
     };
     let of: Vec<Parcel> = std::iter::once(mine).chain(others).collect();
-    let common = common(&of).map_err(|error| failed(job, &error))?;
+    let common = common(&of).map_err(|error| {
+        refuse(&guests, &error);
+        failed(job, &error)
+    })?;
     let (bytes, fds) = pack(std::iter::once(&common).chain(&of));
     for (guest, pe) in guests.iter().zip(&node.members[1..]) {
         answer(guest, &bytes, &fds).map_err(|error| lost(job, *pe, &error))?;
@@ -261,7 +264,11 @@ fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gather
     }
     let (bytes, fds) = descriptors::receive(&stream)?;
     (&stream).write_all(&RECEIVED)?;
-    let mut parcels = unpack(&bytes, fds).filter(|parcels| parcels.len() == job.node().members.len() + 1);
+    let mut parcels = unpack(&bytes, fds);
+    if let Some([refusal]) = parcels.as_deref() {
+        return Err(io::Error::other(String::from_utf8_lossy(&refusal.bytes).into_owned()));
+    }
+    parcels = parcels.filter(|parcels| parcels.len() == job.node().members.len() + 1);
     let of = parcels.as_mut().map(|parcels| parcels.split_off(1)).unwrap_or_default();
     match parcels.and_then(|mut parcels| parcels.pop()) {
         Some(common) => Ok(Gathered { common, of, circle: Circle { streams: vec![stream] } }),
@@ -279,6 +286,18 @@ fn answer(mut guest: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
     descriptors::send(guest, bytes, fds)?;
     let mut received = [0];
     guest.read_exact(&mut received)
+}
+
+/// Tells the members why nothing comes of it, in one line, in place of the parcels. The job ends with the message of the PE that
+/// ends first, so each must know the reason.
+fn refuse(guests: &[UnixStream], error: &io::Error) {
+    let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+    let refusal = Parcel { bytes: words.join("; ").into_bytes(), fds: Vec::new() };
+    let (bytes, fds) = pack(std::iter::once(&refusal));
+    for guest in guests {
+        // One that does not hear it sees that the leader has ended.
+        let _ = answer(guest, &bytes, &fds);
+    }
 }
 
 /// Several parcels as one: before the bytes of each, how many bytes and descriptors it has.
@@ -322,8 +341,23 @@ fn receive(stream: &UnixStream) -> io::Result<Parcel> {
 }
 
 fn failed(job: &Job, error: &io::Error) -> Error {
-    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank())).because(error)
+    let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
+    // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
+    let enough = 3 * job.node().members.len() + 60;
+    let enough = format!("the limit of open files (ulimit -n): {enough} are enough here");
+    let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
+    match error.kind() {
+        _ if is_limit => failed.because(error).fix(format!("raise {enough}")),
+        io::ErrorKind::UnexpectedEof => failed
+            .because(format!("PE {}, which brings them together, has hung up", job.node().members[0]))
+            .fix(format!("look at its message; if it has none, raise {enough}")),
+        _ => failed.because(error),
+    }
 }
+
+/// No descriptor is left to the process, or to the system (`errno.h`, the same on every Linux).
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
 
 fn late(patience: Duration, absent: &[u32]) -> Error {
     Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))

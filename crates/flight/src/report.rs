@@ -41,6 +41,11 @@ fn words(one: &Witness, known: &[Witness], pes: u32, network: &str) -> Vec<Strin
 
 /// The condition of a PE that does not wait in the library.
 fn condition_of(one: &Witness) -> String {
+    if let (Activity::Computes | Activity::Sleeps | Activity::Unknown, State::Running, Some(call)) =
+        (&one.activity, one.state, open_call(one))
+    {
+        return format!("inside {}, for {} s", named_call(call), call.age / 1_000_000_000);
+    }
     let word = match (&one.activity, one.state) {
         (Activity::Hidden(why), _) => return format!("not to be seen: {why}"),
         (_, State::Finalized) => "through shmem_finalize",
@@ -60,9 +65,15 @@ fn sites(wait: &WaitEntry) -> String {
     if wait.sites.is_empty() { String::new() } else { format!("\n    called from {}", wait.sites.join(", from ")) }
 }
 
+/// The call that a PE has begun and not ended.
+fn open_call(one: &Witness) -> Option<&CallEntry> {
+    one.calls.first().filter(|call| call.took.is_none())
+}
+
 /// The last call of a PE that is in none.
 fn latest(one: &Witness) -> String {
-    let Some(call) = one.calls.first().filter(|_| one.state == State::Running) else { return String::new() };
+    let ended = |call: &&CallEntry| one.state == State::Running && call.took.is_some();
+    let Some(call) = one.calls.first().filter(ended) else { return String::new() };
     format!("; its last call was {}, {} s ago", named_call(call), call.age / 1_000_000_000)
 }
 

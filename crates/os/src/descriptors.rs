@@ -91,6 +91,11 @@ pub fn connect_at_once(name: &[u8]) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// The number of files this process may open.
+pub fn limit() -> u64 {
+    rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Raises the number of files this process may open to the most the system lets it. Returns that number.
 pub fn raise_limit() -> io::Result<u64> {
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;

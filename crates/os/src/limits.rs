@@ -1,18 +1,17 @@
 //! How much memory this process can still get: from the machine, and from every control group around it.
 
 pub(crate) mod limit;
+pub(crate) mod turn;
 
 use std::fs;
-use std::fs::File;
-use std::time::{Duration, Instant};
 
 use oxshmem_base::size;
 
 use crate::cgroup::{self, Hierarchies};
-use crate::locks;
 use crate::memory::{free_huge_pages, huge_pages, page_size};
 
 pub use limit::Limit;
+pub use turn::{MemoryQueue, MemoryTurn, TurnAnswer, leave_to_parent};
 
 /// The limits around this process. They are found once; each look reads what they leave at that moment.
 #[derive(Debug)]
@@ -64,50 +63,6 @@ fn machine() -> Limit {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let number = |label| cgroup::kilobytes(&text, label).unwrap_or(u64::MAX);
     Limit::new(MACHINE, number("MemTotal:"), number("MemAvailable:"), "/proc/meminfo".to_owned())
-}
-
-/// The right to take memory, of one job of the machine at a time. What the holder has taken is in the kernel's numbers when
-/// the next one looks. Without it two jobs would be promised the same memory.
-///
-/// It is a lock on `/proc/meminfo`, the file that says how much there is: it exists everywhere, nothing needs to be made or
-/// removed, and the kernel takes the lock back when its holder ends. Jobs in containers with a `/proc` of their own do not
-/// see each other's.
-#[derive(Debug)]
-pub struct MemoryTurn(Option<File>);
-
-impl MemoryTurn {
-    /// Waits for it, for `most` at most, and does something `meanwhile` between looks. Anybody can hold the lock for ever, so
-    /// that afterwards the caller goes on [without](Self::is_held).
-    pub fn wait(most: Duration, mut meanwhile: impl FnMut()) -> MemoryTurn {
-        let Ok(file) = File::open("/proc/meminfo") else { return MemoryTurn(None) };
-        let (begun, mut nap) = (Instant::now(), Duration::from_micros(100));
-        loop {
-            match locks::try_lock(&file) {
-                Ok(true) => return MemoryTurn(Some(file)),
-                Ok(false) if begun.elapsed() < most => {
-                    meanwhile();
-                    std::thread::sleep(nap);
-                    nap = (nap * 2).min(Duration::from_millis(5));
-                }
-                Ok(false) | Err(_) => return MemoryTurn(None),
-            }
-        }
-    }
-
-    /// Whether nobody else has it.
-    pub fn is_held(&self) -> bool {
-        self.0.is_some()
-    }
-}
-
-impl Drop for MemoryTurn {
-    fn drop(&mut self) {
-        // Not only by closing the file: a child that was forked meanwhile has it too.
-        if let Some(file) = &self.0 {
-            let unlocked = locks::unlock(file);
-            debug_assert!(unlocked.is_ok(), "{unlocked:?}");
-        }
-    }
 }
 
 /// How many processes the kernel has killed for memory: in this process's control group, and on the machine.
@@ -187,16 +142,5 @@ mod tests {
         assert_eq!(said(kills(Some(1), Some(1)), kills(Some(1), Some(1))), "");
         assert_eq!(said(kills(None, None), kills(None, None)), "");
         assert_eq!(Kills::counted(&Hierarchies::default(), "nr_free 5\noom_kill 7\n").machine, Some(7));
-    }
-
-    #[test]
-    fn fault_M1_one_job_at_a_time_takes_memory_and_nobody_waits_for_ever() {
-        let first = MemoryTurn::wait(Duration::from_secs(60), || {});
-        assert!(first.is_held());
-        let mut looks = 0;
-        assert!(!MemoryTurn::wait(Duration::from_millis(2), || looks += 1).is_held());
-        assert!(looks > 0);
-        drop(first);
-        assert!(MemoryTurn::wait(Duration::from_secs(60), || {}).is_held());
     }
 }

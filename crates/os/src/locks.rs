@@ -16,11 +16,6 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Unlocks the file, also where a forked child still has it open.
-pub(crate) fn unlock(file: &File) -> io::Result<()> {
-    Ok(fs::flock(file, FlockOperation::Unlock)?)
-}
-
 /// Locks one byte of the file for this process and no child of it. The lock ends with the process, with `exec` if the file is
 /// closed there, and when this process closes any descriptor of the file. An error if somebody else has locked it.
 pub fn hold_byte(file: &File, byte: u64) -> io::Result<()> {

@@ -112,6 +112,9 @@ unsafe impl Send for AddressRange {}
 // SAFETY: a shared reference only reads the two numbers; changing the mappings needs `&mut`.
 unsafe impl Sync for AddressRange {}
 
+/// How many places on each side of the one that the system chose are tried for addresses that must be aligned.
+const PLACES: usize = 64;
+
 /// Puts private memory of zeros in the place of a mapping; where the system counts its memory strictly, addresses that
 /// cannot be used. Only makes system calls, so that it may run in the child of a fork.
 ///
@@ -126,26 +129,66 @@ pub unsafe fn detach(base: usize, len: usize) -> io::Result<()> {
     replace(libc::PROT_READ | libc::PROT_WRITE).or_else(|_| replace(libc::PROT_NONE))
 }
 
+/// How many addresses the limit on them (`RLIMIT_AS`) leaves this process. `None`: there is no limit.
+pub fn addresses_left() -> Option<u64> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = statm.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    Some(limit.saturating_sub(pages.saturating_mul(page_size() as u64)))
+}
+
 impl AddressRange {
-    /// Reserves `len` bytes of addresses that begin at a multiple of `align`, a power of two. Costs no memory.
+    /// Reserves `len` bytes of addresses that begin at a multiple of `align`, a power of two. Costs no memory, and no more
+    /// addresses than these, not even for a moment: where they are limited, there may be no more.
     pub fn reserve(len: usize, align: usize) -> io::Result<Self> {
         let page = page_size();
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let len = len.checked_next_multiple_of(page).filter(|&len| len > 0).ok_or_else(invalid)?;
         let align = Some(align.max(page)).filter(|align| align.is_power_of_two()).ok_or_else(invalid)?;
-        let padded = len.checked_add(align - page).ok_or_else(invalid)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the system chooses an address that is not in use.
-        let start = unsafe { syscall!(mmap(std::ptr::null_mut(), padded, libc::PROT_NONE, flags, -1, 0)) }?;
-        let before = start.align_offset(align);
-        let base = start.wrapping_byte_add(before);
-        for (surplus, size) in [(start, before), (base.wrapping_byte_add(len), padded - len - before)] {
-            if size > 0 {
-                // SAFETY: the surplus is a part of what we just reserved and nobody knows its address.
-                unsafe { syscall!(munmap(surplus, size)) }?;
+        let anywhere = Self::reserve_at(None, len)?;
+        let start = anywhere.base() as usize;
+        if start.is_multiple_of(align) {
+            return Ok(anywhere);
+        }
+        drop(anywhere);
+        // The system gives addresses from above to below or from below to above, so there is room on one side.
+        let below = start & !(align - 1);
+        let steps = (0..PLACES).map_while(|step| align.checked_mul(step));
+        let above = |step| below.checked_add(align)?.checked_add(step);
+        let places = steps.flat_map(|step| [below.checked_sub(step), above(step)]);
+        for place in places.flatten().filter(|&place| place > 0) {
+            match Self::reserve_at(Some(place), len) {
+                Ok(range) if range.base() as usize == place => return Ok(range),
+                // Something is there, the process cannot have addresses so high, or the kernel is older than Linux 4.17.
+                _ => {}
             }
         }
+        Self::reserve_padded(len, align)
+    }
+
+    /// Reserves addresses where nothing is: at this place, or anywhere.
+    fn reserve_at(place: Option<usize>, len: usize) -> io::Result<Self> {
+        let fixed = if place.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
+        let place = place.unwrap_or(0) as *mut libc::c_void;
+        // SAFETY: the system maps nothing where something is, by the flags.
+        let base = unsafe { syscall!(mmap(place, len, libc::PROT_NONE, flags, -1, 0)) }?;
         Ok(AddressRange { base: NonNull::new(base.cast()).expect("the system maps nothing at null"), len })
+    }
+
+    /// The same as [`AddressRange::reserve`], with `align` more addresses for a moment.
+    fn reserve_padded(len: usize, align: usize) -> io::Result<Self> {
+        let padded = len.checked_add(align - page_size()).ok_or(io::ErrorKind::InvalidInput)?;
+        let whole = Self::reserve_at(None, padded)?.leak();
+        let before = whole.align_offset(align);
+        let base = whole.wrapping_add(before);
+        for (surplus, size) in [(whole, before), (base.wrapping_add(len), padded - len - before)] {
+            if size > 0 {
+                // SAFETY: the surplus is a part of what we just reserved and nobody knows its address.
+                unsafe { syscall!(munmap(surplus.cast(), size)) }?;
+            }
+        }
+        Ok(AddressRange { base: NonNull::new(base).expect("the system maps nothing at null"), len })
     }
 
     /// The first address.

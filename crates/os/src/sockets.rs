@@ -87,6 +87,11 @@ fn poll(entries: &mut [PollFd<'_>], limit: Duration) -> io::Result<bool> {
     }
 }
 
+/// Lets so many connections wait that a listener has not accepted yet, as far as the system allows (`net.core.somaxconn`).
+pub fn let_wait(listener: BorrowedFd<'_>, connections: u32) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, i32::try_from(connections).unwrap_or(i32::MAX))?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

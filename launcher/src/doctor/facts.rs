@@ -25,6 +25,9 @@ pub(crate) struct Facts {
     pub(crate) lockable: Option<u64>,
     /// Descriptors that a process may open.
     pub(crate) open_files: u64,
+    /// Bytes of addresses that a process may have; nothing: as many as there are.
+    #[serde(default)]
+    pub(crate) addresses: Option<u64>,
     /// Bytes of memory that are free, and the limit that says so.
     pub(crate) memory: (u64, String),
     /// Processors that may be used, and processors that the process may run on.
@@ -94,6 +97,7 @@ impl Facts {
             build: build(),
             lockable: process_limit("Max locked memory"),
             open_files: process_limit("Max open files").unwrap_or(u64::MAX),
+            addresses: process_limit("Max address space"),
             memory: (tightest.free, tightest.limited_by),
             processors: (cpus::usable(), cpus::allowed().len()),
             topology: seen.as_ref().map(|seen| seen.node.describe()),

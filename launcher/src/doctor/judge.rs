@@ -10,6 +10,8 @@ use crate::wrapper::modules;
 const LEAST_LOCKABLE: u64 = 1 << 30;
 /// A PE needs a descriptor for each peer of its node while the node meets, and one for each peer over TCP.
 const LEAST_FILES: u64 = 4096;
+/// Addresses that one PE needs of its node for another one besides the heap, and those that a program needs for itself.
+const ADDRESSES: (u64, u64) = (8 << 30, 1 << 30);
 /// Jobs with less memory than this have hardly any heap.
 const LEAST_MEMORY: u64 = 512 << 20;
 /// A PE is a process, and may have a thread for progress.
@@ -21,8 +23,15 @@ const CLOCK_OFFSET_NS: i64 = 100_000_000;
 
 /// The verdicts on one host.
 pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
-    let mut all =
-        vec![memory(facts), shared_memory(facts), locked(facts), files(facts), processors(facts), numa(facts)];
+    let mut all = vec![
+        memory(facts),
+        shared_memory(facts),
+        locked(facts),
+        files(facts),
+        addresses(facts),
+        processors(facts),
+        numa(facts),
+    ];
     all.extend([huge_pages(facts), dev_shm(facts), ptrace(facts), interfaces(facts), port(facts), launcher(facts)]);
     all.extend([tools(facts), load(facts), processes(facts)]);
     all.extend(fortran(facts));
@@ -78,6 +87,18 @@ fn files(facts: &Facts) -> Diagnosis {
             .because("a PE has a connection to each peer of other nodes that it talks to")
             .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf")),
     }
+}
+
+fn addresses(facts: &Facts) -> Diagnosis {
+    let Some(limit) = facts.addresses else {
+        return Diagnosis::good(&facts.host, "addresses", "no limit");
+    };
+    let pes = limit.saturating_sub(ADDRESSES.1) / ADDRESSES.0;
+    Diagnosis::warning(&facts.host, "addresses", format!("a process may have {} of them", size::display(limit)))
+        .because(format!(
+            "a PE maps the windows of all PEs of its node, 8 GiB of addresses for each besides its heap: at most {pes} PEs start here"
+        ))
+        .fix("run `ulimit -v unlimited` before the job, or ask the scheduler for more (h_vmem, vmem): addresses cost no memory")
 }
 
 fn processors(facts: &Facts) -> Diagnosis {
@@ -325,6 +346,7 @@ mod tests {
             (Facts { no_shared_memory: Some("EPERM".into()), ..healthy() }, "shared memory", Severity::Fault),
             (Facts { no_port: Some("EADDRINUSE".into()), ..healthy() }, "ports", Severity::Fault),
             (Facts { open_files: 256, ..healthy() }, "open files", Severity::Warning),
+            (Facts { addresses: Some(40 << 30), ..healthy() }, "addresses", Severity::Warning),
             (Facts { processors: (2, 64), ..healthy() }, "processors", Severity::Warning),
             (Facts { numa_balancing: true, ..healthy() }, "topology", Severity::Warning),
             (Facts { other_tools: vec!["/usr/bin/oshcc".into()], ..healthy() }, "tools", Severity::Warning),

@@ -30,6 +30,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/share/doc/libpmix-dev/copyright", "libpmix-dev"),
     ("/usr/include/slurm/pmi2.h", "libpmi2-0-dev"),
     ("/usr/include/slurm/pmi.h", "libpmi0-dev"),
+    // Allocators that programs bring.
+    ("/usr/share/doc/libjemalloc2/copyright", "libjemalloc2"),
+    ("/usr/share/doc/libmimalloc2.0/copyright", "libmimalloc2.0"),
+    ("/usr/share/doc/libtcmalloc-minimal4/copyright", "libtcmalloc-minimal4"),
     // Launchers of others.
     ("mpirun.openmpi", "openmpi-bin"),
     // The peer of `oxshmem bench --compare openmpi`.

@@ -123,6 +123,13 @@ fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
     ] {
         assert!(text.contains(words), "{text}");
     }
+    let mut inside = known.clone();
+    inside[1].calls[0] = CallEntry { name: "shmem_calloc".into(), took: None, ..inside[1].calls[0].clone() };
+    let text = picture(&inside, 2);
+    assert!(
+        text.contains("PE 1: inside shmem_calloc of 80 bytes") && !text.contains("not waiting"),
+        "fault_T6: {text}"
+    );
     known[1].activity = Activity::Stopped;
     assert!(picture(&known, 2).contains("PE 1 is missing: stopped by a signal or a debugger"));
     known[1].activity = Activity::Ended;

@@ -11,6 +11,7 @@ use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 
 use oxshmem_base::{Error, size};
+use oxshmem_flight::calls::CallSubject;
 use oxshmem_heap::Resized;
 use parking_lot::MutexGuard;
 
@@ -19,6 +20,7 @@ use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::account;
 use crate::memory::heap::SymmetricHeap;
 use crate::start::job;
@@ -85,6 +87,8 @@ fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOn
         let heap = lock(life);
         (heap.missing(), heap.page(), heap.sequence())
     };
+    // The kernel may take seconds for many pages, which is no wait.
+    let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
     let outcome = match account::ask(call, missing, page) {
         Ok(grant) => {
             let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
@@ -163,6 +167,9 @@ pub(super) fn try_allocate(call: &'static str, bytes: usize) -> Result<*mut c_vo
         .map_err(|failed| failed.error.of_kind(lock(life).out_of_memory(bytes as u64)))
 }
 
+/// Bytes that take so long to fill that a report shall name the call.
+const LONG_FILL: usize = 64 << 20;
+
 fn allocate_or_say(
     life: &LibraryState,
     call: &'static str,
@@ -184,6 +191,9 @@ fn allocate_or_say(
         }
     };
     if missing == 0 {
+        let is_long = bytes >= LONG_FILL;
+        let subject = CallSubject { peer: None, team: None, bytes: bytes as u64 };
+        let _recorded = is_long.then(|| RecordedCall::begin(call, subject));
         filled();
     }
     let Agreement { failed, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);

@@ -4,34 +4,37 @@
 //! likes. So the PEs of a node first say what they want and under which limits they are, and nobody takes anything unless
 //! every limit has room for all who share it. Three steps, which count in the control windows ([`Demand::step`](crate::memory::control::Demand::step)):
 //!
-//! 1. The node's first PE takes the machine's [turn](Turn), so that no other job is promised the same memory.
+//! 1. Unless the demand is small, the node's first PE takes the user's [turn](MemoryTurn), so that no other job is promised the
+//!    same memory.
 //! 2. Everybody looks at its limits, publishes them with its demand, and waits for the others; all come to one verdict.
 //! 3. Everybody has taken its memory, which the kernel's numbers show from now on; the first PE passes the turn on.
 //!
 //! Waits are for PEs of the node only, because a turn that waits for another node could wait for ever: that one may wait
 //! for a turn of a job that waits for ours.
 //!
-//! Where the turn cannot be had (another user's job keeps it, or containers have a `/proc` each), two jobs may be promised
-//! the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into half of
-//! the reserve, and looks again between them.
+//! Where the turn cannot be had (other users have its names, one job takes very long, jobs are those of two users), two jobs may
+//! be promised the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into a
+//! quarter of the reserve, and looks again between them.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::size;
-use oxshmem_os::limits::{Limit, Limits, MemoryTurn};
+use oxshmem_os::limits::{Limit, Limits, MemoryQueue, MemoryTurn, TurnAnswer};
 
 use crate::memory::control::{ControlBlock, Wanted};
-use crate::network;
 use crate::start::job;
 use crate::wait::{self, Needs, Reason};
 
-/// How long a turn of somebody else is waited for. The PEs of a node fill a terabyte with pages in less.
+/// How long a turn of another job of the same user is waited for. The PEs of a node fill a terabyte with pages in less.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bounds of the pieces in which memory is taken.
-const PIECES: (u64, u64) = (1 << 20, 64 << 20);
+const PIECES: (u64, u64) = (256 << 10, 64 << 20);
+/// The part of the smallest reserve, one in so many, that a node may take without a turn. So allocations that take microseconds
+/// wait for no other job, and some of them at once fit into the reserve, which nobody is promised.
+const SMALL: u64 = 4;
 /// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
 const READERS: u64 = 16;
 
@@ -40,6 +43,7 @@ pub(crate) struct Grant {
     limits: Limits,
     /// The most that is taken between two looks.
     pub(crate) piece: u64,
+    /// On the first PE of the node, if it was needed and to be had.
     turn: Option<MemoryTurn>,
     step: u64,
 }
@@ -54,20 +58,21 @@ pub(crate) struct Denial {
 pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, Denial> {
     let me = job::my_window();
     let step = ControlBlock::own().demand.step.load(Relaxed);
-    let turn = (me == 0).then(take_turn);
+    let limits = Limits::of_pages(page);
+    let pes = u64::from(job::pes_on_node());
+    let wanted = with_tables(bytes, pes, page);
+    let turn = if me == 0 && !is_small(wanted.saturating_mul(pes), &limits.look()) { take_turn(call) } else { None };
     if me == 0 {
         reach(step + 1);
     } else {
         await_step(call, 0, step + 1);
     }
-    let limits = Limits::of_pages(page);
     let seen = limits.look();
     let smallest = seen.iter().map(|limit| limit.reserve).min().unwrap_or(0);
-    let pes = u64::from(job::pes_on_node());
-    ControlBlock::own().demand.publish(with_tables(bytes, pes, page), &seen);
+    ControlBlock::own().demand.publish(wanted, &seen);
     reach(step + 2);
     (0..pes as u32).for_each(|window| await_step(call, window, step + 2));
-    let piece = if smallest == 0 { PIECES.1 } else { (smallest / (2 * pes)).clamp(PIECES.0, PIECES.1) };
+    let piece = if smallest == 0 { PIECES.1 } else { (smallest / (4 * pes)).clamp(PIECES.0, PIECES.1) };
     let grant = Grant { limits, piece, turn, step: step + 3 };
     let demands: Vec<Wanted> = (0..pes as u32).map(|window| ControlBlock::of(window).demand.read()).collect();
     match short(&demands) {
@@ -90,12 +95,23 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
 /// Whether the last turn was not to be had: nobody waits for the next one then.
 static PASSED_OVER: AtomicBool = AtomicBool::new(false);
 
-fn take_turn() -> MemoryTurn {
-    let patience = if PASSED_OVER.load(Relaxed) { Duration::ZERO } else { PATIENCE };
-    let turn = MemoryTurn::wait(patience, || {
-        network::progress();
+/// Whether a node that takes so much needs no turn.
+fn is_small(bytes: u64, limits: &[Limit]) -> bool {
+    limits.iter().all(|limit| bytes <= limit.reserve / SMALL)
+}
+
+/// Takes the turn, or goes on without.
+fn take_turn(call: &'static str) -> Option<MemoryTurn> {
+    let deadline = (!PASSED_OVER.load(Relaxed)).then(|| Instant::now() + PATIENCE);
+    let is_over = || deadline.is_none_or(|deadline| Instant::now() >= deadline);
+    let reason = Reason { call, address: 0, needs: Needs::Anyone };
+    let mut queue = MemoryQueue::default();
+    let turn = wait::until(reason, None, || match queue.look() {
+        TurnAnswer::Taken(turn) => Some(Some(turn)),
+        TurnAnswer::Waits if !is_over() => None,
+        TurnAnswer::Waits | TurnAnswer::Barred => Some(None),
     });
-    PASSED_OVER.store(!turn.is_held(), Relaxed);
+    PASSED_OVER.store(turn.is_none(), Relaxed);
     turn
 }
 
@@ -197,6 +213,15 @@ mod tests {
     fn fault_M1_who_wants_nothing_is_not_asked() {
         assert_eq!(short(&[wants(0, &[(1, 0)]), wants(10, &[(1, 10)])]), None);
         assert_eq!(short(&[]), None);
+    }
+
+    #[test]
+    fn fault_T6_a_small_demand_needs_no_turn() {
+        let limit = |whole: u64, reserve| Limit { identity: 9, whole, free: whole, reserve, limited_by: String::new() };
+        let limits = [limit(1 << 40, 1 << 30), limit(256 << 20, 8 << 20)];
+        assert!(is_small(2 << 20, &limits) && !is_small((2 << 20) + 1, &limits));
+        // Huge pages have no reserve.
+        assert!(is_small(0, &[limit(1 << 40, 0)]) && !is_small(1, &[limit(1 << 40, 0)]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Wait;
 use oxshmem_bootstrap::Job;
-use oxshmem_os::{cpus, program};
+use oxshmem_os::{cpus, memory, program};
 use serde::{Deserialize, Serialize};
 
 /// The facts of one PE.
@@ -15,6 +15,8 @@ pub(crate) struct MemberFacts {
     /// Processors the quota of its cgroup leaves it, and those it may run on.
     pub(crate) usable: u32,
     pub(crate) allowed: Vec<u32>,
+    /// Addresses that the limit on them leaves this process.
+    pub(crate) addresses_left: u64,
     program: String,
 }
 
@@ -22,7 +24,13 @@ impl MemberFacts {
     /// Those of this process, whose static region has `statics` bytes.
     pub(crate) fn own(statics: u64) -> Self {
         let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
-        Self { statics, usable: cpus::usable() as u32, allowed, program: this_program() }
+        Self {
+            statics,
+            usable: cpus::usable() as u32,
+            allowed,
+            addresses_left: memory::addresses_left().unwrap_or(u64::MAX),
+            program: this_program(),
+        }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -118,6 +126,7 @@ mod tests {
             statics: 1 << 33,
             usable: 2,
             allowed: vec![0, 5, u32::MAX],
+            addresses_left: 1 << 40,
             program: "/bin/naïve (build-id 12)".into(),
         }
     }
@@ -135,7 +144,10 @@ mod tests {
 
     #[test]
     fn facts_and_terms_arrive_as_they_were_sent() {
-        for facts in [facts(), MemberFacts { statics: 0, usable: 0, allowed: Vec::new(), program: String::new() }] {
+        for facts in [
+            facts(),
+            MemberFacts { statics: 0, usable: 0, allowed: Vec::new(), addresses_left: 0, program: String::new() },
+        ] {
             assert_eq!(MemberFacts::decode(&facts.encode()), Some(facts));
         }
         for wait in [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep] {

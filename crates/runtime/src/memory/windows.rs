@@ -10,6 +10,7 @@ use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
+use crate::memory::addresses::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
@@ -102,7 +103,9 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
             std::io::Error::other(words)
         })?;
         claims = decision.claims;
-        make_common(parcels.len(), settings, &decision.shares)
+        let need = AddressNeed::of(&facts, 1 << control::SHIFT);
+        let left = facts.iter().map(|member| member.addresses_left).min().unwrap_or(u64::MAX);
+        make_common(&need, left, settings, &decision.shares)
     };
     let gathered = node::share(job, epoch, mine, common);
     let gathered = gathered.map_err(|error| refusal.unwrap_or(error))?;
@@ -170,8 +173,10 @@ pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Window
 /// The most addresses that one arena takes: a quarter of what x86-64 and AArch64 give a process.
 const MOST_ADDRESSES: u64 = 1 << 45;
 
-/// Runs on the leader: makes the files that all share.
-fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
+/// Runs on the leader: makes the files that all share. The tightest limit of addresses leaves `left`.
+fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Share]) -> std::io::Result<Parcel> {
+    let members = need.members as usize;
+    let most_addressed = need.largest_heap(left).map_err(std::io::Error::other)?;
     let control = SharedMemory::create(CONTROL, (members as u64) << control::SHIFT, Pages::Small)?;
     let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
     let page = huge.unwrap_or(memory::page_size() as u64);
@@ -185,7 +190,11 @@ fn make_common(members: usize, settings: &Settings, shares: &[Share]) -> std::io
             size::display(most)
         )));
     }
-    let heap_cap = wanted.min(most);
+    if limited && wanted > most_addressed {
+        let why = need.too_little(wanted.next_power_of_two(), left);
+        return Err(std::io::Error::other(format!("{why}, or lower SHMEM_SYMMETRIC_SIZE")));
+    }
+    let heap_cap = wanted.min(most).min(most_addressed);
     let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;

@@ -232,6 +232,7 @@ extern "C" fn forked() {
     network::leave_to_parent();
     lane::leave_to_parent();
     control::leave_to_parent();
+    oxshmem_os::limits::leave_to_parent();
     Context::default_context().leave_to_parent();
     for team in [Team::world(), Team::shared(), Team::node()] {
         team.leave_to_parent();
