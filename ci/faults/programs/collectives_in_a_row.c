@@ -58,6 +58,15 @@ static void one_length(size_t n, int root)
         if (dest[i] != word(npes - 1, i))
             wrong("maximum", n, i, dest[i], word(npes - 1, i));
 
+    /* Directly behind it, so that both use what their runs keep. */
+    dest = fresh(n);
+    prepare(n);
+    shmem_long_min_reduce(SHMEM_TEAM_WORLD, dest, source, n);
+    spoil(n);
+    for (size_t i = 0; i < n; i++)
+        if (dest[i] != word(0, i))
+            wrong("minimum", n, i, dest[i], word(0, i));
+
     calls++;
     for (size_t i = 0; i < n; i++)
         operands[i] = (double)(word(me, i) % 1000);
@@ -113,7 +122,7 @@ int main(int argc, char **argv)
     me = shmem_my_pe(), npes = shmem_n_pes();
     size_t words = 0;
     for (int l = 0; l < all_lengths; l++)
-        words += 3 * (5 * lengths[l] + 2 * (size_t)npes);
+        words += 3 * (6 * lengths[l] + 2 * (size_t)npes);
     source = shmem_malloc((most + 64) * sizeof(long));
     operands = shmem_malloc(most * sizeof(double));
     room = shmem_malloc(words * sizeof(long));

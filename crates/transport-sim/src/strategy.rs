@@ -70,6 +70,8 @@ pub(crate) struct SeedPlan {
     pub(crate) death: Option<u64>,
     /// Whether the network has a put with signal of its own.
     pub(crate) signals: bool,
+    /// Whether the network says that processors serve their memory, so that collectives take other schedules.
+    pub(crate) served: bool,
     /// Whether some lanes of a PE are mostly slower than its others.
     unlike_lanes: bool,
 }
@@ -90,11 +92,12 @@ impl SeedPlan {
             (0..3 + chance.below(6)).map(|_| 1 << (3 + chance.below(12))).map(|most: usize| chance.below(most));
         let changes = changes.map(|step| step as u64).collect();
         let death = options.death.then(|| chance.below(1 << (5 + chance.below(9))) as u64);
-        let (signals, unlike_lanes) = (!chance.one_in(3), chance.one_in(2));
+        let (signals, unlike_lanes, served) = (!chance.one_in(3), chance.one_in(2), chance.one_in(2));
         let SimOptions { strategy, kind, seed, .. } = *options;
         Self {
             seed,
             signals,
+            served,
             unlike_lanes,
             strategy,
             kind,

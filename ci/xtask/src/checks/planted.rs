@@ -38,8 +38,8 @@ struct SimulatedJobs {
 /// Seeds in which a fault is found.
 const SEEDS: &str = "60";
 
-/// All operations at random, with two PEs on each of two nodes.
-const RANDOM: &SimulatedJobs = &SimulatedJobs { program: "random", arguments: &["12", "60"], pes: "4", nodes: "2" };
+/// Teams that get what others have left, with two PEs on each of two nodes.
+const TEAMS: &SimulatedJobs = &SimulatedJobs { program: "teams_that_follow", arguments: &["30"], pes: "4", nodes: "2" };
 /// Broadcasts without pause, from roots that stay, also where they lead no node, and from a root that follows another one.
 const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
 const STAYS_ON_TWO: &SimulatedJobs =
@@ -76,7 +76,7 @@ const fn tests(name: &'static str, what: &'static str, selection: &'static [&'st
 /// The protocol of TCP's sessions in virtual time, and the software around every provider.
 const SESSIONS: &[&str] = &["--package", "oxshmem-transport-tcp", "--lib", "proto"];
 const PIECES: &[&str] = &["--package", "oxshmem-transport", "--lib", "pieces"];
-const FILLED: &[&str] = &["--package", "oxshmem-transport", "--test", "loopback", "filled_by_software"];
+const REQUESTER: &[&str] = &["--package", "oxshmem-transport", "--lib", "requester"];
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
 const FAULTS: &[PlantedFault] = &[
@@ -102,8 +102,8 @@ const FAULTS: &[PlantedFault] = &[
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
     sim("left-before-the-node", "a leader leaves an epoch before its node has counted in", STAYS_ON_TWO),
     sim("untold-parent", "a parent that was none before is not told that a half is free", CHANGES),
-    sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", RANDOM),
-    sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", RANDOM),
+    sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", TEAMS),
+    sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", TEAMS),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
     sim("fence-forgotten", "a fence does nothing", FENCE),
     sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
@@ -113,7 +113,7 @@ const FAULTS: &[PlantedFault] = &[
     tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
-    tests("told-after-the-question", "an answer completes what was told after its question", FILLED),
+    tests("told-after-the-question", "an answer completes what was told after its question", REQUESTER),
 ];
 
 /// Plants each fault, or those that are named, and looks whether it is found.

@@ -69,6 +69,25 @@ fn complete(requester: &Requester) {
 }
 
 #[test]
+fn an_answer_completes_nothing_that_was_told_after_its_question() {
+    let mut memory = [0_u64; 4];
+    let (_, requester) = requester(&mut memory);
+    let mut old = 0_u64;
+    requester.tell(0, add(8)).expect("there is room");
+    // SAFETY: `old` lives until the end of the test.
+    unsafe { requester.ask(0, add(8), (&raw mut old).cast()).expect("there is room") };
+    requester.tell(0, add(16)).expect("there is room");
+    while requester.service.serve() {}
+    assert_eq!(requester.take_answers(&mut requester.questions.lock()), 2);
+    assert_eq!((old, requester.account.outstanding()), (1, 1), "the last one may still be under way");
+    while requester.account.outstanding() > 0 {
+        requester.collect();
+        while requester.service.serve() {}
+    }
+    assert_eq!(memory, [0, 2, 1, 0]);
+}
+
+#[test]
 fn one_answer_completes_what_was_told_before() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
