@@ -38,29 +38,31 @@ static enum code code_of(const char *format, size_t size, int *is_bool) {
     }
 }
 
-/* Finds count and stride: arrays that lie together in some order, and one dimension with a stride, are understood. */
+/* Whether the elements lie together, with the last dimension the quickest (C) or the first one (Fortran). */
+static int lies_together(const Py_buffer *buffer, int from_last) {
+    Py_ssize_t expected = buffer->itemsize;
+    for (int n = 0; n < buffer->ndim; n++) {
+        int i = from_last ? buffer->ndim - 1 - n : n;
+        if (buffer->shape[i] > 1 && buffer->strides[i] != expected) return 0;
+        expected *= buffer->shape[i];
+    }
+    return 1;
+}
+
+/* Finds count and stride. Arrays in one of the two orders, and one dimension with a stride, are understood. */
 static int measure(struct array *array, const char *routine, const char *argument) {
     Py_buffer *buffer = &array->buffer;
-    int ndim = buffer->ndim;
     array->stride = 1;
     array->count = 1;
-    for (int i = 0; i < ndim; i++) array->count *= (size_t)buffer->shape[i];
-    if (buffer->strides == NULL || array->count <= 1) return 0;
-    /* Dimensions in the order of their strides: together if each stride is the extent of those below it. */
-    Py_ssize_t expected = buffer->itemsize;
+    array->is_fortran = 0;
     int longer = 0, only = 0;
-    for (int i = 0; i < ndim; i++) {
+    for (int i = 0; i < buffer->ndim; i++) {
+        array->count *= (size_t)buffer->shape[i];
         if (buffer->shape[i] > 1) longer++, only = i;
     }
-    for (int found = 0; found < longer;) {
-        int next = -1;
-        for (int i = 0; i < ndim; i++) {
-            if (buffer->shape[i] > 1 && buffer->strides[i] == expected) next = i;
-        }
-        if (next < 0) break;
-        expected *= buffer->shape[next];
-        if (++found == longer) return 0;
-    }
+    if (buffer->strides == NULL || array->count <= 1 || lies_together(buffer, 1)) return 0;
+    array->is_fortran = lies_together(buffer, 0);
+    if (array->is_fortran) return 0;
     if (longer == 1 && buffer->strides[only] % buffer->itemsize == 0) {
         array->stride = buffer->strides[only] / buffer->itemsize;
         return 0;

@@ -20,6 +20,7 @@ struct array {
     Py_ssize_t stride; /* elements from one to the next; 1 where they lie side by side */
     enum code code;
     int is_bool;
+    int is_fortran; /* the first dimension is the quickest one */
 };
 
 enum need { LOCAL_SOURCE = 0, WRITABLE = 1, SYMMETRIC = 2 };

@@ -252,7 +252,8 @@ static PyObject *symbol(PyObject *self, PyObject *const *args, Py_ssize_t count)
     return PyLong_FromUnsignedLongLong((uintptr_t)dlsym(RTLD_DEFAULT, name));
 }
 
-/* What an array is for a routine: `array, need, routine, argument`. Gives address, count, size, stride, code, whether it is bool. */
+/* What an array is for a routine: `array, need, routine, argument`. Gives address, count, size, stride, code,
+ * whether it is bool, whether it is in Fortran's order. */
 static PyObject *inspect(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
     if (count != 4) return PyErr_Format(PyExc_TypeError, "_core.inspect takes four arguments");
@@ -260,12 +261,12 @@ static PyObject *inspect(PyObject *self, PyObject *const *args, Py_ssize_t count
     struct array array;
     if (routine == NULL || argument == NULL) return NULL;
     if (array_take(&array, args[0], (int)PyLong_AsLongLong(args[1]), routine, argument) < 0) return NULL;
-    PyObject *parts[6] = {PyLong_FromUnsignedLongLong((uintptr_t)array.address), PyLong_FromUnsignedLongLong(array.count),
+    PyObject *parts[7] = {PyLong_FromUnsignedLongLong((uintptr_t)array.address), PyLong_FromUnsignedLongLong(array.count),
                           PyLong_FromUnsignedLongLong(array.size), PyLong_FromLongLong(array.stride),
-                          PyLong_FromLongLong(array.code), PyBool_FromLong(array.is_bool)};
+                          PyLong_FromLongLong(array.code), PyBool_FromLong(array.is_bool), PyBool_FromLong(array.is_fortran)};
     array_release(&array);
-    PyObject *tuple = PyTuple_New(6);
-    for (int i = 0; tuple != NULL && i < 6; i++) PyTuple_SetItem(tuple, i, parts[i]);
+    PyObject *tuple = PyTuple_New(7);
+    for (int i = 0; tuple != NULL && i < 7; i++) PyTuple_SetItem(tuple, i, parts[i]);
     return tuple;
 }
 

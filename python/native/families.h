@@ -63,6 +63,13 @@ out:
 }
 
 static int is_same_type(const struct array *dest, const struct array *source, const char *routine) {
+    if (dest->is_fortran != source->is_fortran) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the elements of dest lie in order %s and those of source in order %s, so they would change places: "
+                     "copy one of them into the other order (numpy.ascontiguousarray, asfortranarray)",
+                     routine, dest->is_fortran ? "F" : "C", source->is_fortran ? "F" : "C");
+        return 0;
+    }
     if (dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool) return 1;
     const char *names[2];
     const struct array *arrays[2] = {dest, source};

@@ -5,7 +5,7 @@
 
     me, pes = shmem.my_pe(), shmem.n_pes()
     row = shmem.zeros(1000)                          # a numpy array that all PEs reach
-    shmem.put(row, np.full(1000, me), (me + 1) % pes)
+    shmem.put(row, np.full(1000, float(me)), (me + 1) % pes)
     shmem.barrier_all()
 
     oshrun -n 4 python program.py

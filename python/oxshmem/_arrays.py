@@ -18,7 +18,7 @@ Shape = Union[int, Sequence[int]]
 
 _MALLOC, _CALLOC, _ALIGN = address("shmem_malloc"), address("shmem_calloc"), address("shmem_align")
 _HINTED, _FREE, _REDUCE = address("shmem_malloc_with_hints"), address("shmem_free"), address("shmem_ulong_and_reduce")
-_PTR, _REACHES = address("shmem_ptr"), address("shmem_addr_accessible")
+_PTR, _REACHES, _SYNC = address("shmem_ptr"), address("shmem_addr_accessible"), address("shmem_sync_all")
 # Words of the arrays in which PEs tell what they have dropped.
 _WORDS = 64
 
@@ -76,7 +76,7 @@ class Heap:
         else:
             taken = _core.call(_CALLOC if clear else _MALLOC, "u", *((size, 1) if clear else (size,)))
         if taken and clear and (align is not None or hints):
-            np.asarray(Block(taken, size, -1))[...] = 0
+            fill(np.asarray(Block(taken, size, -1)), 0)
         return taken
 
     def free(self, number: int) -> None:
@@ -135,6 +135,13 @@ def new(shape: Shape, dtype: DTypeLike, order: str, clear: bool, align: Optional
     return np.ndarray(dimensions, kind, whole, order=order)  # type: ignore[call-overload, no-any-return]
 
 
+def fill(made: NDArray[Any], values: Any) -> NDArray[Any]:
+    """Gives an array its first values. No PE returns before all have them, so that none changes them before they are there."""
+    made[...] = values
+    _core.call(_SYNC, "n")
+    return made
+
+
 def empty(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
     """A symmetric array with any contents. All PEs call this with the same shape and dtype.
 
@@ -164,9 +171,7 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = None, order: str = "C") ->
 
     >>> shmem.full(10, shmem.my_pe())
     """
-    made = new(shape, np.asarray(value).dtype if dtype is None else dtype, order, clear=False)
-    made[...] = value
-    return made
+    return fill(new(shape, np.asarray(value).dtype if dtype is None else dtype, order, clear=False), value)
 
 
 def array(values: Any, dtype: DTypeLike = None, order: str = "K") -> NDArray[Any]:
@@ -176,9 +181,7 @@ def array(values: Any, dtype: DTypeLike = None, order: str = "K") -> NDArray[Any
     """
     given = np.array(values, dtype=dtype, copy=True, order=order)  # type: ignore[call-overload]
     kind = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
-    made = new(given.shape, given.dtype, kind, clear=False)
-    made[...] = given
-    return made
+    return fill(new(given.shape, given.dtype, kind, clear=False), given)
 
 
 def zeros_like(other: NDArray[Any]) -> NDArray[Any]:

@@ -24,6 +24,9 @@ class OP(str, enum.Enum):
 
     AND, OR, XOR, MAX, MIN, SUM, PROD = "and", "or", "xor", "max", "min", "sum", "prod"
 
+    def __str__(self) -> str:
+        return str(self.value)
+
 
 Operator = Union[OP, str, np.ufunc, Callable[..., Any]]
 
@@ -51,11 +54,14 @@ def routine(family: str, code: int, is_bool: bool = False) -> int:
 
 def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
     """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
-    _, into, size, step, code, is_bool = _core.inspect(dest, 3, name, "dest")
-    _, number, other, stride, kind, too = _core.inspect(source, 2, name, "source")
+    _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
+    _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
     if (size, code, is_bool) != (other, kind, too):
         raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: convert one of them, "
                         "as source.astype(dest.dtype)")
+    if fortran != order:
+        raise ValueError(f"{name}: dest and source lie in different orders (C and F), so elements would change places: copy one of "
+                         "them into the other order (numpy.ascontiguousarray, asfortranarray)")
     if step != 1 or stride != 1:
         raise ValueError(f"{name}: slices with a stride are not taken: use arrays whose elements lie together")
     return into, number, size, code, is_bool

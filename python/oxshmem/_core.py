@@ -38,7 +38,7 @@ def _open() -> ctypes.CDLL:
 
 
 library = _open()
-_native = ctypes.PyDLL(str(_HERE / "_core.so"))
+_native = ctypes.PyDLL(str(_HERE / "liboxshmem-python.so"))
 _native.oxshmem_attach.argtypes = [ctypes.py_object]
 _native.oxshmem_attach.restype = ctypes.py_object
 _native.oxshmem_attach(sys.modules[__name__])

@@ -37,11 +37,11 @@ def compared(cmp: Comparison, name: str) -> int:
 
 def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
           indices: Optional[Array] = None) -> int:
-    _, number, _, stride, code, _ = _core.inspect(ivars, 2, name, "ivars")
+    _, number, _, stride, code, _, _ = _core.inspect(ivars, 2, name, "ivars")
     if stride != 1:
         raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
     kind = np.asarray(ivars).dtype
-    against = np.ascontiguousarray(values, dtype=kind)
+    against = np.asarray(values, dtype=kind, order="C")
     is_vector = against.ndim > 0
     if is_vector and against.size != number:
         raise ValueError(f"{name}: {against.size} values for {number} elements")
