@@ -85,6 +85,14 @@ int array_take(struct array *array, PyObject *object, int need, const char *rout
     if (!job.is_started && begin() < 0) return -1;
     if (PyObject_GetBuffer(object, &array->buffer, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
         PyErr_Clear();
+        PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+        if (dtype != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s: numpy shows no memory of %s, which has %R: pass a view of it as integers, as a.view(\"i8\")",
+                         routine, argument, dtype);
+            Py_DecRef(dtype);
+            return -1;
+        }
+        PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%s: %s is no array: pass a numpy array%s", routine, argument,
                      need & SYMMETRIC ? " that oxshmem.zeros, empty, full or array has made" : "");
         return -1;
@@ -142,6 +150,11 @@ static int integer_take(union value *value, PyObject *object, const struct array
     PyObject *index = PyNumber_Index(object);
     if (index == NULL) {
         PyErr_Clear();
+        if (array->is_bool) { /* numpy's bool is no integer */
+            int is_true = PyObject_IsTrue(object);
+            value->integer = is_true;
+            return is_true < 0 ? -1 : 0;
+        }
         return PyErr_Format(PyExc_TypeError, "%s: the value %R is no integer; the array has %s", routine, object,
                             array->is_bool ? "bool" : NUMPY_NAMES[array->code]),
                -1;
