@@ -15,6 +15,7 @@ from . import _core
 from ._start import TEAM_WORLD, address
 
 Shape = Union[int, Sequence[int]]
+DType = Optional[DTypeLike]
 
 _MALLOC, _CALLOC, _ALIGN = address("shmem_malloc"), address("shmem_calloc"), address("shmem_align")
 _HINTED, _FREE, _REDUCE = address("shmem_malloc_with_hints"), address("shmem_free"), address("shmem_ulong_and_reduce")
@@ -119,7 +120,7 @@ def block_of(array: Any) -> Optional[Block]:
     return None
 
 
-def new(shape: Shape, dtype: DTypeLike, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
+def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
     """An array in memory of its own."""
     kind = np.dtype(dtype)
     if kind.hasobject:
@@ -132,7 +133,7 @@ def new(shape: Shape, dtype: DTypeLike, order: str, clear: bool, align: Optional
     if size < 0 or any(n < 0 for n in dimensions):
         raise ValueError(f"the shape {dimensions} has a negative dimension")
     whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints))
-    return np.ndarray(dimensions, kind, whole, order=order)  # type: ignore[call-overload, no-any-return]
+    return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
 
 
 def fill(made: NDArray[Any], values: Any) -> NDArray[Any]:
@@ -166,7 +167,7 @@ def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[An
     return full(shape, 1, dtype, order)
 
 
-def full(shape: Shape, value: Any, dtype: DTypeLike = None, order: str = "C") -> NDArray[Any]:
+def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDArray[Any]:
     """A symmetric array of one value, which may differ between PEs; its type may not.
 
     >>> shmem.full(10, shmem.my_pe())
@@ -174,7 +175,7 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = None, order: str = "C") ->
     return fill(new(shape, np.asarray(value).dtype if dtype is None else dtype, order, clear=False), value)
 
 
-def array(values: Any, dtype: DTypeLike = None, order: str = "K") -> NDArray[Any]:
+def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
     """A symmetric copy of an array or of a list. Shape and dtype are the same on all PEs.
 
     >>> shmem.array([1.0, 2.0, 3.0])

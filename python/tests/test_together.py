@@ -1,27 +1,32 @@
 """Collectives, teams, contexts, and memory."""
 
 import asyncio
+import importlib
 import threading
 import unittest
-from typing import Any
+from typing import Any, List, Tuple
 
 import numpy as np
 
 import oxshmem as shmem
+from oxshmem._arrays import _heap
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
+OPERATORS: List[Tuple[Any, Any]] = [
+    (np.maximum, np.maximum), (np.minimum, np.minimum), (np.add, np.add), (np.multiply, np.multiply), ("sum", np.add),
+    (shmem.OP.MAX, np.maximum), (max, np.maximum), (sum, np.add),
+]
 
 
 class Collectives(unittest.TestCase):
     def test_operators_of_numpy(self) -> None:
         for kind in ["i1", "u2", "i4", "u8", "f4", "f8", "g"]:
-            for op in [np.maximum, np.minimum, np.add, np.multiply, "sum", shmem.OP.MAX, max, sum]:
+            for op, name in OPERATORS:
                 with self.subTest(kind=kind, op=op):
                     a, b = shmem.array(np.arange(3) + ME, dtype=kind), shmem.zeros(3, dtype=kind)
                     shmem.reduce(b, a, op)
                     parts = [(np.arange(3) + pe).astype(kind) for pe in range(PES)]
-                    name: Any = {"sum": np.add, shmem.OP.MAX: np.maximum, max: np.maximum, sum: np.add}.get(op, op)  # type: ignore[call-overload]
                     np.testing.assert_array_equal(b, name.reduce(parts, dtype=kind))
                     shmem.free(a)
                     shmem.free(b)
@@ -157,9 +162,11 @@ class Teams(unittest.TestCase):
 class Memory(unittest.TestCase):
     def test_arrays_are_numpy_arrays(self) -> None:
         a = shmem.zeros((3, 4), dtype="f4", order="F")
+        show: Any = a
+        memory = memoryview(show)
         self.assertIs(type(a), np.ndarray)
         self.assertTrue(a.flags.f_contiguous and a.flags.writeable and a.flags.aligned)
-        self.assertEqual(np.asarray(memoryview(a)).ctypes.data, a.ctypes.data)
+        self.assertEqual(np.asarray(memory).ctypes.data, a.ctypes.data)
         other = np.from_dlpack(a)
         other[...] = 5
         self.assertEqual(a[2, 3], 5)
@@ -169,7 +176,7 @@ class Memory(unittest.TestCase):
 
     def test_tensors_of_torch_share_the_memory(self) -> None:
         try:
-            import torch
+            torch = importlib.import_module("torch")
         except ImportError:
             self.skipTest("there is no torch in this environment")
         a = shmem.zeros(8)
@@ -195,7 +202,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(shmem.free_dropped(), 1)
         for _ in range(400):  # 400 MB, if nothing gave it back
             shmem.empty(1 << 17)
-        self.assertLess(len(shmem._arrays._heap.blocks), 100)  # type: ignore[attr-defined]
+        self.assertLess(len(_heap.blocks), 100)
         shmem.free_dropped()
 
     def test_free(self) -> None:

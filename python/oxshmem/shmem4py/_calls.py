@@ -8,8 +8,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from .. import _arrays, _core, _start
 from .. import init as _init
-from .._arrays import Shape, block_of, fill, new
-from ._objects import THREAD, CData, Ctx
+from .._arrays import DType, Shape, block_of, fill, new
+from ._objects import THREAD, Ctx, _CData
 
 Array = NDArray[Any]
 
@@ -29,19 +29,20 @@ def query_thread() -> THREAD:
     return THREAD(_start.query_thread())
 
 
-def _getbuffer(array: Any, readonly: bool = False) -> "tuple[CData, int, str]":
+def _getbuffer(array: Any, readonly: bool = False) -> "tuple[_CData, int, str]":
     address, count, _, stride, code, _, _ = _core.inspect(array, 0 if readonly else 1, "_getbuffer", "array")
     if stride != 1:
         raise ValueError("_getbuffer: the elements do not lie together")
     names = ("signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "long", "unsigned long", "float",
              "double", "long double", "float _Complex", "double _Complex")
-    return CData(address), count, names[code]
+    return _CData(address), count, names[code]
 
 
 def alloc(count: int, size: int = 1, align: Optional[int] = None, hints: Optional[int] = None,
           clear: bool = True) -> memoryview:
     """Symmetric memory of count elements with so many bytes."""
-    return memoryview(new(count * size, np.uint8, "C", clear, align, int(hints or 0)))
+    made: Any = new(count * size, np.uint8, "C", clear, align, int(hints or 0))
+    return memoryview(made)
 
 
 def free(mem: Any) -> None:
@@ -52,13 +53,13 @@ def free(mem: Any) -> None:
     _arrays.free(mem)
 
 
-def fromalloc(mem: memoryview, shape: Optional[Shape] = None, dtype: DTypeLike = None, order: str = "C") -> Array:
+def fromalloc(mem: memoryview, shape: Optional[Shape] = None, dtype: DType = None, order: str = "C") -> Array:
     """An array in memory of alloc."""
     kind = np.dtype(np.uint8 if dtype is None else dtype)
     dimensions: Any = (len(mem) // kind.itemsize,) if shape is None else shape
     if math.prod(np.atleast_1d(dimensions).tolist()) * kind.itemsize > len(mem):
         raise ValueError(f"fromalloc: {dimensions} elements of {kind} are more than {len(mem)} bytes")
-    return np.ndarray(dimensions, kind, np.asarray(mem), order=order)  # type: ignore[call-overload, no-any-return]
+    return np.ndarray(dimensions, kind, np.asarray(mem), order="F" if order == "F" else "C")
 
 
 def new_array(shape: Shape, dtype: DTypeLike = float, order: str = "C", *, align: Optional[int] = None,
@@ -67,7 +68,7 @@ def new_array(shape: Shape, dtype: DTypeLike = float, order: str = "C", *, align
     return new(shape, dtype, order, clear, align, int(hints or 0))
 
 
-def array(obj: Any, dtype: DTypeLike = None, *, order: str = "K", align: Optional[int] = None,
+def array(obj: Any, dtype: DType = None, *, order: str = "K", align: Optional[int] = None,
           hints: Optional[int] = None) -> Array:
     """A symmetric copy."""
     given = np.array(obj, dtype=dtype, copy=True, order=order)  # type: ignore[call-overload]
@@ -93,7 +94,7 @@ def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C", *, align: Opt
     return full(shape, 1, dtype, order, align=align, hints=hints)
 
 
-def full(shape: Shape, fill_value: Any, dtype: DTypeLike = None, order: str = "C", *, align: Optional[int] = None,
+def full(shape: Shape, fill_value: Any, dtype: DType = None, order: str = "C", *, align: Optional[int] = None,
          hints: Optional[int] = None) -> Array:
     """A symmetric array of one value."""
     made = new(shape, np.asarray(fill_value).dtype if dtype is None else dtype, order, False, align, int(hints or 0))

@@ -16,7 +16,7 @@ __all__ = ["AMO", "CMP", "CTX", "Ctx", "MALLOC", "OP", "SIGNAL", "THREAD", "Team
            "TEAM_WORLD", "TEAM_SHARED", "TEAM_INVALID"]
 
 
-class CData:
+class _CData:
     """An address, or a number of C."""
 
     def __init__(self, value: int) -> None:
@@ -26,7 +26,7 @@ class CData:
         return self.value
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, CData) and self.value == other.value
+        return isinstance(other, _CData) and self.value == other.value
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -35,18 +35,18 @@ class CData:
 class _FFI:
     """What programs do with addresses."""
 
-    CData = CData
-    NULL = CData(0)
+    CData = _CData
+    NULL = _CData(0)
 
     @staticmethod
-    def from_buffer(*arguments: Any) -> CData:
+    def from_buffer(*arguments: Any) -> _CData:
         """The address of a buffer, the last argument that is one."""
-        return CData(_core.inspect([word for word in arguments if not isinstance(word, (str, bool))][-1], 0, "from_buffer", "it")[0])
+        return _CData(_core.inspect([word for word in arguments if not isinstance(word, (str, bool))][-1], 0, "from_buffer", "it")[0])
 
     @staticmethod
-    def cast(ctype: str, value: Any) -> CData:
+    def cast(ctype: str, value: Any) -> _CData:
         """A number, or an address as a number."""
-        return CData(int(value))
+        return _CData(int(value))
 
 
 class _Library:

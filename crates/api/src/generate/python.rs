@@ -88,6 +88,7 @@ fn native() -> String {
 }
 
 const TYPES: &str = "
+import ctypes
 from typing import Any, Callable, List, Optional, Tuple, Union
 
 import numpy as np
@@ -98,6 +99,8 @@ from ._contexts import Ctx
 Array = NDArray[Any]
 Scalar = Union[int, float, complex, np.generic]
 Comparison = Union[str, int]
+
+library: ctypes.CDLL
 
 ";
 
