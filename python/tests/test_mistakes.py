@@ -1,5 +1,6 @@
 """What is said of mistakes, and how programs end."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -73,8 +74,8 @@ class Jobs(unittest.TestCase):
             path = os.path.join(folder, "program.py")
             with open(path, "w") as file:
                 file.write("import oxshmem as shmem\nimport numpy as np\nimport sys\nme = shmem.my_pe()\n" + program)
-            environment = {name: value for name, value in os.environ.items() if not name.startswith(("OSHRUN", "OXSHMEM_J", "PMI"))}
-            return subprocess.run([sys.executable, "-m", "oxshmem", *options, path], text=True, capture_output=True, env=environment)
+            command = [sys.executable, "-m", "oxshmem", *options, path]
+            return subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL)
 
     def test_an_exception_ends_the_job(self) -> None:
         ended = self.job("if me == 1:\n    shmem.p(np.zeros(3), 1.0, 0)\nshmem.barrier_all()\n", "-n", "3")
@@ -94,6 +95,17 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sorted(ended.stdout.split("\n")), ["", "PE 0", "PE 1", "PE 2"])
         ended = self.job("shmem.finalize()\ntry:\n    shmem.barrier_all()\nexcept RuntimeError as error:\n    print(error)\n", "-n", "2")
         self.assertEqual((ended.returncode, ended.stdout.count("has been finalized")), (0, 2), ended.stderr)
+
+    def test_a_job_behind_a_notebook(self) -> None:
+        examples = os.path.join(os.path.dirname(__file__), "../../examples/python/notebook.py")
+        found = importlib.util.spec_from_file_location("notebook", examples)
+        assert found and found.loader
+        notebook = importlib.util.module_from_spec(found)
+        found.loader.exec_module(notebook)
+        job = notebook.Job(2)
+        self.assertEqual(job("a = shmem.full(3, shmem.my_pe())\nint(a[0]) + shmem.n_pes()"), ["2", "3"])
+        self.assertEqual(job("float(a.sum())"), ["0.0", "3.0"])
+        self.assertEqual(job.end(), 0)
 
     def test_all_end_with_global_exit(self) -> None:
         ended = self.job("if me == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\n", "-n", "2")

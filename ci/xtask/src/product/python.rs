@@ -20,8 +20,23 @@ pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let native = to.join(NATIVE);
     let sources = ["core.c", "array.c"].map(|name| top().join("python/native").join(name));
     let mut compiler = recipe.toolchain.cc();
-    compiler.args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-o"]);
-    compiler.arg(prefix.join(&native)).args(sources).args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,--build-id=none", "-ldl"]);
+    compiler.args([
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-o",
+    ]);
+    compiler.arg(prefix.join(&native)).args(sources).args([
+        "-Wl,-z,now",
+        "-Wl,-z,relro",
+        "-Wl,--build-id=none",
+        "-ldl",
+    ]);
     command::run(&mut compiler)?;
     strip(recipe, prefix, &native)
 }
@@ -32,7 +47,8 @@ fn copy(from: &Path, to: &Path) -> Outcome {
     let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = PathBuf::from(path.file_name().unwrap_or_default());
-        let belongs = name.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|known| ending == *known));
+        let belongs =
+            name.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|known| ending == *known));
         if path.is_dir() && name != Path::new("__pycache__") {
             copy(&path, &to.join(name))?;
         } else if belongs {

@@ -34,7 +34,9 @@ struct PythonRow {
 
 fn rows() -> impl Iterator<Item = PythonRow> {
     let text = include_str!("../../python.txt");
-    text.split("\n\n").filter(|paragraph| !paragraph.starts_with('#')).map(|paragraph| PythonRow::read(paragraph.trim_end()))
+    text.split("\n\n")
+        .filter(|paragraph| !paragraph.starts_with('#'))
+        .map(|paragraph| PythonRow::read(paragraph.trim_end()))
 }
 
 impl PythonRow {
@@ -119,7 +121,8 @@ fn types() -> String {
 
 /// The routines that the module calls by their C names: collectives, and waits for several variables.
 fn table() -> String {
-    let mut text = format!("# {NOTE}\n\"\"\"Names of routines by element type, and the constants of the header.\"\"\"\n\n");
+    let mut text =
+        format!("# {NOTE}\n\"\"\"Names of routines by element type, and the constants of the header.\"\"\"\n\n");
     text += "FAMILIES = {\n";
     for family in families().filter(|family| is_called_by_name(family)) {
         let pattern = family.pattern().replace("<T>", "{}").replace("<N>", "");
@@ -143,7 +146,8 @@ fn is_called_by_name(family: &Family) -> bool {
     let pattern = family.pattern();
     let is_typed = pattern.contains("<T>");
     let is_current = family.parts.iter().any(|part| part.status == Status::Current);
-    let waits_for_many = family.category == Category::P2p && ["_all", "_any", "_some"].iter().any(|word| pattern.contains(word));
+    let waits_for_many =
+        family.category == Category::P2p && ["_all", "_any", "_some"].iter().any(|word| pattern.contains(word));
     let returns_at_once = pattern.starts_with("shmemx_<T>") && family.call.starts_with("request::");
     is_typed && (is_current && (family.category == Category::Collective || waits_for_many) || returns_at_once)
 }
