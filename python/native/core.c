@@ -196,7 +196,8 @@ static int keep(PyObject *object, PyObject *ctx) {
     return outcome;
 }
 
-#include "families.h"
+#include "transfers.h"
+#include "updates.h"
 
 /* ------------------------------------------------------------------ any routine */
 

@@ -168,8 +168,8 @@ class Memory(unittest.TestCase):
         self.assertTrue(a.flags.f_contiguous and a.flags.writeable and a.flags.aligned)
         self.assertEqual(np.asarray(memory).ctypes.data, a.ctypes.data)
         other = np.from_dlpack(a)
-        other[...] = 5
-        self.assertEqual(a[2, 3], 5)
+        a[...] = 5
+        self.assertEqual(other[2, 3], 5)
         b = shmem.array([[1, 2], [3, 4]])
         self.assertEqual((b.tolist(), shmem.zeros_like(b).shape, shmem.empty_like(a).dtype), ([[1, 2], [3, 4]], (2, 2), a.dtype))
         self.assertEqual(shmem.ones(3, dtype="u1").tolist(), [1, 1, 1])

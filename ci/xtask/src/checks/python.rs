@@ -13,7 +13,7 @@ use crate::{Outcome, command, target, top};
 const SHAPES: [&[&str]; 4] = [&["-n", "1"], &["-n", "2"], &["-n", "4"], &["-n", "2", "--nodes", "2"]];
 /// The other binding, whose tests are fetched and never kept.
 const OTHER: &str = "shmem4py-1.0.0";
-/// What its tests say, and what they say here. The last one is an error of its own with numpy 2, which makes no 255 of -1.
+/// Lines of its tests, and those that stand for them here. The last one is an error of its own with numpy 2, which makes no 255 of -1.
 const OTHERWISE: [(&str, &str); 4] = [
     ("from shmem4py import shmem\n", "from oxshmem import shmem4py as shmem\n"),
     ("from shmem4py import rc\n", "from oxshmem.shmem4py import rc\n"),

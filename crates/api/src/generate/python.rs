@@ -22,13 +22,13 @@ struct PythonRow {
     name: &'static str,
     /// Its signature with types.
     signature: &'static str,
-    /// The function of `python/native/families.h` that does it, and two numbers for it.
+    /// The function of `python/native` that does it, and two numbers for it.
     function: &'static str,
     numbers: [&'static str; 2],
     family: &'static Family,
     /// Which of the family's forms are called: by `type`, by `size`, in bytes (`mem`), or the only one (`alone`).
     form: &'static str,
-    /// What it does, and lines that show it.
+    /// Its documentation: a sentence or two, and lines that show it.
     text: &'static str,
 }
 
