@@ -27,9 +27,9 @@ class Job:
 
     def end(self) -> int:
         """Ends the PEs."""
-        assert self.process.stdin
-        self.process.stdin.close()
-        return self.process.wait()
+        with self.process:  # closes both pipes, and waits
+            pass
+        return self.process.returncode
 
 
 def serve() -> None:

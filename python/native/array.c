@@ -147,16 +147,16 @@ static int does_not_fit(PyObject *object, const struct array *array, const char 
 }
 
 static int integer_take(union value *value, PyObject *object, const struct array *array, const char *routine) {
+    if (array->is_bool) { /* numpy's bool is no integer, and any object is true or not */
+        int is_true = PyObject_IsTrue(object);
+        value->integer = is_true;
+        return is_true < 0 ? -1 : 0;
+    }
     PyObject *index = PyNumber_Index(object);
     if (index == NULL) {
         PyErr_Clear();
-        if (array->is_bool) { /* numpy's bool is no integer */
-            int is_true = PyObject_IsTrue(object);
-            value->integer = is_true;
-            return is_true < 0 ? -1 : 0;
-        }
         return PyErr_Format(PyExc_TypeError, "%s: the value %R is no integer; the array has %s", routine, object,
-                            array->is_bool ? "bool" : NUMPY_NAMES[array->code]),
+                            NUMPY_NAMES[array->code]),
                -1;
     }
     int bits = (int)array->size * 8, is_signed = array->code % 2 == 0;
@@ -169,7 +169,7 @@ static int integer_take(union value *value, PyObject *object, const struct array
     if (value->integer == -1 && PyErr_Occurred()) return does_not_fit(object, array, routine);
     if (bits < 64) {
         int64_t least = is_signed ? -((int64_t)1 << (bits - 1)) : 0;
-        int64_t most = array->is_bool ? 1 : ((int64_t)1 << (bits - is_signed)) - 1;
+        int64_t most = ((int64_t)1 << (bits - is_signed)) - 1;
         if (value->integer < least || value->integer > most) return does_not_fit(object, array, routine);
     }
     return 0;

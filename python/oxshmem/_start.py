@@ -65,8 +65,9 @@ def init(threads: int = MULTIPLE) -> int:
 
 
 def _first_call() -> None:
-    if _state == "before":
-        init()
+    with _lock:  # another thread may be beginning it
+        if _state == "before":
+            init()
 
 
 def finalize() -> None:

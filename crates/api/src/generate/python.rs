@@ -175,7 +175,7 @@ mod tests {
         let names: BTreeSet<String> = exported().into_iter().map(|symbol| symbol.name).collect();
         for row in rows() {
             let place = match row.form {
-                "type" => "int",
+                "type" => "uint",
                 "size" => "32",
                 _ => "",
             };
