@@ -1,7 +1,8 @@
 """Packs an installation into a wheel: wheel.py TREE WHEEL VERSION PLATFORM.
 
-Everything lies below the data folder, so pip puts it into the prefix of the environment, where the tools find their
-neighbours. Zip archives that pip reads have no links: tools get copies under their other names, and the linker's name of
+The module `oxshmem` lies at the top, so pip puts it where Python looks for modules. Its part in C is opened with ctypes and serves
+every Python, so the wheel does. Everything else lies below the data folder, so pip puts it into the prefix of the environment,
+where the tools find their neighbours and the module finds the library. Zip archives that pip reads have no links: tools get copies under their other names, and the linker's name of
 the library becomes a script of the linker.
 """
 
@@ -17,26 +18,40 @@ tree, wheel, version, platform = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sy
 moment = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), 315532800))[:6]
 data, info = f"oxshmem-{version}.data/data", f"oxshmem-{version}.dist-info"
 record = []
+# The folder above that of the module in an installation.
+MODULE = "lib/python/"
 
 METADATA = f"""Metadata-Version: 2.1
 Name: oxshmem
 Version: {version}
-Summary: OpenSHMEM 1.6: library, headers, compiler wrappers and launcher
+Summary: OpenSHMEM 1.6 for Python, with library, headers, compiler wrappers and launcher
 License: MIT OR Apache-2.0
 Keywords: OpenSHMEM,PGAS,HPC
 Classifier: Development Status :: 4 - Beta
 Classifier: Intended Audience :: Science/Research
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
+Classifier: Programming Language :: Python :: 3
 Classifier: Programming Language :: Rust
 Classifier: Topic :: Scientific/Engineering
+Requires-Python: >=3.9
+Requires-Dist: numpy>=1.22
 Description-Content-Type: text/plain
 
-oshcc, oshc++ and oshfort compile OpenSHMEM programs; oshrun starts them. shmem4py builds against this package:
+Memory of other processes as numpy arrays:
 
-    pip install oxshmem
-    pip install --no-cache-dir --no-binary shmem4py 'numpy<2' shmem4py==1.0.0
+    import numpy as np
+    import oxshmem as shmem
+
+    me, pes = shmem.my_pe(), shmem.n_pes()
+    row = shmem.zeros(1000)
+    shmem.put(row, np.full(1000, float(me)), (me + 1) % pes)
+    shmem.barrier_all()
+
     oshrun -n 4 python program.py
+
+Programs for shmem4py run with one changed line: from oxshmem import shmem4py as shmem. oshcc, oshc++ and oshfort compile
+OpenSHMEM programs in C, C++ and Fortran.
 """
 
 
@@ -62,7 +77,9 @@ with zipfile.ZipFile(wheel, "w") as archive:
     # The library under the name that programs ask for; its file with the full version would be a second copy.
     for path in (path for path in files if not path.name.startswith("liboxshmem.so.1.")):
         mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-        add(archive, f"{data}/{path.relative_to(tree)}", content(path), mode)
+        inside = path.relative_to(tree).as_posix()
+        place = inside[len(MODULE):] if inside.startswith(MODULE) else f"{data}/{inside}"
+        add(archive, place, content(path), mode)
     for name in ("LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"):
         add(archive, f"{info}/licenses/{name}", (tree / "share/doc/oxshmem" / name).read_bytes(), 0o644)
     add(archive, f"{info}/METADATA", METADATA.encode(), 0o644)

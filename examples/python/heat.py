@@ -5,7 +5,7 @@ borders.
 """
 
 import numpy as np
-from shmem4py import shmem
+import oxshmem as shmem
 
 CELLS, STEPS = 64, 400
 ROW = CELLS + 2
@@ -16,22 +16,21 @@ height = pes // width
 x, y = me % width, me // width
 
 now = shmem.zeros((ROW, ROW), dtype="double")
-line = now.reshape(-1)  # the same memory as one line, for strided puts
 change, largest = shmem.zeros(1, dtype="double"), shmem.zeros(1, dtype="double")
 if x == 0:
     now[:, 0] = 100.0  # the west edge of the whole plate is hot
 shmem.barrier_all()
 
 for _ in range(STEPS):
-    # A row lies together; the cells of a column have a distance of ROW.
+    # A row lies together; a column is a slice with a stride.
     if y > 0:
         shmem.put(now[CELLS + 1, 1:-1], now[1, 1:-1], me - width)
     if y + 1 < height:
         shmem.put(now[0, 1:-1], now[CELLS, 1:-1], me + width)
     if x > 0:
-        shmem.iput(line[ROW + CELLS + 1 :], line[ROW + 1 :], me - 1, ROW, ROW, CELLS)
+        shmem.put(now[1:-1, CELLS + 1], now[1:-1, 1], me - 1)
     if x + 1 < width:
-        shmem.iput(line[ROW:], line[ROW + CELLS :], me + 1, ROW, ROW, CELLS)
+        shmem.put(now[1:-1, 0], now[1:-1, CELLS], me + 1)
     shmem.barrier_all()  # all borders have come
     following = 0.25 * (now[:-2, 1:-1] + now[2:, 1:-1] + now[1:-1, :-2] + now[1:-1, 2:])
     change[0] = np.abs(following - now[1:-1, 1:-1]).max()

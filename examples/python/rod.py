@@ -1,10 +1,10 @@
 """Heat spreads along a rod that all PEs share, with numpy arrays in symmetric memory.
 
-oshrun -n 4 python rod.py, with a python that has shmem4py: see the book's page on Python
+oshrun -n 4 python rod.py
 """
 
 import numpy as np
-from shmem4py import shmem
+import oxshmem as shmem
 
 CELLS, STEPS = 100, 500
 

@@ -1,16 +1,14 @@
 """A grid of PEs: every row and every column is a team, and each finds its maximum."""
 
-from shmem4py import shmem
+import oxshmem as shmem
 
 me, pes = shmem.my_pe(), shmem.n_pes()
 width = max(w for w in range(1, pes + 1) if pes % w == 0 and w * w <= pes)
 height = pes // width
 x, y = me % width, me // width
 
-# All PEs call every split; only the members get a team from it.
-rows = [shmem.TEAM_WORLD.split_strided(r * width, 1, width) for r in range(height)]
-columns = [shmem.TEAM_WORLD.split_strided(c, width, height) for c in range(width)]
-row, column = rows[y], columns[x]
+# Each PE gets the team of its row and that of its column.
+row, column = shmem.TEAM_WORLD.split_2d(width)
 assert (row.my_pe(), column.my_pe()) == (x, y)
 
 value = shmem.full(1, 100 + me, dtype="int32")

@@ -19,6 +19,7 @@ pub(crate) mod placement;
 pub(crate) mod planted;
 pub(crate) mod problems;
 pub(crate) mod public_api;
+pub(crate) mod python;
 pub(crate) mod rails;
 pub(crate) mod random;
 pub(crate) mod rdma;

@@ -11,6 +11,7 @@ pub(crate) mod library;
 pub(crate) mod manual;
 mod notices;
 pub(crate) mod package;
+pub(crate) mod python;
 pub(crate) mod recipe;
 pub(crate) mod release;
 mod stage;

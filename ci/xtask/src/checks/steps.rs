@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
     aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, launchers, manual, namespaces,
-    packages, packaging, placement, planted, public_api, random, rdma, sim, small_buffers, spelling, tuning,
+    packages, packaging, placement, planted, public_api, python, random, rdma, sim, small_buffers, spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -107,6 +107,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
         name: "examples",
         what: "the installed examples, built by make and CMake, at 1, 3 and 4 PEs",
         run: || examples::check(&default_prefix()),
+    },
+    CheckStep {
+        name: "python",
+        what: "the Python module from a wheel, with numpy 2: its tests, the examples, types, and shmem4py's tests by its names",
+        run: || python::check(&default_prefix()),
     },
     CheckStep {
         name: "packaging",

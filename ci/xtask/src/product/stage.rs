@@ -77,6 +77,7 @@ pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {
     }
     bench(recipe, prefix)?;
     super::manual::install(recipe, prefix)?;
+    super::python::install(recipe, prefix)?;
     examples(prefix)?;
     descriptions::install(prefix, recipe.libdir)?;
     notices::install(recipe, prefix)?;

@@ -12,6 +12,7 @@ mod lists;
 mod manual;
 mod manual_synopsis;
 mod overloads;
+mod python;
 mod race;
 mod wrappers;
 
@@ -52,6 +53,7 @@ pub fn files() -> Vec<File> {
     files.extend(exports::files());
     files.push(fortran::exports());
     files.extend(fortran_source::files(include));
+    files.extend(python::files());
     files.push(File { path: "docs/src/reference/variables.md".into(), text: book::variables() });
     let pages = crate::manual::pages().expect("the pages of the manual can be read");
     files.push(File { path: "docs/src/reference/routines.md".into(), text: book::routines(&pages) });

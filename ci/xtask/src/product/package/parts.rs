@@ -25,6 +25,8 @@ pub(super) fn part(file: &Path) -> PackagePart {
     };
     match () {
         () if name.starts_with("liboxshmem.so.") => PackagePart::Library,
+        // A job in Python needs no compiler.
+        () if text.contains("/python/oxshmem/") => PackagePart::Tools,
         () if text.starts_with("bin/") || text.starts_with("share/man/man1/") => {
             if compiles(&name) {
                 PackagePart::Development
@@ -52,6 +54,8 @@ mod tests {
         for (file, wanted) in [
             ("lib/liboxshmem.so.1.0", PackagePart::Library),
             ("lib/liboxshmem.so", PackagePart::Development),
+            ("lib/python/oxshmem/__init__.py", PackagePart::Tools),
+            ("lib/python/oxshmem/liboxshmem-python.so", PackagePart::Tools),
             ("lib/liboxshmem.a", PackagePart::Development),
             ("lib/cmake/oxshmem/oxshmemConfig.cmake", PackagePart::Development),
             ("bin/oshrun", PackagePart::Tools),

@@ -28,7 +28,7 @@ fn oldest_c_library(product: &Product) -> Outcome<(u32, u32)> {
     let mut newest = (2, 17);
     for file in installation::files(&product.tree)? {
         let path = product.tree.join(&file);
-        if path.is_symlink() || !(file.starts_with("bin") || file.to_string_lossy().contains(".so.")) {
+        if path.is_symlink() || !(file.starts_with("bin") || file.to_string_lossy().contains(".so")) {
             continue;
         }
         let listed = command::output(product.toolchain.tool("objdump").arg("-T").arg(&path))?;

@@ -1,0 +1,59 @@
+//! The Python module: its files, and the part in C, which needs no header of Python and serves every version.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::product::installation;
+use crate::product::recipe::Recipe;
+use crate::product::strip::strip;
+use crate::{Outcome, command, top};
+
+/// The folder for `PYTHONPATH`, below that of the library.
+pub(crate) const FOLDER: &str = "python";
+/// The part in C.
+const NATIVE: &str = "liboxshmem-python.so";
+
+/// Installs the module in the folder of a staged tree.
+pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
+    let to = recipe.libdir.join(FOLDER).join("oxshmem");
+    copy(&top().join("python/oxshmem"), &prefix.join(&to))?;
+    let native = to.join(NATIVE);
+    let sources = ["core.c", "array.c"].map(|name| top().join("python/native").join(name));
+    let mut compiler = recipe.toolchain.cc();
+    compiler.args([
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-o",
+    ]);
+    compiler.arg(prefix.join(&native)).args(sources).args([
+        "-Wl,-z,now",
+        "-Wl,-z,relro",
+        "-Wl,--build-id=none",
+        "-ldl",
+    ]);
+    command::run(&mut compiler)?;
+    strip(recipe, prefix, &native)
+}
+
+/// Copies what belongs to the module: sources, types, the mark that it has types.
+fn copy(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
+    let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = PathBuf::from(path.file_name().unwrap_or_default());
+        let belongs =
+            name.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|known| ending == *known));
+        if path.is_dir() && name != Path::new("__pycache__") {
+            copy(&path, &to.join(name))?;
+        } else if belongs {
+            installation::copy(&path, &to.join(name))?;
+        }
+    }
+    Ok(())
+}

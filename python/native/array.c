@@ -1,0 +1,218 @@
+#include "array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const C_NAMES[CODES] = {"schar", "uchar", "short",  "ushort",     "int",      "uint",    "long",
+                                    "ulong", "float", "double", "longdouble", "complexf", "complexd"};
+const char *const NUMPY_NAMES[CODES] = {"int8",   "uint8",   "int16",   "uint16",     "int32",     "uint32",    "int64",
+                                        "uint64", "float32", "float64", "longdouble", "complex64", "complex128"};
+
+/* The element type of a format of Python's `struct`, with numpy's Z for complex numbers. */
+static enum code code_of(const char *format, size_t size, int *is_bool) {
+    *is_bool = 0;
+    if (format == NULL) return U8;
+    if (*format == '@' || *format == '=' || *format == '<') format++; /* the machine is little-endian */
+    if (format[0] == 'Z') {
+        if (format[1] == 'f') return C64;
+        return format[1] == 'd' ? C128 : OTHER;
+    }
+    if (format[0] == 0 || format[1] != 0) return OTHER;
+    int is_signed = strchr("bhilqn", format[0]) != NULL;
+    if (is_signed || strchr("BHILQN", format[0]) != NULL) {
+        switch (size) {
+        case 1: return is_signed ? I8 : U8;
+        case 2: return is_signed ? I16 : U16;
+        case 4: return is_signed ? I32 : U32;
+        default: return is_signed ? I64 : U64;
+        }
+    }
+    switch (format[0]) {
+    case '?': *is_bool = 1; return U8;
+    case 'c': return U8;
+    case 'f': return F32;
+    case 'd': return F64;
+    case 'g': return F80;
+    default: return OTHER;
+    }
+}
+
+/* Whether the elements lie together, with the last dimension the quickest (C) or the first one (Fortran). */
+static int lies_together(const Py_buffer *buffer, int from_last) {
+    Py_ssize_t expected = buffer->itemsize;
+    for (int n = 0; n < buffer->ndim; n++) {
+        int i = from_last ? buffer->ndim - 1 - n : n;
+        if (buffer->shape[i] > 1 && buffer->strides[i] != expected) return 0;
+        expected *= buffer->shape[i];
+    }
+    return 1;
+}
+
+/* Finds count and stride. Arrays in one of the two orders, and one dimension with a stride, are understood. */
+static int measure(struct array *array, const char *routine, const char *argument) {
+    Py_buffer *buffer = &array->buffer;
+    array->stride = 1;
+    array->count = 1;
+    array->is_fortran = 0;
+    int longer = 0, only = 0;
+    for (int i = 0; i < buffer->ndim; i++) {
+        array->count *= (size_t)buffer->shape[i];
+        if (buffer->shape[i] > 1) longer++, only = i;
+    }
+    if (buffer->strides == NULL || array->count <= 1 || lies_together(buffer, 1)) return 0;
+    array->is_fortran = lies_together(buffer, 0);
+    if (array->is_fortran) return 0;
+    if (longer == 1 && buffer->strides[only] % buffer->itemsize == 0) {
+        array->stride = buffer->strides[only] / buffer->itemsize;
+        return 0;
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "%s: the elements of %s do not lie together, and it is no slice of one dimension with a stride. Transfer it "
+                 "row by row, or a copy of it (numpy.ascontiguousarray)",
+                 routine, argument);
+    return -1;
+}
+
+static void not_symmetric(const struct array *array, const char *routine, const char *argument) {
+    const char *what = array->buffer.ndim == 0 && array->buffer.readonly
+                           ? "this is a number that was copied out of an array: pass a slice, as a[3:4], or the array with index=3"
+                           : "this array is not symmetric: make it with oxshmem.zeros (or empty, full, array), on all PEs";
+    PyErr_Format(PyExc_ValueError, "%s: %s: %s", routine, argument, what);
+}
+
+int array_take(struct array *array, PyObject *object, int need, const char *routine, const char *argument) {
+    if (!job.is_started && begin() < 0) return -1;
+    if (PyObject_GetBuffer(object, &array->buffer, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
+        PyErr_Clear();
+        PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+        if (dtype != NULL) {
+            PyErr_Format(PyExc_TypeError, "%s: numpy shows no memory of %s, which has %R: pass a view of it as integers, as a.view(\"i8\")",
+                         routine, argument, dtype);
+            Py_DecRef(dtype);
+            return -1;
+        }
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s: %s is no array: pass a numpy array%s", routine, argument,
+                     need & SYMMETRIC ? " that oxshmem.zeros, empty, full or array has made" : "");
+        return -1;
+    }
+    array->address = array->buffer.buf;
+    array->size = (size_t)array->buffer.itemsize;
+    array->code = code_of(array->buffer.format, array->size, &array->is_bool);
+    if (measure(array, routine, argument) < 0) goto failed;
+    if ((need & WRITABLE) && array->buffer.readonly) {
+        PyErr_Format(PyExc_ValueError, "%s: %s cannot be written to", routine, argument);
+        goto failed;
+    }
+    if ((need & SYMMETRIC) && array->count > 0 && !job.addr_accessible(array->address, job.me)) {
+        not_symmetric(array, routine, argument);
+        goto failed;
+    }
+    return 0;
+failed:
+    PyBuffer_Release(&array->buffer);
+    return -1;
+}
+
+void array_release(struct array *array) { PyBuffer_Release(&array->buffer); }
+
+int array_is_solid(const struct array *array, const char *routine, const char *argument) {
+    if (array->stride == 1) return 1;
+    PyErr_Format(PyExc_ValueError, "%s: %s has a stride of %zd elements; this call takes elements that lie together", routine,
+                 argument, array->stride);
+    return 0;
+}
+
+int array_at(struct array *array, PyObject *index, const char *routine) {
+    long long at = 0;
+    if (index != NULL) {
+        at = PyLong_AsLongLong(index);
+        if (at == -1 && PyErr_Occurred()) return -1;
+    }
+    long long count = (long long)array->count;
+    if (at < 0) at += count;
+    if (at < 0 || at >= count) {
+        PyErr_Format(PyExc_IndexError, "%s: index %lld of an array with %zd elements", routine, at, (Py_ssize_t)count);
+        return -1;
+    }
+    array->address += at * array->stride * (Py_ssize_t)array->size;
+    return 0;
+}
+
+static int does_not_fit(PyObject *object, const struct array *array, const char *routine) {
+    PyErr_Clear();
+    return PyErr_Format(PyExc_OverflowError, "%s: the value %R does not fit %s", routine, object, NUMPY_NAMES[array->code]),
+           -1;
+}
+
+static int integer_take(union value *value, PyObject *object, const struct array *array, const char *routine) {
+    if (array->is_bool) { /* numpy's bool is no integer, and any object is true or not */
+        int is_true = PyObject_IsTrue(object);
+        value->integer = is_true;
+        return is_true < 0 ? -1 : 0;
+    }
+    PyObject *index = PyNumber_Index(object);
+    if (index == NULL) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError, "%s: the value %R is no integer; the array has %s", routine, object,
+                            NUMPY_NAMES[array->code]),
+               -1;
+    }
+    int bits = (int)array->size * 8, is_signed = array->code % 2 == 0;
+    if (!is_signed && bits == 64) {
+        value->integer = (int64_t)PyLong_AsUnsignedLongLong(index);
+    } else {
+        value->integer = PyLong_AsLongLong(index);
+    }
+    Py_DecRef(index);
+    if (value->integer == -1 && PyErr_Occurred()) return does_not_fit(object, array, routine);
+    if (bits < 64) {
+        int64_t least = is_signed ? -((int64_t)1 << (bits - 1)) : 0;
+        int64_t most = ((int64_t)1 << (bits - is_signed)) - 1;
+        if (value->integer < least || value->integer > most) return does_not_fit(object, array, routine);
+    }
+    return 0;
+}
+
+int value_take(union value *value, PyObject *object, const struct array *array, const char *routine) {
+    if (array->code <= U64) return integer_take(value, object, array, routine);
+    if (array->code == F32 || array->code == F64) {
+        double number = PyFloat_AsDouble(object);
+        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (array->code == F64) {
+            value->f64 = number;
+        } else {
+            value->f32 = (float)number;
+        }
+        return 0;
+    }
+    PyObject *bytes = PyObject_CallFunctionObjArgs(job.to_bytes, object, array->buffer.obj, NULL);
+    if (bytes == NULL) return -1;
+    char *text;
+    Py_ssize_t length;
+    int outcome = PyBytes_AsStringAndSize(bytes, &text, &length);
+    if (outcome == 0 && ((size_t)length != array->size || (size_t)length > sizeof value->bytes)) {
+        PyErr_Format(PyExc_TypeError, "%s: elements of %zd bytes are too long for this call: use put", routine, length);
+        outcome = -1;
+    }
+    if (outcome == 0) memcpy(value->bytes, text, (size_t)length);
+    Py_DecRef(bytes);
+    return outcome;
+}
+
+PyObject *value_give(const union value *value, const struct array *array) {
+    switch (array->code) {
+    case F32: return PyFloat_FromDouble(value->f32);
+    case F64: return PyFloat_FromDouble(value->f64);
+    case U64: return PyLong_FromUnsignedLongLong((uint64_t)value->integer);
+    case I8: case U8: case I16: case U16: case I32: case U32: case I64:
+        return array->is_bool ? PyBool_FromLong(value->integer != 0) : PyLong_FromLongLong(value->integer);
+    default: break;
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(value->bytes, (Py_ssize_t)array->size);
+    if (bytes == NULL) return NULL;
+    PyObject *given = PyObject_CallFunctionObjArgs(job.from_bytes, bytes, array->buffer.obj, NULL);
+    Py_DecRef(bytes);
+    return given;
+}

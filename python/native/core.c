@@ -1,0 +1,354 @@
+/* The routines that Python programs call often, and one that calls any other routine of the library.
+ *
+ * `oxshmem/_core.py` opens this file with ctypes and calls `oxshmem_attach`, which puts the functions into that module. So
+ * the file is no extension module and has no description whose layout differs between Pythons (see python.h). The library
+ * is open by then; its routines are looked up by name, at the first call with an element type. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+
+struct job job;
+
+/* A family of routines: `pattern` has a place for `ctx_` and one for the element type. */
+struct routine {
+    const char *name, *pattern;
+    int values; /* elements that the call takes by value, or what else the family says */
+    int fetches;
+    void *found[CODES];
+    void *sized[5]; /* 1, 2, 4, 8 and 16 bytes, for families that know sizes only */
+};
+
+/* ------------------------------------------------------------------ the library's routines */
+
+static void *look_up(const struct routine *routine, const char *type) {
+    char name[96];
+    snprintf(name, sizeof name, routine->pattern, type);
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+static void *by_type(struct routine *routine, const struct array *array) {
+    void *known = array->code < CODES ? __atomic_load_n(&routine->found[array->code], __ATOMIC_RELAXED) : NULL;
+    if (known != NULL) return known;
+    if (array->code < CODES) known = look_up(routine, C_NAMES[array->code]);
+    if (known != NULL) {
+        __atomic_store_n(&routine->found[array->code], known, __ATOMIC_RELAXED);
+        return known;
+    }
+    char list[200] = "";
+    for (int code = 0; code < CODES; code++) {
+        if (look_up(routine, C_NAMES[code]) == NULL) continue;
+        if (*list) strcat(list, ", ");
+        strcat(list, NUMPY_NAMES[code]);
+    }
+    const char *own = array->code < CODES ? NUMPY_NAMES[array->code] : "elements of this type";
+    PyErr_Format(PyExc_TypeError, "%s: the array has %s; this call takes %s", routine->name, own, list);
+    return NULL;
+}
+
+static void *by_size(struct routine *routine, const struct array *array) {
+    static const char *const names[] = {"8", "16", "32", "64", "128"};
+    int place = 0;
+    while (place < 5 && (size_t)1 << place != array->size) place++;
+    if (place == 5) {
+        PyErr_Format(PyExc_TypeError, "%s: elements of %zd bytes; this call takes elements of 1, 2, 4, 8 or 16 bytes",
+                     routine->name, (Py_ssize_t)array->size);
+        return NULL;
+    }
+    if (routine->sized[place] == NULL) routine->sized[place] = look_up(routine, names[place]);
+    return routine->sized[place];
+}
+
+/* ------------------------------------------------------------------ arguments */
+
+#define MOST 9
+
+/* Sorts positional and named arguments into `given`; those that are not given are NULL. */
+static int sort(const char *routine, const char *const *names, int required, PyObject *const *args, Py_ssize_t count,
+                PyObject *kwnames, PyObject **given) {
+    int all = 0;
+    while (names[all] != NULL) given[all++] = NULL;
+    if (count > all) {
+        PyErr_Format(PyExc_TypeError, "%s takes at most %d arguments, and %zd are given", routine, all, count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) given[i] = args[i] == &_Py_NoneStruct && i >= required ? NULL : args[i];
+    Py_ssize_t named = kwnames == NULL ? 0 : PyTuple_Size(kwnames);
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GetItem(kwnames, i);
+        int place = 0;
+        while (place < all && PyUnicode_CompareWithASCIIString(name, names[place]) != 0) place++;
+        if (place == all) {
+            PyErr_Format(PyExc_TypeError, "%s has no argument %R", routine, name);
+            return -1;
+        }
+        given[place] = args[count + i] == &_Py_NoneStruct && place >= required ? NULL : args[count + i];
+    }
+    for (int i = 0; i < required; i++) {
+        if (given[i] != NULL) continue;
+        PyErr_Format(PyExc_TypeError, "%s: the argument %s is missing", routine, names[i]);
+        return -1;
+    }
+    return 0;
+}
+
+struct ctx {
+    void *handle;
+    int pes;
+};
+
+static int ctx_take(struct ctx *ctx, PyObject *object, const char *routine) {
+    static void *standard;
+    if (standard == NULL) standard = dlsym(RTLD_DEFAULT, "oxshmem_context_default");
+    ctx->handle = standard;
+    ctx->pes = job.pes;
+    if (object == NULL) return 0;
+    PyObject *handle = PyObject_GetAttrString(object, "_handle");
+    PyObject *pes = handle == NULL ? NULL : PyObject_GetAttrString(object, "_pes");
+    if (pes != NULL) {
+        ctx->handle = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(handle);
+        ctx->pes = (int)PyLong_AsLongLong(pes);
+        Py_DecRef(pes);
+    }
+    if (handle != NULL) Py_DecRef(handle);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError, "%s: ctx is %R; pass a context that oxshmem.Ctx has made", routine, object), -1;
+    }
+    if (ctx->pes <= 0) {
+        PyErr_Format(PyExc_ValueError, "%s: this context has been destroyed", routine);
+        return -1;
+    }
+    return 0;
+}
+
+static int pe_take(int *pe, PyObject *object, const struct ctx *ctx, const char *routine) {
+    long long number = PyLong_AsLongLong(object);
+    if (number == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError, "%s: the PE is %R; it is a number from 0 to %d", routine, object, ctx->pes - 1), -1;
+    }
+    if (number < 0 || number >= ctx->pes) {
+        PyErr_Format(PyExc_ValueError, "%s: there is no PE %lld: PEs have numbers from 0 to %d", routine, number, ctx->pes - 1);
+        return -1;
+    }
+    *pe = (int)number;
+    return 0;
+}
+
+static int integer_or(Py_ssize_t *number, PyObject *object, Py_ssize_t otherwise) {
+    *number = otherwise;
+    if (object == NULL) return 0;
+    *number = (Py_ssize_t)PyLong_AsLongLong(object);
+    return *number == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *none(void) {
+    Py_IncRef(&_Py_NoneStruct);
+    return &_Py_NoneStruct;
+}
+
+/* So many bytes take longer than other threads of Python should wait. */
+#define LONG_TRANSFER 32768
+
+/* Whether a call may take long enough to let other threads of Python run. A context of a team has other numbers. */
+static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
+    return bytes >= LONG_TRANSFER || ctx->pes != job.pes || job.near == NULL || !job.near[pe];
+}
+
+#define ASIDE(long_one, call)                                              \
+    do {                                                                   \
+        PyThreadState *state = (long_one) ? PyEval_SaveThread() : NULL;    \
+        call;                                                              \
+        if (state != NULL) PyEval_RestoreThread(state);                    \
+    } while (0)
+
+/* Does something with `T` as the element's type. */
+#define BY_TYPE(array, ...)                                                        \
+    switch ((array).code) {                                                        \
+    case F32: { typedef float T; enum { IS_F = 1 }; __VA_ARGS__; break; }          \
+    case F64: { typedef double T; enum { IS_F = 2 }; __VA_ARGS__; break; }         \
+    case I64: case U64: { typedef int64_t T; enum { IS_F = 0 }; __VA_ARGS__; break; } \
+    case I8: { typedef int8_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }          \
+    case U8: { typedef uint8_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }         \
+    case I16: { typedef int16_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }        \
+    case U16: { typedef uint16_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }       \
+    case U32: { typedef uint32_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }       \
+    default: { typedef int32_t T; enum { IS_F = 0 }; __VA_ARGS__; break; }         \
+    }
+#define IN(v) (IS_F == 1 ? (T)(v).f32 : IS_F == 2 ? (T)(v).f64 : (T)(v).integer)
+#define OUT(v, call)                                                               \
+    do {                                                                           \
+        T got = (call);                                                            \
+        if (IS_F == 1) (v).f32 = (float)got;                                       \
+        else if (IS_F == 2) (v).f64 = (double)got;                                 \
+        else (v).integer = (int64_t)got;                                           \
+    } while (0)
+
+/* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it. */
+static int keep(PyObject *object, PyObject *ctx) {
+    PyObject *list = ctx == NULL ? job.kept : PyObject_GetAttrString(ctx, "_kept");
+    int outcome = list == NULL ? -1 : PyList_Append(list, object);
+    if (ctx != NULL && list != NULL) Py_DecRef(list);
+    return outcome;
+}
+
+#include "transfers.h"
+#include "updates.h"
+
+/* ------------------------------------------------------------------ any routine */
+
+/* Calls a routine whose arguments are all integers and addresses: `address, result, arguments`. All of them go as 64 bits, which is
+ * how both of our processors pass them: in registers whose upper halves a routine ignores, then in places of 8 bytes. An
+ * array stands for its address. `result`: N none, i int, u 64 bits; a small letter lets other threads run. */
+static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    enum { LIMIT = 12 };
+    uint64_t values[LIMIT] = {0};
+    Py_buffer buffers[LIMIT];
+    int held = 0;
+    PyObject *given = NULL;
+    (void)self;
+    if (!job.is_started && begin() < 0) return NULL;
+    if (count < 2 || count > LIMIT + 2) return PyErr_Format(PyExc_TypeError, "_core.call: %zd arguments", count);
+    uint64_t (*routine)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                        uint64_t, uint64_t) = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(args[0]);
+    const char *result = PyUnicode_AsUTF8AndSize(args[1], NULL);
+    if (PyErr_Occurred()) return NULL;
+    for (Py_ssize_t i = 2; i < count; i++) {
+        uint64_t *value = &values[i - 2];
+        if (args[i] == &_Py_NoneStruct) continue;
+        if (PyObject_CheckBuffer(args[i])) {
+            if (PyObject_GetBuffer(args[i], &buffers[held], PyBUF_FORMAT | PyBUF_STRIDES) < 0) goto done;
+            *value = (uint64_t)(uintptr_t)buffers[held++].buf;
+            continue;
+        }
+        *value = (uint64_t)PyLong_AsLongLong(args[i]);
+        if (*value == UINT64_MAX && PyErr_Occurred()) {
+            PyErr_Clear();
+            *value = PyLong_AsUnsignedLongLong(args[i]);
+            if (PyErr_Occurred()) goto done;
+        }
+    }
+    uint64_t out;
+    ASIDE(*result >= 'a', out = routine(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7],
+                                        values[8], values[9], values[10], values[11]));
+    switch (*result | 0x20) {
+    case 'n': given = none(); break;
+    case 'i': given = PyLong_FromLongLong((int32_t)out); break;
+    default: given = PyLong_FromUnsignedLongLong(out); break;
+    }
+done:
+    while (held > 0) PyBuffer_Release(&buffers[--held]);
+    return given;
+}
+
+/* The address of a routine or an object of the library: `name`. */
+static PyObject *symbol(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    const char *name = count == 1 ? PyUnicode_AsUTF8AndSize(args[0], NULL) : NULL;
+    if (name == NULL) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "_core.symbol takes a name");
+    return PyLong_FromUnsignedLongLong((uintptr_t)dlsym(RTLD_DEFAULT, name));
+}
+
+/* What an array is for a routine: `array, need, routine, argument`. Gives address, count, size, stride, code,
+ * whether it is bool, whether it is in Fortran's order. */
+static PyObject *inspect(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "_core.inspect takes four arguments");
+    const char *routine = PyUnicode_AsUTF8AndSize(args[2], NULL), *argument = PyUnicode_AsUTF8AndSize(args[3], NULL);
+    struct array array;
+    if (routine == NULL || argument == NULL) return NULL;
+    if (array_take(&array, args[0], (int)PyLong_AsLongLong(args[1]), routine, argument) < 0) return NULL;
+    PyObject *parts[7] = {PyLong_FromUnsignedLongLong((uintptr_t)array.address), PyLong_FromUnsignedLongLong(array.count),
+                          PyLong_FromUnsignedLongLong(array.size), PyLong_FromLongLong(array.stride),
+                          PyLong_FromLongLong(array.code), PyBool_FromLong(array.is_bool), PyBool_FromLong(array.is_fortran)};
+    array_release(&array);
+    PyObject *tuple = PyTuple_New(7);
+    for (int i = 0; tuple != NULL && i < 7; i++) PyTuple_SetItem(tuple, i, parts[i]);
+    return tuple;
+}
+
+/* ------------------------------------------------------------------ start and end */
+
+int begin(void) {
+    PyObject *done = PyObject_CallFunctionObjArgs(job.start, NULL);
+    if (done == NULL) return -1;
+    Py_DecRef(done);
+    if (!job.is_started) {
+        PyErr_SetString(PyExc_RuntimeError, "oxshmem has been finalized: it can be used from init to finalize");
+        return -1;
+    }
+    return 0;
+}
+
+/* Takes what the module knows before the library begins: `start, to_bytes, from_bytes, kept`. */
+static PyObject *prepare(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "_core.prepare takes three functions and a list");
+    for (int i = 0; i < 4; i++) Py_IncRef(args[i]);
+    job.start = args[0], job.to_bytes = args[1], job.from_bytes = args[2], job.kept = args[3];
+    return none();
+}
+
+/* Says that the library has begun: `my_pe, n_pes, near`; or has ended: no arguments. */
+static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    job.is_started = 0;
+    if (count == 0) return none();
+    char *near;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(args[2], &near, &length) < 0) return NULL;
+    Py_IncRef(args[2]);
+    job.me = (int)PyLong_AsLongLong(args[0]), job.pes = (int)PyLong_AsLongLong(args[1]), job.near = near;
+    *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "shmem_addr_accessible");
+    job.is_started = job.addr_accessible != NULL;
+    return none();
+}
+
+/* The end of the process: it finalizes when the program has succeeded. A failing one ends as it is, so that the launcher ends the
+ * other PEs with its status, where a finalize would wait for them. */
+static void at_exit(int status, void *unused) {
+    (void)unused;
+    if (!job.is_started || status != 0) return;
+    void (*finalize)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "shmem_finalize");
+    if (finalize != NULL) finalize();
+}
+
+static PyObject *finalize_at_exit(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self, (void)args, (void)count;
+    on_exit(at_exit, NULL);
+    return none();
+}
+
+/* ------------------------------------------------------------------ the module */
+
+#define ROUTINE(family, name, values, fetches, pattern, text)                                                   \
+    static struct routine row_##name = {#name, pattern, values, fetches, {NULL}, {NULL}};                       \
+    static PyObject *py_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {    \
+        (void)self;                                                                                             \
+        return family(&row_##name, args, count, kwnames);                                                       \
+    }
+#include "routines.inc"
+#undef ROUTINE
+
+#define ROUTINE(family, name, values, fetches, pattern, text) \
+    {#name, (PyCFunction)(void *)py_##name, METH_FASTCALL | METH_KEYWORDS, text},
+#define PLAIN(name, function) {name, (PyCFunction)(void *)function, METH_FASTCALL, NULL}
+static PyMethodDef methods[] = {
+#include "routines.inc"
+    PLAIN("call", call),
+    PLAIN("symbol", symbol),
+    PLAIN("inspect", inspect),
+    PLAIN("prepare", prepare),
+    PLAIN("started", started),
+    PLAIN("finalize_at_exit", finalize_at_exit),
+    {NULL, NULL, 0, NULL},
+};
+
+__attribute__((visibility("default"))) PyObject *oxshmem_attach(PyObject *module) {
+    if (PyModule_AddFunctions(module, methods) < 0) return NULL;
+    return none();
+}

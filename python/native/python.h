@@ -1,0 +1,72 @@
+/* The part of Python's stable interface that the module calls.
+ *
+ * No header of Python is needed to build it, and no structure of Python is known here: arguments and modules are pointers
+ * that only Python's functions look into. So one file serves CPython 3.9 to 3.14, the free-threaded builds too, whose
+ * objects are laid out otherwise. `Py_buffer` and `PyMethodDef` have been the same since 3.0; the functions are in the
+ * stable interface, or were exported under these names before they entered it. */
+#ifndef OXSHMEM_PYTHON_H
+#define OXSHMEM_PYTHON_H
+
+#include <stddef.h>
+
+typedef ptrdiff_t Py_ssize_t;
+typedef struct oxshmem_object PyObject;
+typedef struct oxshmem_thread PyThreadState;
+
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+
+typedef PyObject *(*PyCFunction)(PyObject *, PyObject *);
+typedef struct {
+    const char *ml_name;
+    PyCFunction ml_meth;
+    int ml_flags;
+    const char *ml_doc;
+} PyMethodDef;
+
+enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80 };
+enum { PyBUF_FORMAT = 4, PyBUF_STRIDES = 0x18 };
+
+extern PyObject _Py_NoneStruct;
+extern PyObject *PyExc_IndexError, *PyExc_OverflowError, *PyExc_RuntimeError, *PyExc_TypeError, *PyExc_ValueError;
+
+void Py_IncRef(PyObject *), Py_DecRef(PyObject *);
+PyObject *PyBool_FromLong(long);
+PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
+int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
+PyObject *PyErr_Format(PyObject *, const char *, ...);
+PyObject *PyErr_Occurred(void);
+void PyErr_Clear(void), PyErr_SetString(PyObject *, const char *);
+int PyErr_ExceptionMatches(PyObject *);
+PyThreadState *PyEval_SaveThread(void);
+void PyEval_RestoreThread(PyThreadState *);
+double PyFloat_AsDouble(PyObject *);
+PyObject *PyFloat_FromDouble(double);
+long long PyLong_AsLongLong(PyObject *);
+unsigned long long PyLong_AsUnsignedLongLong(PyObject *);
+PyObject *PyLong_FromLongLong(long long), *PyLong_FromUnsignedLongLong(unsigned long long);
+int PyList_Append(PyObject *, PyObject *);
+int PyModule_AddFunctions(PyObject *, PyMethodDef *);
+PyObject *PyNumber_Index(PyObject *);
+int PyObject_CheckBuffer(PyObject *);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
+PyObject *PyObject_GetAttrString(PyObject *, const char *);
+int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
+void PyBuffer_Release(Py_buffer *);
+int PyObject_IsTrue(PyObject *);
+PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+Py_ssize_t PyTuple_Size(PyObject *);
+PyObject *PyTuple_New(Py_ssize_t);
+int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
+PyObject *PyUnicode_FromString(const char *);
+const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
+int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
+
+#endif

@@ -1,0 +1,246 @@
+/* Transfers: one function for each family of routines that takes arguments of one kind. Included by core.c. */
+
+/* p: dest, value, pe */
+static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
+    static const char *const names[] = {"dest", "value", "pe", "ctx", "index", NULL};
+    PyObject *given[MOST];
+    struct array dest;
+    struct ctx ctx;
+    union value value;
+    int pe;
+    PyObject *done = NULL;
+    if (sort(routine->name, names, 3, args, count, kwnames, given) < 0) return NULL;
+    if (array_take(&dest, given[0], SYMMETRIC, routine->name, "dest") < 0) return NULL;
+    if (array_at(&dest, given[4], routine->name) < 0 || ctx_take(&ctx, given[3], routine->name) < 0) goto out;
+    if (pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
+    if (value_take(&value, given[1], &dest, routine->name) < 0) goto out;
+    if (dest.code > F64) {
+        void (*put)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_putmem");
+        put(ctx.handle, dest.address, value.bytes, dest.size, pe);
+    } else {
+        void *f = by_type(routine, &dest);
+        if (f == NULL) goto out;
+        BY_TYPE(dest, ((void (*)(void *, T *, T, int))f)(ctx.handle, (T *)dest.address, IN(value), pe))
+    }
+    done = none();
+out:
+    array_release(&dest);
+    return done;
+}
+
+/* g: source, pe */
+static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
+    static const char *const names[] = {"source", "pe", "ctx", "index", NULL};
+    PyObject *given[MOST];
+    struct array source;
+    struct ctx ctx;
+    union value value;
+    int pe;
+    PyObject *done = NULL;
+    if (sort(routine->name, names, 2, args, count, kwnames, given) < 0) return NULL;
+    if (array_take(&source, given[0], SYMMETRIC, routine->name, "source") < 0) return NULL;
+    if (array_at(&source, given[3], routine->name) < 0 || ctx_take(&ctx, given[2], routine->name) < 0) goto out;
+    if (pe_take(&pe, given[1], &ctx, routine->name) < 0) goto out;
+    int far = is_long(0, pe, &ctx);
+    if (source.code > F64) {
+        if (source.size > sizeof value.bytes) {
+            PyErr_Format(PyExc_TypeError, "%s: elements of %zd bytes are too long for this call: use get", routine->name,
+                         (Py_ssize_t)source.size);
+            goto out;
+        }
+        void (*get)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_getmem");
+        ASIDE(far, get(ctx.handle, value.bytes, source.address, source.size, pe));
+    } else {
+        void *f = by_type(routine, &source);
+        if (f == NULL) goto out;
+        BY_TYPE(source,
+                ASIDE(far, OUT(value, ((T(*)(void *, const T *, int))f)(ctx.handle, (const T *)source.address, pe))))
+    }
+    done = value_give(&value, &source);
+out:
+    array_release(&source);
+    return done;
+}
+
+static int is_same_type(const struct array *dest, const struct array *source, const char *routine) {
+    if (dest->is_fortran != source->is_fortran) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the elements of dest lie in order %s and those of source in order %s, so they would change places: "
+                     "copy one of them into the other order (numpy.ascontiguousarray, asfortranarray)",
+                     routine, dest->is_fortran ? "F" : "C", source->is_fortran ? "F" : "C");
+        return 0;
+    }
+    if (dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool) return 1;
+    const char *names[2];
+    const struct array *arrays[2] = {dest, source};
+    for (int i = 0; i < 2; i++) {
+        names[i] = arrays[i]->is_bool ? "bool" : arrays[i]->code < CODES ? NUMPY_NAMES[arrays[i]->code] : "another type";
+    }
+    PyErr_Format(PyExc_TypeError, "%s: dest has %s and source has %s: convert one of them, as source.astype(dest.dtype)", routine,
+                 names[0], names[1]);
+    return 0;
+}
+
+/* put, get and their nonblocking forms: dest, source, pe. `values`: it is a get; `fetches`: nonblocking. Slices of one dimension with a
+ * stride become iput and iget, for which there is a nonblocking form nowhere. */
+static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
+    static const char *const names[] = {"dest", "source", "pe", "ctx", NULL};
+    static struct routine strided[2] = {{"put", "shmem_ctx_iput%s", 0, 0, {NULL}, {NULL}},
+                                        {"get", "shmem_ctx_iget%s", 1, 0, {NULL}, {NULL}}};
+    PyObject *given[MOST];
+    struct array dest, source;
+    struct ctx ctx;
+    int pe, is_get = routine->values;
+    PyObject *done = NULL;
+    if (sort(routine->name, names, 3, args, count, kwnames, given) < 0) return NULL;
+    if (array_take(&dest, given[0], is_get ? WRITABLE : SYMMETRIC, routine->name, "dest") < 0) return NULL;
+    if (array_take(&source, given[1], is_get ? SYMMETRIC : LOCAL_SOURCE, routine->name, "source") < 0) goto without;
+    if (ctx_take(&ctx, given[3], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
+    if (!is_same_type(&dest, &source, routine->name)) goto out;
+    if (dest.count < source.count) {
+        PyErr_Format(PyExc_ValueError, "%s: dest has %zd elements and source has %zd: take a slice of source, as source[:%zd]",
+                     routine->name, (Py_ssize_t)dest.count, (Py_ssize_t)source.count, (Py_ssize_t)dest.count);
+        goto out;
+    }
+    size_t bytes = source.count * source.size;
+    if (routine->fetches && keep(given[!is_get], given[3]) < 0) goto out;
+    if (source.count == 0) {
+        done = none();
+    } else if (dest.stride != 1 || source.stride != 1) {
+        if (dest.stride < 1 || source.stride < 1) {
+            PyErr_Format(PyExc_ValueError, "%s: a slice with a negative stride cannot be transferred: reverse it after the copy",
+                         routine->name);
+            goto out;
+        }
+        void *f = by_size(&strided[is_get], &dest);
+        if (f == NULL) goto out;
+        ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))f)(
+                                            ctx.handle, dest.address, source.address, dest.stride, source.stride,
+                                            source.count, pe));
+        done = none();
+    } else {
+        if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
+        ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, size_t, int))routine->found[0])(
+                                            ctx.handle, dest.address, source.address, bytes, pe));
+        done = none();
+    }
+out:
+    array_release(&source);
+without:
+    array_release(&dest);
+    return done;
+}
+
+/* The elements from the first to the last one that a strided transfer touches lie in the array. */
+static int fits(const struct array *array, Py_ssize_t stride, Py_ssize_t block, Py_ssize_t blocks, const char *routine,
+                const char *argument) {
+    if (!array_is_solid(array, routine, argument)) return 0;
+    if (stride < 1 || block < 0 || blocks < 0) {
+        PyErr_Format(PyExc_ValueError, "%s: strides are at least 1 and numbers of elements at least 0", routine);
+        return 0;
+    }
+    size_t most = array->count;
+    if (blocks == 0 || block == 0) return 1;
+    if ((size_t)block > most || (blocks > 1 && (size_t)stride > (most - (size_t)block) / (size_t)(blocks - 1))) {
+        PyErr_Format(PyExc_ValueError, "%s: %zd blocks of %zd elements, %zd from one to the next, reach past the %zd of %s",
+                     routine, blocks, block, stride, (Py_ssize_t)most, argument);
+        return 0;
+    }
+    return 1;
+}
+
+/* iput, iget: dest, source, pe, dst, sst, nelems; ibput, ibget: dest, source, pe, dst, sst, bsize, nblocks. `fetches`: blocks. */
+static PyObject *move_strided(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
+    static const char *const single[] = {"dest", "source", "pe", "dst", "sst", "nelems", "ctx", NULL};
+    static const char *const blocks[] = {"dest", "source", "pe", "dst", "sst", "bsize", "nblocks", "ctx", NULL};
+    PyObject *given[MOST];
+    struct array dest, source;
+    struct ctx ctx;
+    int pe, is_get = routine->values, has_blocks = routine->fetches;
+    Py_ssize_t dst, sst, size = 1, number;
+    PyObject *done = NULL;
+    if (sort(routine->name, has_blocks ? blocks : single, has_blocks ? 7 : 3, args, count, kwnames, given) < 0) return NULL;
+    if (array_take(&dest, given[0], is_get ? WRITABLE : SYMMETRIC, routine->name, "dest") < 0) return NULL;
+    if (array_take(&source, given[1], is_get ? SYMMETRIC : LOCAL_SOURCE, routine->name, "source") < 0) goto without;
+    if (ctx_take(&ctx, given[has_blocks ? 7 : 6], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
+    if (!is_same_type(&dest, &source, routine->name)) goto out;
+    if (integer_or(&dst, given[3], 1) < 0 || integer_or(&sst, given[4], 1) < 0) goto out;
+    if (has_blocks && integer_or(&size, given[5], 1) < 0) goto out;
+    size_t fitting = 0;
+    if (!has_blocks && dst > 0 && sst > 0) {
+        size_t into = (dest.count + (size_t)dst - 1) / (size_t)dst, from = (source.count + (size_t)sst - 1) / (size_t)sst;
+        fitting = into < from ? into : from;
+    }
+    if (integer_or(&number, given[has_blocks ? 6 : 5], (Py_ssize_t)fitting) < 0) goto out;
+    if (!fits(&dest, dst, size, number, routine->name, "dest")) goto out;
+    if (!fits(&source, sst, size, number, routine->name, "source")) goto out;
+    void *f = by_size(routine, &dest);
+    if (f == NULL) goto out;
+    size_t bytes = (size_t)(size * number) * dest.size;
+    if (has_blocks) {
+        ASIDE(is_long(bytes, pe, &ctx),
+              ((void (*)(void *, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int))f)(
+                  ctx.handle, dest.address, source.address, dst, sst, (size_t)size, (size_t)number, pe));
+    } else {
+        ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))f)(
+                                            ctx.handle, dest.address, source.address, dst, sst, (size_t)number, pe));
+    }
+    done = none();
+out:
+    array_release(&source);
+without:
+    array_release(&dest);
+    return done;
+}
+
+/* A signal: a symmetric array of uint64, whose first element it is. */
+static int signal_take(struct array *array, PyObject *object, const char *routine) {
+    if (array_take(array, object, SYMMETRIC, routine, "signal") < 0) return -1;
+    if (array->code == U64 && array->count > 0) return 0;
+    PyErr_Format(PyExc_TypeError, "%s: a signal is a symmetric array of uint64: make it with oxshmem.new_signal", routine);
+    array_release(array);
+    return -1;
+}
+
+/* put_signal, put_signal_nbi: dest, source, pe, signal, value, op */
+static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
+    static const char *const names[] = {"dest", "source", "pe", "signal", "value", "op", "ctx", NULL};
+    PyObject *given[MOST];
+    struct array dest, source, signal;
+    struct ctx ctx;
+    union value value;
+    int pe;
+    Py_ssize_t op;
+    PyObject *done = NULL;
+    if (sort(routine->name, names, 5, args, count, kwnames, given) < 0) return NULL;
+    if (array_take(&dest, given[0], SYMMETRIC, routine->name, "dest") < 0) return NULL;
+    if (array_take(&source, given[1], LOCAL_SOURCE, routine->name, "source") < 0) goto one;
+    if (signal_take(&signal, given[3], routine->name) < 0) goto two;
+    if (ctx_take(&ctx, given[6], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
+    if (!is_same_type(&dest, &source, routine->name) || value_take(&value, given[4], &signal, routine->name) < 0) goto out;
+    if (!array_is_solid(&dest, routine->name, "dest") || !array_is_solid(&source, routine->name, "source")) goto out;
+    if (integer_or(&op, given[5], 0) < 0) goto out;
+    if (op != 0 && op != 1) {
+        PyErr_Format(PyExc_ValueError, "%s: op is oxshmem.SIGNAL.SET or oxshmem.SIGNAL.ADD", routine->name);
+        goto out;
+    }
+    if (dest.count < source.count) {
+        PyErr_Format(PyExc_ValueError, "%s: dest has %zd elements and source has %zd", routine->name, (Py_ssize_t)dest.count,
+                     (Py_ssize_t)source.count);
+        goto out;
+    }
+    if (routine->fetches && keep(given[1], given[6]) < 0) goto out;
+    if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
+    size_t bytes = source.count * source.size;
+    ASIDE(is_long(bytes, pe, &ctx),
+          ((void (*)(void *, void *, const void *, size_t, uint64_t *, uint64_t, int, int))routine->found[0])(
+              ctx.handle, dest.address, source.address, bytes, (uint64_t *)signal.address, (uint64_t)value.integer, (int)op, pe));
+    done = none();
+out:
+    array_release(&signal);
+two:
+    array_release(&source);
+one:
+    array_release(&dest);
+    return done;
+}

@@ -1,0 +1,278 @@
+"""Symmetric arrays: numpy arrays in memory that other PEs reach.
+
+`free` gives the memory back on all PEs. Without it an array goes with its last reference, but not at once: PEs drop references
+at different times, and `shmem_free` is a call of all PEs. So a PE only notes what it has dropped, and an allocation, which all
+PEs make anyway, now and then finds what all have dropped and frees it (`free_dropped`).
+"""
+
+import math
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import _core
+from ._start import TEAM_WORLD, address
+
+Shape = Union[int, Sequence[int]]
+DType = Optional[DTypeLike]
+
+_MALLOC, _CALLOC, _ALIGN = address("shmem_malloc"), address("shmem_calloc"), address("shmem_align")
+_HINTED, _FREE, _REDUCE = address("shmem_malloc_with_hints"), address("shmem_free"), address("shmem_ulong_and_reduce")
+_PTR, _REACHES, _SYNC = address("shmem_ptr"), address("shmem_addr_accessible"), address("shmem_sync_all")
+# Words of the arrays in which PEs tell what they have dropped.
+_WORDS = 64
+
+
+class Block:
+    """Memory of the symmetric heap; arrays refer to it."""
+
+    __slots__ = ("address", "bytes", "number", "__weakref__")
+
+    def __init__(self, address: int, bytes: int, number: int) -> None:
+        self.address, self.bytes, self.number = address, bytes, number
+
+    @property
+    def __array_interface__(self) -> Dict[str, Any]:
+        return {"shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False), "version": 3}
+
+    def __del__(self) -> None:
+        if self.number >= 0 and _heap is not None:  # at the end of the process there is nothing to note
+            _heap.dropped.add(self.number)
+
+
+class Heap:
+    """What is known of the blocks. All but `dropped` is the same on all PEs, because all allocate and free in one order."""
+
+    def __init__(self) -> None:
+        self.blocks: Dict[int, Tuple[int, int]] = {}
+        self.dropped: Set[int] = set()
+        self.freed: Set[int] = set()
+        self.made = 0
+        self.since, self.calls = 0, 0
+        self.scratch = 0
+
+    def allocate(self, size: int, align: Optional[int], clear: bool, hints: int) -> Block:
+        """Takes a block on all PEs."""
+        if self.calls >= 64 or self.since > max(1 << 24, sum(bytes for _, bytes in self.blocks.values()) // 2):
+            self.sweep()
+        taken = self._take(size, align, clear, hints)
+        if not taken and self.blocks:
+            self.sweep()
+            taken = self._take(size, align, clear, hints)
+        if not taken:
+            used = sum(bytes for _, bytes in self.blocks.values())
+            raise MemoryError(f"{size} bytes more do not fit the symmetric heap of a PE, where arrays have {used}: set "
+                              "SHMEM_SYMMETRIC_SIZE, free arrays (oxshmem.free), or use fewer PEs on a host")
+        number, self.made = self.made, self.made + 1
+        self.blocks[number] = (taken, size)
+        self.since, self.calls = self.since + size, self.calls + 1
+        return Block(taken, size, number)
+
+    def _take(self, size: int, align: Optional[int], clear: bool, hints: int) -> int:
+        if align is not None:
+            taken: int = _core.call(_ALIGN, "u", align, size)
+        elif hints:
+            taken = _core.call(_HINTED, "u", size, hints)
+        else:
+            taken = _core.call(_CALLOC if clear else _MALLOC, "u", *((size, 1) if clear else (size,)))
+        if taken and clear and (align is not None or hints):
+            fill(np.asarray(Block(taken, size, -1)), 0)
+        return taken
+
+    def free(self, number: int) -> None:
+        """Gives a block back on all PEs."""
+        taken, _ = self.blocks.pop(number)
+        self.dropped.discard(number)
+        _core.call(_FREE, "n", taken)
+
+    def sweep(self) -> int:
+        """Gives back the blocks that all PEs have dropped; returns their number."""
+        self.since, self.calls = 0, 0
+        if not self.scratch:
+            self.scratch = _core.call(_CALLOC, "u", 2 * _WORDS, 8)
+        words = np.asarray(Block(self.scratch, 16 * _WORDS, -1)).view(np.uint64)
+        gone: List[int] = []
+        numbers = sorted(self.blocks)
+        for begin in range(0, len(numbers), 64 * _WORDS):
+            part = numbers[begin:begin + 64 * _WORDS]
+            bits = np.zeros(64 * _WORDS, dtype=np.uint8)
+            bits[:len(part)] = [number in self.dropped for number in part]
+            words[:_WORDS] = np.packbits(bits, bitorder="little").view(np.uint64)
+            if _core.call(_REDUCE, "i", TEAM_WORLD, words[_WORDS:], words, _WORDS):
+                raise RuntimeError("oxshmem.free_dropped: the reduction over all PEs failed")
+            all_of = np.unpackbits(words[_WORDS:].view(np.uint8), bitorder="little")
+            gone += [number for number, bit in zip(part, all_of) if bit]
+        for number in gone:
+            self.free(number)
+        return len(gone)
+
+
+_heap = Heap()
+
+
+def block_of(array: Any) -> Optional[Block]:
+    """The block that an array lies in."""
+    while array is not None:
+        if isinstance(array, Block):
+            return array
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return None
+
+
+def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
+    """An array in memory of its own."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise TypeError("arrays of Python objects cannot be symmetric: other PEs cannot follow their pointers. Use a dtype of "
+                        "numbers, or transfer bytes (pickle.dumps)")
+    if order not in ("C", "F"):
+        raise ValueError(f"order is {order!r}; a new array has order 'C' or 'F'")
+    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)  # type: ignore[arg-type]
+    size = math.prod(dimensions) * kind.itemsize
+    if size < 0 or any(n < 0 for n in dimensions):
+        raise ValueError(f"the shape {dimensions} has a negative dimension")
+    whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints))
+    return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
+
+
+def fill(made: NDArray[Any], values: Any) -> NDArray[Any]:
+    """Gives an array its first values. No PE returns before all have them, so that none changes them before they are there."""
+    made[...] = values
+    _core.call(_SYNC, "n")
+    return made
+
+
+def empty(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
+    """A symmetric array with any contents. All PEs call this with the same shape and dtype.
+
+    >>> shmem.empty((4, 100), dtype="f4")
+    """
+    return new(shape, dtype, order, clear=False)
+
+
+def zeros(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
+    """A symmetric array of zeros. All PEs call this with the same shape and dtype.
+
+    >>> shmem.zeros(1000)
+    """
+    return new(shape, dtype, order, clear=True)
+
+
+def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
+    """A symmetric array of ones.
+
+    >>> shmem.ones(10, dtype=int)
+    """
+    return full(shape, 1, dtype, order)
+
+
+def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDArray[Any]:
+    """A symmetric array of one value, which may differ between PEs; its type may not.
+
+    >>> shmem.full(10, shmem.my_pe())
+    """
+    return fill(new(shape, np.asarray(value).dtype if dtype is None else dtype, order, clear=False), value)
+
+
+def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
+    """A symmetric copy of an array or of a list. Shape and dtype are the same on all PEs.
+
+    >>> shmem.array([1.0, 2.0, 3.0])
+    """
+    given = np.array(values, dtype=dtype, copy=True, order=order)  # type: ignore[call-overload]
+    kind = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
+    return fill(new(given.shape, given.dtype, kind, clear=False), given)
+
+
+def zeros_like(other: NDArray[Any]) -> NDArray[Any]:
+    """A symmetric array of zeros with the shape and the dtype of another array.
+
+    >>> shmem.zeros_like(np.arange(10))
+    """
+    return zeros(other.shape, other.dtype)
+
+
+def empty_like(other: NDArray[Any]) -> NDArray[Any]:
+    """A symmetric array with the shape and the dtype of another array.
+
+    >>> shmem.empty_like(np.arange(10))
+    """
+    return empty(other.shape, other.dtype)
+
+
+def free(array: Any) -> None:
+    """Gives the memory of a symmetric array back. All PEs call this, in one order; the array is not used afterwards.
+
+    >>> shmem.free(shmem.zeros(10))
+    """
+    block = block_of(array)
+    if block is None:
+        raise ValueError("free: this array is not symmetric: only arrays that oxshmem has made can be freed")
+    if block.number not in _heap.blocks:
+        raise ValueError("free: this array has been freed already")
+    _heap.free(block.number)
+
+
+def free_dropped() -> int:
+    """Gives the memory of arrays back that all PEs have dropped, and returns how many. All PEs call this. Allocations do it
+    now and then.
+
+    >>> shmem.free_dropped()
+    """
+    _core.call(address("shmem_my_pe"), "I")
+    return _heap.sweep()
+
+
+def new_signal() -> NDArray[Any]:
+    """A signal: a symmetric number that put_signal changes and signal_wait_until waits for.
+
+    >>> arrived = shmem.new_signal()
+    """
+    return zeros(1, dtype=np.uint64)
+
+
+def is_symmetric(array: Any) -> bool:
+    """Whether other PEs reach this array.
+
+    >>> shmem.is_symmetric(np.zeros(3))
+    """
+    return addr_accessible(array, int(_core.call(address("shmem_my_pe"), "I")))
+
+
+def addr_accessible(array: Any, pe: int) -> bool:
+    """Whether an array is symmetric and reached on a PE.
+
+    >>> shmem.addr_accessible(shmem.zeros(1), 0)
+    """
+    return bool(_core.call(_REACHES, "I", array, pe))
+
+
+def pe_accessible(pe: int) -> bool:
+    """Whether there is such a PE and it can be reached.
+
+    >>> shmem.pe_accessible(0)
+    """
+    return bool(_core.call(address("shmem_pe_accessible"), "I", pe))
+
+
+def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
+    """The array of a PE as an array of this one, if the PE's memory is in reach: on the same node.
+
+    >>> neighbour = shmem.ptr(shmem.zeros(10), 1)
+    """
+    here = np.asarray(array)
+    _core.inspect(here, 2, "ptr", "array")
+    there: int = _core.call(_PTR, "U", here, pe)
+    if not there:
+        return None
+    window = _Window(there, here)
+    return np.asarray(window)
+
+
+class _Window:
+    """The memory of another PE, as long as this PE's own array is there."""
+
+    def __init__(self, there: int, here: NDArray[Any]) -> None:
+        self.here = here
+        self.__array_interface__ = dict(here.__array_interface__, data=(there, False), strides=here.strides)

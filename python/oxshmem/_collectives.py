@@ -1,0 +1,317 @@
+"""Collectives: calls of all members of a team. Those with `_nb` return at once, with a request to wait for."""
+
+import enum
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core, _start
+from ._start import address
+from ._table import FAMILIES
+from ._teams import Team
+
+Array = NDArray[Any]
+
+_TYPES = ("schar", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "longdouble", "complexf",
+          "complexd")
+_NAMES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "longdouble",
+          "complex64", "complex128")
+
+
+class OP(str, enum.Enum):
+    """Operators of reductions."""
+
+    AND, OR, XOR, MAX, MIN, SUM, PROD = "and", "or", "xor", "max", "min", "sum", "prod"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+Operator = Union[OP, str, np.ufunc, Callable[..., Any]]
+
+_OF_NUMPY: Dict[Any, str] = {
+    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.bitwise_and: "and", np.bitwise_or: "or",
+    np.bitwise_xor: "xor", np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor", sum: "sum", max: "max",
+    min: "min", np.sum: "sum", np.prod: "prod", np.max: "max", np.min: "min",
+}
+_routines: Dict[Tuple[str, int], int] = {}
+
+
+def routine(family: str, code: int, is_bool: bool = False) -> int:
+    """The address of a family's routine for an element type."""
+    found = _routines.get((family, code))
+    if found is None:
+        pattern = FAMILIES[family]
+        found = _core.symbol(pattern.format(_TYPES[code])) if code < len(_TYPES) else 0
+        _routines[family, code] = found
+    if not found or is_bool and family.split("_")[0] in ("sum", "prod"):
+        of = [name for name, kind in zip(_NAMES, _TYPES) if _core.symbol(FAMILIES[family].format(kind))]
+        own = "bool" if is_bool else _NAMES[code] if code < len(_NAMES) else "elements of another type"
+        raise TypeError(f"{family}: the arrays have {own}; this call takes {', '.join(of)}")
+    return found
+
+
+def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
+    """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
+    _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
+    _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
+    if (size, code, is_bool) != (other, kind, too):
+        raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: convert one of them, "
+                        "as source.astype(dest.dtype)")
+    if fortran != order:
+        raise ValueError(f"{name}: dest and source lie in different orders (C and F), so elements would change places: copy one of "
+                         "them into the other order (numpy.ascontiguousarray, asfortranarray)")
+    if step != 1 or stride != 1:
+        raise ValueError(f"{name}: slices with a stride are not taken: use arrays whose elements lie together")
+    return into, number, size, code, is_bool
+
+
+def _room(name: str, into: int, needed: int, why: str) -> None:
+    if into < needed:
+        raise ValueError(f"{name}: dest has {into} elements and needs {needed}: {why}")
+
+
+def _team(team: Optional[Team], name: str) -> int:
+    return _start.TEAM_WORLD if team is None else team._valid(name)
+
+
+def _done(refused: int, name: str) -> None:
+    if refused:
+        raise RuntimeError(f"{name}: the library refused the call")
+
+
+class Request:
+    """A collective that goes on: await it, or call `wait` or `test`.
+
+    >>> await shmem.sum_reduce_nb(total, part)
+    """
+
+    __slots__ = ("_handle", "_arrays")
+
+    def __init__(self, handle: Array, arrays: List[Any]) -> None:
+        self._handle, self._arrays = handle, arrays
+
+    def test(self) -> bool:
+        """Moves it on, and says whether it is over."""
+        if not self._arrays:
+            return True
+        if _core.call(_TEST, "I", self._handle):
+            return False
+        self._arrays = []
+        return True
+
+    def wait(self) -> None:
+        """Waits until it is over."""
+        if self._arrays:
+            _core.call(_WAIT, "i", self._handle)
+            self._arrays = []
+
+    def __await__(self) -> Generator[None, None, None]:
+        while not self.test():
+            yield
+
+
+_TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
+
+
+def _move(name: str, dest: Array, source: Array, needed: int, why: str, team: Optional[Team], *more: int) -> None:
+    into, number, size, _, _ = _pair(dest, source, name)
+    _room(name, into, needed, why)
+    # Bytes are moved, so that every type can be; `nelems` is what one member gives to one other.
+    _done(_core.call(address(f"shmem_{name}mem"), "i", _team(team, name), dest, source, *more), name)
+
+
+def sync(team: Optional[Team] = None) -> None:
+    """Waits for all members of a team.
+
+    >>> shmem.sync(shmem.TEAM_SHARED)
+    """
+    _done(_core.call(address("shmem_team_sync"), "i", _team(team, "sync")), "sync")
+
+
+def _members(team: Optional[Team]) -> int:
+    return _start.n_pes() if team is None else team.n_pes()
+
+
+def broadcast(dest: Array, source: Array, root: int = 0, team: Optional[Team] = None) -> None:
+    """Copies the root's source into dest of all members.
+
+    >>> shmem.broadcast(a, b, root=0)
+    """
+    _, number, size, _, _ = _pair(dest, source, "broadcast")
+    if not 0 <= root < _members(team):
+        raise ValueError(f"broadcast: the root {root} is no member: they have numbers from 0 to {_members(team) - 1}")
+    _move("broadcast", dest, source, number, "as many as source", team, number * size, root)
+
+
+def collect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
+    """Puts the sources of all members behind each other into dest; their lengths may differ.
+
+    >>> shmem.collect(everything, mine)
+    """
+    _, number, size, _, _ = _pair(dest, source, "collect")
+    _move("collect", dest, source, number, "the elements of all members", team, number * size)
+
+
+def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
+    """Puts the sources of all members, which have one length, behind each other into dest.
+
+    >>> shmem.fcollect(everything, mine)
+    """
+    _, number, size, _, _ = _pair(dest, source, "fcollect")
+    _move("fcollect", dest, source, number * _members(team), "those of source from each member", team, number * size)
+
+
+def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
+    """Gives a part of source to each member; dest gets a part from each.
+
+    >>> shmem.alltoall(got, given)
+    """
+    _, number, size, _, _ = _pair(dest, source, "alltoall")
+    members = _members(team)
+    if number % members:
+        raise ValueError(f"alltoall: source has {number} elements, which {members} members cannot share evenly")
+    _move("alltoall", dest, source, number, "as many as source", team, number // members * size)
+
+
+def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team: Optional[Team] = None) -> None:
+    """As alltoall, for nelems elements to each member that lie sst apart in source and come dst apart in dest.
+
+    >>> shmem.alltoalls(got, given, dst=2, sst=1, nelems=5)
+    """
+    into, number, size, _, _ = _pair(dest, source, "alltoalls")
+    members = _members(team)
+    if dst < 1 or sst < 1 or nelems < 0:
+        raise ValueError("alltoalls: strides are at least 1 and nelems at least 0")
+    if nelems == 0:
+        return sync(team)
+    _room("alltoalls", into, (members * nelems - 1) * dst + 1, "members * nelems, dst apart")
+    if number < (members * nelems - 1) * sst + 1:
+        raise ValueError(f"alltoalls: source has {number} elements and needs {(members * nelems - 1) * sst + 1}")
+    group = _team(team, "alltoalls")
+    # Elements of 16 bytes are two of 8, which travel after each other.
+    unit, parts = (8, size // 8) if size > 8 and size % 8 == 0 else (size, 1)
+    name = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}.get(unit)
+    if name is None:
+        raise TypeError(f"alltoalls: elements of {size} bytes; this call takes elements of 1, 2, 4, 8, 16 bytes")
+    to, of = np.asarray(dest), np.asarray(source)
+    begin, origin = (_core.inspect(array, 2, "alltoalls", "array")[0] for array in (to, of))
+    for part in range(parts):
+        _done(_core.call(address(f"shmem_{name}_alltoalls"), "i", group, begin + part * unit, origin + part * unit, dst * parts,
+                         sst * parts, nelems), "alltoalls")
+
+
+def _operator(op: Operator) -> str:
+    if isinstance(op, OP):
+        return op.value
+    if isinstance(op, str) and op in [known.value for known in OP]:
+        return op
+    found = _OF_NUMPY.get(op) if callable(op) else None
+    if found is None:
+        raise ValueError(f"reduce: {op!r} is no operator: it is one of {', '.join(known.value for known in OP)}, or a function of "
+                         "numpy such as numpy.add, maximum, minimum, multiply, bitwise_and")
+    return found
+
+
+def _reduction(family: str, dest: Array, source: Array, team: Optional[Team], name: str) -> Tuple[Any, ...]:
+    into, number, _, code, is_bool = _pair(dest, source, name)
+    _room(name, into, number, "as many as source")
+    return routine(family, code, is_bool), "i", _team(team, name), dest, source, number
+
+
+def reduce(dest: Array, source: Array, op: Operator = OP.SUM, team: Optional[Team] = None) -> None:
+    """Combines the sources of all members, element by element, with an operator; dest gets the result on all.
+
+    >>> shmem.reduce(largest, mine, np.maximum)
+    """
+    name = _operator(op) + "_reduce"
+    _done(_core.call(*_reduction(name, dest, source, team, name)), name)
+
+
+def reduce_nb(dest: Array, source: Array, op: Operator = OP.SUM, team: Optional[Team] = None) -> Request:
+    """Begins a reduction.
+
+    >>> request = shmem.reduce_nb(largest, mine, np.maximum)
+    """
+    name = _operator(op) + "_reduce"
+    return _begin(name + "_nb", *_reduction(name + "_nb", dest, source, team, name))
+
+
+def sum_inscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
+    """The sums of the sources of the members up to this one, element by element.
+
+    >>> shmem.sum_inscan(upto, mine)
+    """
+    _done(_core.call(*_reduction("sum_inscan", dest, source, team, "sum_inscan")), "sum_inscan")
+
+
+def sum_exscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
+    """The sums of the sources of the members before this one, element by element.
+
+    >>> shmem.sum_exscan(before, mine)
+    """
+    _done(_core.call(*_reduction("sum_exscan", dest, source, team, "sum_exscan")), "sum_exscan")
+
+
+def _begin(name: str, address: int, *arguments: Any) -> Request:
+    handle = np.zeros(1, dtype=np.uint64)
+    _done(_core.call(address, *arguments, handle), name)
+    return Request(handle, [handle, arguments])
+
+
+def barrier_all_nb() -> Request:
+    """Begins a barrier of all PEs.
+
+    >>> request = shmem.barrier_all_nb()
+    """
+    return _begin("barrier_all_nb", address("shmemx_barrier_all_nb"), "i")
+
+
+def sync_nb(team: Optional[Team] = None) -> Request:
+    """Begins to wait for all members of a team.
+
+    >>> request = shmem.sync_nb()
+    """
+    return _begin("sync_nb", address("shmemx_sync_nb"), "i", _team(team, "sync_nb"))
+
+
+def broadcast_nb(dest: Array, source: Array, root: int = 0, team: Optional[Team] = None) -> Request:
+    """Begins a broadcast.
+
+    >>> request = shmem.broadcast_nb(a, b, root=0)
+    """
+    into, number, size, _, _ = _pair(dest, source, "broadcast_nb")
+    _room("broadcast_nb", into, number, "as many as source")
+    return _begin("broadcast_nb", address("shmemx_broadcastmem_nb"), "i", _team(team, "broadcast_nb"), dest, source,
+                  number * size, root)
+
+
+def collect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
+    """Begins a collect.
+
+    >>> request = shmem.collect_nb(everything, mine)
+    """
+    _, number, size, _, _ = _pair(dest, source, "collect_nb")
+    return _begin("collect_nb", address("shmemx_collectmem_nb"), "i", _team(team, "collect_nb"), dest, source, number * size)
+
+
+def fcollect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
+    """Begins an fcollect.
+
+    >>> request = shmem.fcollect_nb(everything, mine)
+    """
+    into, number, size, _, _ = _pair(dest, source, "fcollect_nb")
+    _room("fcollect_nb", into, number * _members(team), "those of source from each member")
+    return _begin("fcollect_nb", address("shmemx_fcollectmem_nb"), "i", _team(team, "fcollect_nb"), dest, source, number * size)
+
+
+def alltoall_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
+    """Begins an alltoall.
+
+    >>> request = shmem.alltoall_nb(got, given)
+    """
+    into, number, size, _, _ = _pair(dest, source, "alltoall_nb")
+    _room("alltoall_nb", into, number, "as many as source")
+    return _begin("alltoall_nb", address("shmemx_alltoallmem_nb"), "i", _team(team, "alltoall_nb"), dest, source,
+                  number // _members(team) * size)

@@ -1,0 +1,132 @@
+"""Contexts, and the order and completion of operations."""
+
+import enum
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence
+
+import numpy as np
+
+from . import _core, _start
+from ._start import address
+from ._table import CONSTANTS
+
+if TYPE_CHECKING:
+    from ._teams import Team
+
+_QUIET, _FENCE, _PE_QUIET = address("shmem_ctx_quiet"), address("shmem_ctx_fence"), address("shmem_ctx_pe_quiet")
+_PLAIN_QUIET, _BARRIER, _SYNC = address("shmem_quiet"), address("shmem_barrier_all"), address("shmem_sync_all")
+
+
+class CTX(enum.IntFlag):
+    """Options of contexts."""
+
+    DEFAULT = 0
+    PRIVATE = CONSTANTS["CTX_PRIVATE"]
+    SERIALIZED = CONSTANTS["CTX_SERIALIZED"]
+    NOSTORE = CONSTANTS["CTX_NOSTORE"]
+
+
+class Ctx:
+    """A stream of operations that is completed alone. On a team its PE numbers are those of the team.
+
+    >>> with shmem.Ctx() as ctx:
+    >>>     shmem.put(a, b, pe=1, ctx=ctx)
+    >>>     ctx.quiet()
+    """
+
+    __slots__ = ("_handle", "_pes", "_kept")
+
+    def __init__(self, options: int = 0, team: "Optional[Team]" = None) -> None:
+        self._handle, self._pes = 0, 0
+        self._kept: List[Any] = []
+        handle = np.zeros(1, dtype=np.uint64)
+        if team is None:
+            refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
+        else:
+            refused = _core.call(address("shmem_team_create_ctx"), "i", team._handle, int(options), handle)
+        if refused:
+            raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
+                               "(Team.split_strided(..., num_contexts=1))")
+        self._handle = int(handle[0])
+        self._pes = _start.n_pes() if team is None else team.n_pes()
+
+    def fence(self) -> None:
+        """Orders the operations before it and after it, for each PE."""
+        fence(self)
+
+    def quiet(self) -> None:
+        """Waits until all operations of this context are complete."""
+        quiet(self)
+
+    def destroy(self) -> None:
+        """Completes the operations and ends the context."""
+        handle, self._handle, self._pes = self._handle, 0, 0
+        if handle:
+            _core.call(address("shmem_ctx_destroy"), "n", handle)
+        self._kept.clear()
+
+    def __bool__(self) -> bool:
+        return self._handle != 0
+
+    def __enter__(self) -> "Ctx":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.destroy()
+
+
+def _handle(ctx: Optional[Ctx], routine: str) -> int:
+    if ctx is None:
+        return _start.CTX_DEFAULT
+    if not ctx._handle:
+        raise ValueError(f"{routine}: this context has been destroyed")
+    return ctx._handle
+
+
+def fence(ctx: Optional[Ctx] = None) -> None:
+    """Orders puts: those before it come before those after it, for each PE.
+
+    >>> shmem.fence()
+    """
+    _core.call(_FENCE, "n", _handle(ctx, "fence"))
+
+
+def quiet(ctx: Optional[Ctx] = None) -> None:
+    """Waits until all operations of this PE are complete and can be seen.
+
+    >>> shmem.quiet()
+    """
+    kept = _start.kept if ctx is None else ctx._kept
+    number = len(kept)
+    if ctx is None:
+        _core.call(_PLAIN_QUIET, "n")
+    else:
+        _core.call(_QUIET, "n", _handle(ctx, "quiet"))
+    del kept[:number]
+
+
+def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
+    """Waits until all operations to these PEs are complete.
+
+    >>> shmem.pe_quiet([0, 1])
+    """
+    numbers = np.asarray(pes, dtype=np.int32)
+    _core.call(_PE_QUIET, "n", _handle(ctx, "pe_quiet"), numbers, numbers.size)
+
+
+def barrier_all() -> None:
+    """Completes the operations of all PEs, and waits for all PEs.
+
+    >>> shmem.barrier_all()
+    """
+    kept = _start.kept
+    number = len(kept)
+    _core.call(_BARRIER, "n")
+    del kept[:number]
+
+
+def sync_all() -> None:
+    """Waits for all PEs, and completes nothing.
+
+    >>> shmem.sync_all()
+    """
+    _core.call(_SYNC, "n")

@@ -1,0 +1,155 @@
+"""The library's life: it begins at the first call that needs it and ends with the process."""
+
+import ctypes
+import os
+import signal
+import threading
+from typing import Any, List, NoReturn, Tuple
+
+import numpy as np
+
+from . import _core
+from ._table import CONSTANTS
+
+MULTIPLE: int = CONSTANTS["THREAD_MULTIPLE"]
+
+_lock = threading.RLock()
+_state = "before"
+_registered = False
+_level = MULTIPLE
+# Arrays of operations that go on outside of contexts.
+kept: List[Any] = []
+
+
+def address(name: str) -> int:
+    """The address of a routine or an object of the library."""
+    found = _core.symbol(name)
+    if not found:
+        raise AttributeError(f"the library has no {name}")
+    return found
+
+
+TEAM_WORLD = address("oxshmem_team_world")
+TEAM_SHARED = address("oxshmem_team_shared")
+CTX_DEFAULT = address("oxshmem_context_default")
+
+
+def init(threads: int = MULTIPLE) -> int:
+    """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so.
+
+    >>> shmem.init()
+    """
+    global _state, _level, _registered
+    with _lock:
+        if _state == "running":
+            return _level
+        _state = "running"
+        library = _core.library
+        provided = ctypes.c_int()
+        library.shmem_init_thread(int(threads), ctypes.byref(provided))
+        _level = provided.value
+        me, pes = library.shmem_my_pe(), library.shmem_n_pes()
+        number = library.shmem_team_translate_pe
+        number.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+        near = bytes(number(TEAM_WORLD, pe, TEAM_SHARED) >= 0 for pe in range(pes))
+        _core.started(me, pes, near)
+        if not _registered:
+            _registered = True
+            _core.finalize_at_exit()
+        # Python's handler could run in a wait and change what is waited for, so that no deadlock would be certain; and it would
+        # not end a wait anyway. A job of several PEs is ended by its launcher.
+        if pes > 1 and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+        return _level
+
+
+def _first_call() -> None:
+    with _lock:  # another thread may be beginning it
+        if _state == "before":
+            init()
+
+
+def finalize() -> None:
+    """Ends the library on all PEs. The end of a program that succeeds does so by itself.
+
+    >>> shmem.finalize()
+    """
+    global _state
+    with _lock:
+        if _state == "running":
+            _core.call(address("shmem_finalize"), "n")
+            _core.started()
+            kept.clear()
+            _state = "after"
+
+
+def global_exit(status: int = 0) -> NoReturn:
+    """Ends all PEs with this status.
+
+    >>> shmem.global_exit(3)
+    """
+    _core.call(address("shmem_global_exit"), "n", status)
+    os._exit(status)
+
+
+def is_running() -> bool:
+    """Whether the library has begun and not ended."""
+    return _state == "running"
+
+
+def query_thread() -> int:
+    """The level of threads that the library has begun with."""
+    _core.call(_MY_PE, "I")
+    return _level
+
+
+def my_pe() -> int:
+    """The number of this PE.
+
+    >>> shmem.my_pe()
+    """
+    number: int = _core.call(_MY_PE, "I")
+    return number
+
+
+def n_pes() -> int:
+    """The number of PEs.
+
+    >>> shmem.n_pes()
+    """
+    number: int = _core.call(_N_PES, "I")
+    return number
+
+
+def info_get_version() -> Tuple[int, int]:
+    """The version of the standard."""
+    return CONSTANTS["MAJOR_VERSION"], CONSTANTS["MINOR_VERSION"]
+
+
+def info_get_name() -> str:
+    """The name and version of the library."""
+    name = ctypes.create_string_buffer(CONSTANTS["MAX_NAME_LEN"])
+    _core.library.shmem_info_get_name(name)
+    return name.value.decode()
+
+
+def pcontrol(level: int = 1) -> None:
+    """Tells a profile: 0 stops it, 1 lets it go on.
+
+    >>> shmem.pcontrol(0)
+    """
+    _core.call(address("shmem_pcontrol"), "N", level)
+
+
+def _to_bytes(value: Any, array: Any) -> bytes:
+    return np.asarray(value, dtype=np.asarray(array).dtype).tobytes()
+
+
+def _from_bytes(data: bytes, array: Any) -> Any:
+    return np.frombuffer(data, dtype=np.asarray(array).dtype)[0]
+
+
+_MY_PE = address("shmem_my_pe")
+_N_PES = address("shmem_n_pes")
+_core.prepare(_first_call, _to_bytes, _from_bytes, kept)

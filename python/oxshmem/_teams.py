@@ -1,0 +1,135 @@
+"""Teams: some of the PEs, with numbers of their own."""
+
+from typing import Any, Optional, Tuple
+
+import numpy as np
+
+from . import _core, _start
+from ._contexts import Ctx
+from ._start import address
+from ._table import CONSTANTS
+
+_MASK = CONSTANTS["TEAM_NUM_CONTEXTS"]
+
+
+class Team:
+    """Some of the PEs. `split_strided`, `split_2d` and `split` make teams out of a team, and all its members call them; a PE
+    that is in none gets a team that is false.
+
+    >>> with shmem.TEAM_WORLD.split_strided(0, 2) as even:
+    >>>     if even:
+    >>>         shmem.sync(even)
+    """
+
+    __slots__ = ("_handle", "_predefined")
+
+    def __init__(self, handle: int, predefined: bool = False) -> None:
+        self._handle, self._predefined = handle, predefined
+
+    def _valid(self, routine: str) -> int:
+        if not self._handle:
+            raise RuntimeError(f"{routine}: this PE is not in the team, or the team has been destroyed: ask `if team:` first")
+        return self._handle
+
+    def my_pe(self) -> int:
+        """The number of this PE in the team."""
+        number: int = _core.call(_MY_PE, "I", self._valid("Team.my_pe"))
+        return number
+
+    def n_pes(self) -> int:
+        """The number of PEs in the team."""
+        number: int = _core.call(_N_PES, "I", self._valid("Team.n_pes"))
+        return number
+
+    def translate_pe(self, pe: int, team: "Optional[Team]" = None) -> int:
+        """The number that a PE of this team has in another one (the world), or -1.
+
+        >>> shmem.TEAM_SHARED.translate_pe(0)
+        """
+        other = (team or TEAM_WORLD)._valid("Team.translate_pe")
+        number: int = _core.call(address("shmem_team_translate_pe"), "I", self._valid("Team.translate_pe"), pe, other)
+        return number
+
+    def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None, num_contexts: int = 0) -> "Team":
+        """A team of every stride-th PE from start on.
+
+        >>> row = shmem.TEAM_WORLD.split_strided(0, 2)
+        """
+        parent = self._valid("Team.split_strided")
+        if size is None:
+            step = stride or 1
+            size = len(range(start, self.n_pes() if step > 0 else -1, step))
+        new, config = np.zeros(1, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
+        refused = _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config,
+                             _MASK if num_contexts else 0, new)
+        if refused and new[0]:
+            raise RuntimeError("Team.split_strided: the library has no team left")
+        return Team(int(new[0]))
+
+    def split_2d(self, width: int, num_contexts: int = 0) -> "Tuple[Team, Team]":
+        """The teams of this PE's row and column, where the members lie in rows of that width.
+
+        >>> row, column = shmem.TEAM_WORLD.split_2d(2)
+        """
+        teams, config = np.zeros(2, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
+        mask = _MASK if num_contexts else 0
+        refused = _core.call(address("shmem_team_split_2d"), "i", self._valid("Team.split_2d"), width, config, mask,
+                             teams[:1], config, mask, teams[1:])
+        if refused:
+            raise RuntimeError(f"Team.split_2d: rows of {width} PEs cannot be made of this team, or no team is left")
+        return Team(int(teams[0])), Team(int(teams[1]))
+
+    def split(self, color: int, key: int = 0) -> "Team":
+        """The team of the members that say the same colour, in the order of their keys.
+
+        >>> half = shmem.TEAM_WORLD.split(color=shmem.my_pe() % 2)
+        """
+        new = np.zeros(1, dtype=np.uint64)
+        _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), color, key, new)
+        return Team(int(new[0]))
+
+    def get_config(self) -> "dict[str, int]":
+        """How the team was made: `num_contexts`."""
+        config = np.zeros(1, dtype=np.int32)
+        _core.call(address("shmem_team_get_config"), "I", self._valid("Team.get_config"), _MASK, config)
+        return {"num_contexts": int(config[0])}
+
+    def create_ctx(self, options: int = 0) -> Ctx:
+        """A context whose PE numbers are those of the team."""
+        return Ctx(options, self)
+
+    def sync(self) -> None:
+        """Waits for all members."""
+        _core.call(address("shmem_team_sync"), "i", self._valid("Team.sync"))
+
+    def destroy(self) -> None:
+        """Ends the team. All members call this. The world is never destroyed."""
+        if self._predefined or not self._handle:
+            return
+        handle, self._handle = self._handle, 0
+        _core.call(address("shmem_team_destroy"), "n", handle)
+
+    def __bool__(self) -> bool:
+        return self._handle != 0
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Team) and self._handle == other._handle
+
+    def __hash__(self) -> int:
+        return hash(self._handle)
+
+    def __enter__(self) -> "Team":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        if not _start.is_running() or not self._handle:
+            return "<oxshmem.Team>"
+        return f"<oxshmem.Team: PE {self.my_pe()} of {self.n_pes()}>"
+
+
+_MY_PE, _N_PES = address("shmem_team_my_pe"), address("shmem_team_n_pes")
+TEAM_WORLD = Team(_start.TEAM_WORLD, predefined=True)
+TEAM_SHARED = Team(_start.TEAM_SHARED, predefined=True)

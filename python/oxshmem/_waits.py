@@ -1,0 +1,109 @@
+"""Waits for several variables of this PE, and tests of them."""
+
+import enum
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._collectives import routine
+from ._table import CONSTANTS
+
+Array = NDArray[Any]
+Status = Optional[Union[Sequence[int], Array]]
+
+
+class CMP(enum.IntEnum):
+    """Comparisons."""
+
+    EQ, NE, GT = CONSTANTS["CMP_EQ"], CONSTANTS["CMP_NE"], CONSTANTS["CMP_GT"]
+    GE, LT, LE = CONSTANTS["CMP_GE"], CONSTANTS["CMP_LT"], CONSTANTS["CMP_LE"]
+
+
+Comparison = Union[CMP, str, int]
+
+_SIGNS = {"==": 1, "!=": 2, ">": 3, ">=": 4, "<": 5, "<=": 6, "eq": 1, "ne": 2, "gt": 3, "ge": 4, "lt": 5, "le": 6}
+_NO_INDEX = 2**64 - 1
+
+
+def compared(cmp: Comparison, name: str) -> int:
+    """The number of a comparison."""
+    number = _SIGNS.get(cmp, 0) if isinstance(cmp, str) else int(cmp)
+    if not 1 <= number <= 6:
+        raise ValueError(f"{name}: {cmp!r} is no comparison: it is one of \"==\", \"!=\", \">\", \">=\", \"<\", \"<=\", or of oxshmem.CMP")
+    return number
+
+
+def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
+          indices: Optional[Array] = None) -> int:
+    _, number, _, stride, code, _, _ = _core.inspect(ivars, 2, name, "ivars")
+    if stride != 1:
+        raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
+    kind = np.asarray(ivars).dtype
+    against = np.asarray(values, dtype=kind, order="C")
+    is_vector = against.ndim > 0
+    if is_vector and against.size != number:
+        raise ValueError(f"{name}: {against.size} values for {number} elements")
+    left_out = None if status is None else np.ascontiguousarray(status, dtype=np.int32)
+    if left_out is not None and left_out.size != number:
+        raise ValueError(f"{name}: status has {left_out.size} elements for {number}")
+    value: Any = against.reshape(-1) if is_vector else int(against)
+    more = () if indices is None else (indices,)
+    got: int = _core.call(routine(name + "_vector" if is_vector else name, code), result, ivars, number, *more, left_out,
+                          compared(cmp, name), value)
+    return got
+
+
+def wait_until_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> None:
+    """Waits until all elements compare so with a value, or each with its own. Those with a status other than 0 do not count.
+
+    >>> shmem.wait_until_all(flags, "==", 1)
+    """
+    _many("wait_until_all", "n", ivars, cmp, value, status)
+
+
+def wait_until_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
+    """Waits until some element compares so, and returns its index; None if none counts.
+
+    >>> which = shmem.wait_until_any(flags, "==", 1)
+    """
+    index = _many("wait_until_any", "u", ivars, cmp, value, status)
+    return None if index == _NO_INDEX else index
+
+
+def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
+    """Waits until some elements compare so, and returns the indices of all that do.
+
+    >>> for which in shmem.wait_until_some(flags, "==", 1): print(which)
+    """
+    indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)
+    number = _many("wait_until_some", "u", ivars, cmp, value, status, indices)
+    return [int(index) for index in indices[:number]]
+
+
+def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> bool:
+    """Whether all elements compare so now.
+
+    >>> shmem.test_all(flags, "==", 1)
+    """
+    return bool(_many("test_all", "I", ivars, cmp, value, status))
+
+
+def test_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
+    """The index of an element that compares so now, or None.
+
+    >>> which = shmem.test_any(flags, "==", 1)
+    """
+    index = _many("test_any", "U", ivars, cmp, value, status)
+    return None if index == _NO_INDEX else index
+
+
+def test_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
+    """The indices of all elements that compare so now.
+
+    >>> shmem.test_some(flags, "==", 1)
+    """
+    indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)
+    number = _many("test_some", "U", ivars, cmp, value, status, indices)
+    return [int(index) for index in indices[:number]]

@@ -1,0 +1,175 @@
+"""Transfers, atomics, signals and waits, at any number of PEs."""
+
+import unittest
+
+import numpy as np
+
+import oxshmem as shmem
+
+ME, PES = shmem.my_pe(), shmem.n_pes()
+NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
+NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "g", "F", "D", "?"]
+ATOMIC = ["i4", "i8", "u4", "u8"]
+
+
+class Transfers(unittest.TestCase):
+    def test_one_element(self) -> None:
+        for kind in NUMBERS:
+            with self.subTest(kind=kind):
+                a = shmem.zeros(5, dtype=kind)
+                value = np.dtype(kind).type(ME % 2 if kind == "?" else ME + 1)
+                shmem.p(a, value, NEXT, index=3)
+                shmem.barrier_all()
+                expected = np.dtype(kind).type(LAST % 2 if kind == "?" else LAST + 1)
+                self.assertEqual(a[3], expected)
+                self.assertEqual(shmem.g(a, NEXT, index=3), value)
+                self.assertEqual(np.count_nonzero(a), int(expected != 0))
+                shmem.free(a)
+
+    def test_blocks_in_both_directions(self) -> None:
+        for kind in NUMBERS + ["S7", "U3"]:
+            with self.subTest(kind=kind):
+                a, b = shmem.zeros((3, 4), dtype=kind), np.zeros((3, 4), dtype=kind)
+                shmem.put(a, np.arange(ME, ME + 12).astype(kind).reshape(3, 4), NEXT)
+                shmem.barrier_all()
+                np.testing.assert_array_equal(a, np.arange(LAST, LAST + 12).astype(kind).reshape(3, 4))
+                shmem.get(b, a, NEXT)
+                np.testing.assert_array_equal(b, np.arange(ME, ME + 12).astype(kind).reshape(3, 4))
+                shmem.free(a)
+
+    def test_slices_with_strides(self) -> None:
+        a, b = shmem.zeros(12, dtype="i4"), np.zeros(12, dtype="i4")
+        shmem.put(a[1::3], np.arange(8, dtype="i4")[::2] + 1, NEXT)
+        shmem.barrier_all()
+        self.assertEqual(a.tolist(), [0, 1, 0, 0, 3, 0, 0, 5, 0, 0, 7, 0])
+        shmem.get(b[::2], a[::2], NEXT)
+        self.assertEqual(b[::2].tolist(), a[::2].tolist())
+        plate = shmem.zeros((4, 5))
+        shmem.put(plate[:, 2], np.arange(4.0), NEXT)
+        shmem.barrier_all()
+        self.assertEqual(plate[:, 2].tolist(), [0, 1, 2, 3])
+        self.assertEqual(plate.sum(), 6)
+        for array in (a, plate):
+            shmem.free(array)
+
+    def test_strided_calls(self) -> None:
+        a = shmem.zeros(20, dtype="i2")
+        shmem.iput(a, np.arange(1, 5, dtype="i2"), NEXT, dst=5)
+        shmem.barrier_all()
+        self.assertEqual(a[::5].tolist(), [1, 2, 3, 4])
+        here = np.zeros(4, dtype="i2")
+        shmem.iget(here, a, NEXT, sst=5)
+        self.assertEqual(here.tolist(), [1, 2, 3, 4])
+        shmem.barrier_all()
+        shmem.ibput(a, np.arange(1, 7, dtype="i2"), NEXT, dst=7, sst=2, bsize=2, nblocks=3)
+        shmem.barrier_all()
+        self.assertEqual([a[i:i + 2].tolist() for i in (0, 7, 14)], [[1, 2], [3, 4], [5, 6]])
+        blocks = np.zeros(6, dtype="i2")
+        shmem.ibget(blocks, a, NEXT, dst=2, sst=7, bsize=2, nblocks=3)
+        self.assertEqual(blocks.tolist(), [1, 2, 3, 4, 5, 6])
+        shmem.free(a)
+
+    def test_nonblocking_sources_stay_until_quiet(self) -> None:
+        a = shmem.zeros((10, 1000))
+        for i in range(10):
+            shmem.put_nbi(a[i], np.full(1000, i + ME, dtype=float), NEXT)  # nobody else holds the source
+        shmem.quiet()
+        shmem.barrier_all()
+        self.assertEqual(a.sum(), 1000 * sum(i + LAST for i in range(10)))
+        b = np.zeros(1000)
+        shmem.get_nbi(b, a[3], NEXT)
+        shmem.quiet()
+        self.assertTrue((b == 3 + ME).all())
+        shmem.free(a)
+
+
+class Atomics(unittest.TestCase):
+    def test_counting(self) -> None:
+        for kind in ATOMIC:
+            with self.subTest(kind=kind):
+                a = shmem.zeros(2, dtype=kind)
+                tickets = [shmem.atomic_fetch_inc(a, 0) for _ in range(10)]
+                for _ in range(5):
+                    shmem.atomic_add(a, 3, 0, index=1)
+                    shmem.atomic_inc(a, 0, index=1)
+                shmem.barrier_all()
+                self.assertEqual((shmem.atomic_fetch(a, 0), shmem.g(a, 0, index=1)), (10 * PES, 20 * PES))
+                self.assertEqual(tickets, sorted(set(tickets)))
+                shmem.free(a)
+
+    def test_swaps_and_bits(self) -> None:
+        a = shmem.zeros(1, dtype="u8")
+        shmem.atomic_or(a, 1 << ME, NEXT)
+        shmem.barrier_all()
+        self.assertEqual(a[0], 1 << LAST)
+        shmem.barrier_all()
+        self.assertEqual(shmem.atomic_fetch_xor(a, 1 << ME, NEXT), 1 << ME)
+        self.assertEqual(shmem.atomic_compare_swap(a, 0, 2**64 - 1, NEXT), 0)
+        self.assertEqual(shmem.atomic_fetch_and(a, 6, NEXT), 2**64 - 1)
+        self.assertEqual(shmem.atomic_swap(a, 9, NEXT), 6)
+        shmem.free(a)
+        b = shmem.zeros(1)
+        shmem.atomic_set(b, 2.5, NEXT)
+        self.assertEqual(shmem.atomic_fetch(b, NEXT), 2.5)
+        shmem.free(b)
+
+    def test_nonblocking(self) -> None:
+        a, was = shmem.zeros(1, dtype=int), np.zeros(1, dtype=int)
+        for round in range(5):
+            shmem.atomic_fetch_add_nbi(was, a, 2, NEXT)
+            shmem.quiet()
+            self.assertEqual(was[0], 2 * round)
+        shmem.atomic_compare_swap_nbi(was, a, 10, 1, NEXT)
+        shmem.quiet()
+        self.assertEqual((was[0], shmem.atomic_fetch(a, NEXT)), (10, 1))
+        shmem.free(a)
+
+
+class Waits(unittest.TestCase):
+    def test_signals(self) -> None:
+        a, arrived = shmem.zeros(4), shmem.new_signal()
+        shmem.put_signal(a, np.full(4, ME + 0.5), NEXT, arrived, 1, shmem.SIGNAL.ADD)
+        shmem.put_signal_nbi(a, np.full(4, ME + 0.5), NEXT, arrived, 1, shmem.SIGNAL.ADD)
+        self.assertEqual(shmem.signal_wait_until(arrived, ">=", 2), 2)
+        self.assertTrue((a == LAST + 0.5).all())
+        shmem.barrier_all()
+        shmem.signal_set(arrived, 7, NEXT)
+        shmem.signal_wait_until(arrived, shmem.CMP.EQ, 7)
+        self.assertEqual(shmem.signal_fetch(arrived), 7)
+        for array in (a, arrived):
+            shmem.free(array)
+
+    def test_one_and_many(self) -> None:
+        flags = shmem.zeros(PES, dtype="i4")
+        self.assertFalse(shmem.test(flags, "==", 1))
+        self.assertIsNone(shmem.test_any(flags, "!=", 0))
+        shmem.barrier_all()
+        for pe in range(PES):
+            shmem.atomic_set(flags, ME + 1, pe, index=ME)
+        shmem.wait_until(flags, "==", LAST + 1, index=LAST)
+        self.assertIn(shmem.wait_until_any(flags, ">", 0), range(PES))
+        shmem.wait_until_all(flags, ">", 0)
+        shmem.wait_until_all(flags, "==", np.arange(PES) + 1)
+        self.assertEqual(shmem.test_some(flags, ">", 0), list(range(PES)))
+        self.assertEqual(shmem.wait_until_some(flags, "==", 1, status=[0] * PES), [0])
+        self.assertTrue(shmem.test_all(flags, "<=", PES))
+        self.assertIsNone(shmem.wait_until_any(flags, ">", 0, status=[1] * PES))
+        shmem.barrier_all()
+        shmem.free(flags)
+
+    def test_locks(self) -> None:
+        lock, total = shmem.Lock(), shmem.zeros(1, dtype=int)
+        for _ in range(20):
+            with lock:
+                shmem.p(total, shmem.g(total, 0) + 1, 0)
+        while not lock.acquire(blocking=False):
+            pass
+        lock.release()
+        shmem.barrier_all()
+        self.assertEqual(shmem.g(total, 0), 20 * PES)
+        lock.free()
+        shmem.free(total)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+"""What is said of mistakes, and how programs end."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any, Callable, List, Tuple
+
+import numpy as np
+
+import oxshmem as shmem
+
+ME, PES = shmem.my_pe(), shmem.n_pes()
+NEXT = (ME + 1) % PES
+
+
+class Mistakes(unittest.TestCase):
+    def test_each_has_a_sentence(self) -> None:
+        a, whole, plate = shmem.zeros(4), shmem.zeros(4, dtype=int), shmem.zeros((4, 4))
+        cases: List[Tuple[Callable[[], Any], type, str]] = [
+            (lambda: shmem.put(np.zeros(4), np.zeros(4), 0), ValueError, "put: dest: this array is not symmetric: make it with oxshmem.zeros"),
+            (lambda: shmem.get(np.zeros(4), np.zeros(4), 0), ValueError, "get: source: this array is not symmetric"),
+            (lambda: shmem.sum_reduce(np.zeros(4), a), ValueError, "sum_reduce: dest: this array is not symmetric"),
+            (lambda: shmem.p(a[2], 1.0, 0), ValueError, r"a number that was copied out of an array: pass a slice, as a\[3:4\]"),
+            (lambda: shmem.p(a, 1.0, PES), ValueError, f"there is no PE {PES}: PEs have numbers from 0 to {PES - 1}"),
+            (lambda: shmem.p(a, 1.0, -1), ValueError, "there is no PE -1"),
+            (lambda: shmem.p(a, 1.0, "one"), TypeError, "the PE is 'one'"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, 1.0, 0, index=4), IndexError, "index 4 of an array with 4 elements"),
+            (lambda: shmem.p(whole, 2.5, 0), TypeError, "the value 2.5 is no integer; the array has int64"),
+            (lambda: shmem.p(whole.view("i1"), 128, 0), OverflowError, "the value 128 does not fit int8"),
+            (lambda: shmem.p(a, 1.0), TypeError, "the argument pe is missing"),  # type: ignore[call-arg]
+            (lambda: shmem.p(a, 1.0, 0, where=1), TypeError, "p has no argument 'where'"),  # type: ignore[call-arg]
+            (lambda: shmem.put(a, np.zeros(4, dtype=int), 0), TypeError, "dest has float64 and source has int64"),
+            (lambda: shmem.put(a[:2], np.zeros(4), 0), ValueError, r"dest has 2 elements and source has 4: take a slice of source"),
+            (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row"),
+            (lambda: shmem.put(plate, np.zeros((4, 4)).T.copy(order="F"), 0), ValueError, "would change places"),
+            (lambda: shmem.put([1, 2], np.zeros(2), 0), TypeError, "dest is no array"),  # type: ignore[arg-type]
+            (lambda: shmem.put(a.view("M8[s]"), np.zeros(4), 0), TypeError, r"a view of it as integers, as a.view\("),
+            (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "negative stride"),
+            (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "reach past the 4 of dest"),
+            (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64"),
+            (lambda: shmem.wait_until(whole, "=", 1), ValueError, "is no comparison"),
+            (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64"),
+            (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),
+            (lambda: shmem.put_signal(a, np.zeros(4), 0, a, 1), TypeError, "make it with oxshmem.new_signal"),
+            (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
+            (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
+        ]
+        for call, kind, text in cases:
+            with self.subTest(text=text):
+                with self.assertRaisesRegex(kind, text):
+                    call()
+        for array in (a, whole, plate):
+            shmem.free(array)
+
+    def test_every_function_is_documented_with_an_example(self) -> None:
+        for name in shmem.__all__:
+            entry = getattr(shmem, name)
+            if not callable(entry) or isinstance(entry, type) and name.isupper():
+                continue
+            with self.subTest(name=name):
+                self.assertTrue(entry.__doc__)
+                silent = ("info_get_name", "info_get_version", "is_running", "query_thread", "Team", "Request")
+                self.assertTrue(">>>" in entry.__doc__ or name in silent)
+
+
+# Only one PE starts jobs of its own.
+@unittest.skipUnless(PES == 1, "at one PE")
+class Jobs(unittest.TestCase):
+    def job(self, program: str, *options: str) -> "subprocess.CompletedProcess[str]":
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w") as file:
+                file.write("import oxshmem as shmem\nimport numpy as np\nimport sys\nme = shmem.my_pe()\n" + program)
+            command = [sys.executable, "-m", "oxshmem", *options, path]
+            return subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+    def test_an_exception_ends_the_job(self) -> None:
+        ended = self.job("if me == 1:\n    shmem.p(np.zeros(3), 1.0, 0)\nshmem.barrier_all()\n", "-n", "3")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("program.py\", line 6, in <module>", ended.stderr)
+        self.assertIn("ValueError: p: dest: this array is not symmetric", ended.stderr)
+        self.assertIn("exited with status 1", ended.stderr)
+
+    def test_an_exit_status_ends_the_job(self) -> None:
+        ended = self.job("if me == 1:\n    sys.exit(3)\nshmem.barrier_all()\n", "-n", "3")
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertIn("exited with status 3", ended.stderr)
+
+    def test_programs_end_well_without_finalize(self) -> None:
+        ended = self.job("a = shmem.zeros(3)\nprint(f'PE {me}')\n", "-n", "3")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertEqual(sorted(ended.stdout.split("\n")), ["", "PE 0", "PE 1", "PE 2"])
+        ended = self.job("shmem.finalize()\ntry:\n    shmem.barrier_all()\nexcept RuntimeError as error:\n    print(error)\n", "-n", "2")
+        self.assertEqual((ended.returncode, ended.stdout.count("has been finalized")), (0, 2), ended.stderr)
+
+    def test_a_job_behind_a_notebook(self) -> None:
+        examples = os.path.join(os.path.dirname(__file__), "../../examples/python/notebook.py")
+        found = importlib.util.spec_from_file_location("notebook", examples)
+        assert found and found.loader
+        notebook = importlib.util.module_from_spec(found)
+        found.loader.exec_module(notebook)
+        job = notebook.Job(2)
+        self.assertEqual(job("a = shmem.full(3, shmem.my_pe())\nint(a[0]) + shmem.n_pes()"), ["2", "3"])
+        self.assertEqual(job("float(a.sum())"), ["0.0", "3.0"])
+        self.assertEqual(job.end(), 0)
+
+    def test_all_end_with_global_exit(self) -> None:
+        ended = self.job("if me == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\n", "-n", "2")
+        self.assertEqual(ended.returncode, 5, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
