@@ -40,12 +40,10 @@ const SEEDS: &str = "60";
 
 /// Teams that get what others have left, with two PEs on each of two nodes.
 const TEAMS: &SimulatedJobs = &SimulatedJobs { program: "teams_that_follow", arguments: &["30"], pes: "4", nodes: "2" };
-/// Broadcasts without pause, from roots that stay, also where they lead no node, and from a root that follows another one.
+/// Broadcasts without pause, from a root that stays, and from one that follows another.
 const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
-const STAYS_ON_TWO: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "2"], pes: "4", nodes: "2" };
 const CHANGES: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "3"], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4" };
 /// Collectives that go in pieces.
 const LONG: &SimulatedJobs =
     &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4" };
@@ -93,15 +91,10 @@ const FAULTS: &[PlantedFault] = &[
     sim("part-parity", "boards of parts do not take turns", IN_A_ROW),
     sim("slice-parity", "boards of slices do not take turns", IN_A_ROW),
     sim("fetched-too-early", "fetched blocks are used before they are there", IN_A_ROW),
-    sim("room-without-credit", "a parent does not wait until its child's half is free", STAYS),
-    sim(
-        "freed-before-children",
-        "a leader frees a half before its children have received what it put from there",
-        STAYS,
-    ),
+    sim("room-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
+    sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
-    sim("left-before-the-node", "a leader leaves an epoch before its node has counted in", STAYS_ON_TWO),
-    sim("untold-parent", "a parent that was none before is not told that a half is free", CHANGES),
+    sim("room-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
     sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", TEAMS),
     sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", TEAMS),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),

@@ -196,12 +196,11 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     // Nobody may still read this member's last payload when the slot passes to another team.
     let meeting = Call::of(state, call, CallKind::Destroy);
     let recorded = meeting.record(0);
-    collectives::between_nodes::complete_tidings(call, state);
     barrier::synchronise(meeting);
     drop(recorded);
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {
-        leasing::give_back(*state);
+        leasing::give_back(call, *state);
     }
 }
 

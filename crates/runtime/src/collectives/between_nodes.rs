@@ -42,10 +42,8 @@ use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays};
-use crate::memory::control::mail::LEADERS;
 use crate::memory::control::{self, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
 use crate::network;
-use crate::network::lane;
 use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -61,7 +59,7 @@ pub(crate) use boards::exchange;
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
 /// The most nodes of a job: a payload from each of their leaders fits the mail.
-pub(crate) const MOST_NODES: u32 = LEADERS as u32;
+pub(crate) const MOST_NODES: u32 = 16_384;
 /// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
 
@@ -277,24 +275,19 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team is about to end in `call`: what this leader has told others of its zone has arrived when they meet for the last time.
-pub(crate) fn complete_tidings(call: &'static str, team: &TeamState) {
-    if team.span.is_some() && team.zone.has_told() {
-        lane::complete(call);
-    }
-}
-
-/// A team ends: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
-pub(crate) fn give_back(team: &TeamState) {
+/// A team ends in `call`: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
+pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
         control::mail(window, slot).clear();
-        if let Some(zone) = team.zone.zone()
-            && planted!("stamps-of-a-dead-team", true, false)
-        {
-            control::zones(window, zone).forget_casts(span.nodes() as usize);
+        if let Some(zone) = team.zone.zone() {
+            let zones = control::zones(window, zone);
+            casts::acknowledge_all(call, team, zones);
+            if planted!("stamps-of-a-dead-team", true, false) {
+                zones.forget_casts();
+            }
         }
     }
     team.zone.give_back();

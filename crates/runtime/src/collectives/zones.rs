@@ -8,7 +8,7 @@ use crate::memory::control::mail::ZONES;
 
 pub(crate) mod rooms;
 
-use rooms::{CastRoom, Credits, Ring};
+use rooms::{CastRoom, CastTree, OwedAcknowledgements, Ring};
 
 /// A bit for each zone of this PE that no team has. While the members of a team agree, all of them are theirs to choose
 /// from: threads of other teams find none for so long, so that no zone is promised twice.
@@ -31,10 +31,10 @@ pub(crate) struct Lent {
     zone: AtomicU32,
     /// How often the team has wanted one in vain.
     missed: AtomicU32,
-    /// Where the team's broadcasts go, and the leader's account of their memory. One thread at a time is in a collective of a team,
-    /// so nobody waits for these locks.
+    /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
+    /// a team, so nobody waits for these locks.
     ring: Mutex<Ring>,
-    credits: Mutex<Credits>,
+    owed: Mutex<OwedAcknowledgements>,
 }
 
 impl Lent {
@@ -65,26 +65,25 @@ impl Lent {
     }
 
     /// [`Ring::room`] of the team.
-    pub(crate) fn room(&self, bytes: usize) -> Option<CastRoom> {
-        self.ring.lock().room(bytes)
+    pub(crate) fn cast(&self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
+        self.ring.lock().room(run, bytes, tree)
     }
 
-    /// The account of the caller, a leader. No wait may hold it.
-    pub(crate) fn credits(&self) -> MutexGuard<'_, Credits> {
-        self.credits.lock()
+    /// [`OwedAcknowledgements::owe`] of the team.
+    pub(crate) fn owe(&self, half: usize, parent: u32, run: u32) {
+        self.owed.lock().owe(half, parent, run);
     }
 
-    /// Whether a broadcast of the team has told other leaders what is free.
-    pub(crate) fn has_told(&self) -> bool {
-        self.credits.lock().has_left()
+    /// [`OwedAcknowledgements::due`] of the team.
+    pub(crate) fn due(&self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
+        self.owed.lock().due(run, have_children)
     }
 
-    /// The team has ended: nothing is on its way to its zone, and nobody looks at it any more.
+    /// The team has ended: nothing but acknowledgements is on its way to its zone, and nobody looks at it any more.
     pub(crate) fn give_back(&self) {
         if let Some(zone) = self.zone() {
             self.zone.store(0, Relaxed);
             *self.ring.lock() = Ring::default();
-            *self.credits.lock() = Credits::default();
             *free() |= 1 << zone;
         }
     }

@@ -164,10 +164,10 @@ pub(crate) fn decline(mut lease: Lease) {
     });
 }
 
-/// Gives back what a destroyed team had. The team is quiet: its last exchange had no payload.
-pub(crate) fn give_back(team: TeamState) {
+/// Gives back in `call` what a destroyed team had. The team is quiet: its last exchange had no payload.
+pub(crate) fn give_back(call: &'static str, team: TeamState) {
     let Some(slot) = team.slot else { return };
-    crate::collectives::between_nodes::give_back(&team);
+    crate::collectives::between_nodes::give_back(call, &team);
     let last = team.passed();
     let mut held = team.held.into_inner();
     with_ledger(|ledger| {
@@ -209,7 +209,7 @@ mod tests {
         // More exchanges than 32 bits can count.
         let far = (1 << 32) + 3;
         let last = teams.pop().expect("there are 200").after(9, far);
-        give_back(last);
+        give_back("test", last);
         let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot from the ledger");
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));

@@ -301,6 +301,11 @@ impl TeamState {
         turn
     }
 
+    /// The number of the last scheduled call that synchronised.
+    pub(crate) fn synchronising_runs(&self) -> u32 {
+        self.generation.load(Relaxed)
+    }
+
     /// The same team after these numbers.
     #[cfg(test)]
     pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {

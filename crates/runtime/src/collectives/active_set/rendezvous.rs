@@ -70,7 +70,7 @@ impl Rendezvous {
         let Self { call, index, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
         barrier::synchronise(Call::of(&team, call, CallKind::Leave));
-        between_nodes::give_back(&team);
+        between_nodes::give_back(call, &team);
         let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {
             update(call, |registry| &registry.turns[index], Amo::Swap((turn | LEFT) + 1));

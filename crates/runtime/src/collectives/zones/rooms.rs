@@ -1,8 +1,16 @@
-//! Where broadcasts lie in a zone, and the credits by which their memory becomes free again. `between_nodes::casts` has the
-//! argument.
+//! The rooms of a zone's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
+//! `between_nodes::casts` has the argument.
 
 use crate::memory::control::mail::{CAST, HALF};
 use oxshmem_base::planted;
+
+/// The tree that a broadcast goes down among the leaders.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CastTree {
+    /// The root's node.
+    pub(crate) root: u32,
+    pub(crate) radix: u32,
+}
 
 /// Where a broadcast goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,136 +19,92 @@ pub(crate) struct CastRoom {
     pub(crate) at: usize,
     /// Bytes of the room.
     pub(crate) bytes: usize,
-    /// The epoch, and whether this broadcast is its first one.
-    pub(crate) epoch: u64,
-    pub(crate) opens: bool,
+    /// The half in which the one before was. Leaders acknowledge it to their parents when they may.
+    pub(crate) left: Option<usize>,
+    /// The half in which this one is the first since the team has left it: all children must have acknowledged it.
+    pub(crate) again: Option<usize>,
 }
 
-impl CastRoom {
-    /// Whether a node that has freed the halves of so many epochs has a half for this one.
-    pub(crate) fn is_free(&self, freed: u64) -> bool {
-        freed + 2 > self.epoch
-    }
-}
-
-/// Which room is next. All members count alike: an epoch fills one half, and the next one begins with the broadcast that does
-/// not fit any more.
+/// Which room is next. All members count alike.
 #[derive(Default)]
 pub(super) struct Ring {
-    epoch: u64,
+    /// The number of the last synchronising run: with it both halves became free.
+    run: u32,
+    /// The half in use, how much of it is used, and how often they have changed.
+    half: usize,
     used: usize,
+    changes: u32,
+    /// The tree of the first broadcast since, and whether all have gone down that one.
+    tree: Option<CastTree>,
+    mixed: bool,
 }
 
 impl Ring {
-    /// Where a broadcast of so many bytes goes; `None`: it is longer than a half.
-    pub(super) fn room(&mut self, bytes: usize) -> Option<CastRoom> {
+    /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
+    /// next one.
+    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
+        if self.run != run {
+            *self = Self { run, ..Self::default() };
+        }
         let bytes = bytes.next_multiple_of(CAST);
-        if bytes > HALF {
+        self.mixed |= *self.tree.get_or_insert(tree) != tree;
+        // Halves are used again by agreement of parents and children of one tree.
+        if bytes > HALF || self.mixed && self.changes > 1 && planted!("room-of-another-tree", true, false) {
             return None;
         }
-        let opens = self.used + bytes > HALF;
-        if opens {
-            (self.epoch, self.used) = (self.epoch + 1, 0);
+        if self.used + bytes <= HALF {
+            let at = self.half * HALF + self.used;
+            self.used += bytes;
+            return Some(CastRoom { at, bytes, left: None, again: None });
         }
-        let at = (self.epoch & 1) as usize * HALF + self.used;
-        self.used += bytes;
-        Some(CastRoom { at, bytes, epoch: self.epoch, opens })
+        let is_used = self.changes > 0;
+        if is_used && self.mixed && planted!("room-of-another-tree", true, false) {
+            return None;
+        }
+        let left = (!self.mixed).then_some(self.half);
+        (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
+        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
     }
 }
 
-/// Numbers of epochs that a leader tells another one, or has told it.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Tidings {
-    pub(crate) received: u64,
-    pub(crate) freed: u64,
-}
-
-/// A leader's account of its two halves. Both numbers are numbers of epochs.
+/// The acknowledgements that a leader owes its parents, by half.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Credits {
-    /// The node has taken all broadcasts of so many epochs.
-    left: u64,
-    /// The halves of so many epochs may be written again.
-    freed: u64,
-    halves: [HalfUse; 2],
-    /// The sums of the tidings that each node has been sent.
-    told: Vec<Tidings>,
+pub(crate) struct OwedAcknowledgements([Option<Owed>; 2]);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Owed {
+    parent: u32,
+    /// The number of the last synchronising run.
+    run: u32,
 }
 
-/// The leaders with which broadcasts of a half were exchanged.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-struct HalfUse {
-    parents: Vec<u32>,
-    children: Vec<u32>,
-}
-
-impl Credits {
-    /// The halves of so many epochs are free.
-    pub(crate) fn freed(&self) -> u64 {
-        self.freed
+impl OwedAcknowledgements {
+    /// The leader's node has taken what was in `half`, which has come from `parent` since synchronising run number `run`.
+    pub(crate) fn owe(&mut self, half: usize, parent: u32, run: u32) {
+        debug_assert!(!self.owes(half), "a half is left again only after its acknowledgement");
+        self.0[half] = Some(Owed { parent, run });
     }
 
-    /// Whether the node has left an epoch.
-    pub(crate) fn has_left(&self) -> bool {
-        self.left > 0
+    /// The number of the run after which the first of them was owed.
+    #[cfg(test)]
+    pub(crate) fn last_run(&self) -> Option<u32> {
+        self.0.iter().flatten().map(|owed| owed.run).next()
     }
 
-    /// The leader expects the broadcast from `parent`.
-    pub(crate) fn expect_from(&mut self, room: CastRoom, parent: u32) {
-        note(&mut self.halves[room.epoch as usize & 1].parents, parent);
+    /// Whether it has not acknowledged a half.
+    pub(crate) fn owes(&self, half: usize) -> bool {
+        self.0[half].is_some()
     }
 
-    /// The leader sends the broadcast on to `child`.
-    pub(crate) fn send_to(&mut self, room: CastRoom, child: u32) {
-        note(&mut self.halves[room.epoch as usize & 1].children, child);
-    }
-
-    /// All members of the node have counted in at the first broadcast of an epoch, so they have taken those before it. The parents
-    /// of the epoch that has been left are to be told.
-    pub(crate) fn leave(&mut self, opened: u64) -> Vec<u32> {
-        debug_assert_eq!(self.left + 1, opened, "epochs are left one after the other");
-        self.left = opened;
-        self.halves[(opened - 1) as usize & 1].parents.clone()
-    }
-
-    /// Frees the half that has been left if all children have received what they were sent from it; `received` says how many epochs
-    /// of puts a child has received. The parents of that epoch are to be told.
-    pub(crate) fn free(&mut self, received: impl Fn(u32) -> u64) -> Vec<u32> {
-        if self.freed == self.left {
-            return Vec::new();
-        }
-        let half = &mut self.halves[self.freed as usize & 1];
-        let has_received = |&child: &u32| received(child) > self.freed;
-        if !half.children.iter().all(has_received) && planted!("freed-before-children", true, false) {
-            return Vec::new();
-        }
-        self.freed += 1;
-        half.children.clear();
-        std::mem::take(&mut half.parents)
-    }
-
-    /// Whether `parent` may not know yet that it can write to the half.
-    pub(crate) fn must_tell(&self, room: CastRoom, parent: u32) -> bool {
-        !room.is_free(self.told.get(parent as usize).map_or(0, |told| told.freed))
-    }
-
-    /// The tidings for `node`, which counts as told from now on. A half that is free has been received.
-    pub(crate) fn tell(&mut self, node: u32) -> Tidings {
-        if self.told.len() <= node as usize {
-            self.told.resize(node as usize + 1, Tidings::default());
-        }
-        let told = &mut self.told[node as usize];
-        let freed = self.freed - told.freed;
-        told.freed = self.freed;
-        let received = if self.left > told.received.max(told.freed) { self.left - told.received } else { 0 };
-        told.received += received;
-        Tidings { received, freed }
-    }
-}
-
-fn note(nodes: &mut Vec<u32>, node: u32) {
-    if !nodes.contains(&node) {
-        nodes.push(node);
+    /// The parents to which the halves can be acknowledged now, which no more owe it; `run` is the number of the last
+    /// synchronising run. A half can be acknowledged once all children have acknowledged it (`have_children`), or after a later
+    /// run.
+    pub(crate) fn due(&mut self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
+        let mut halves = 0..2;
+        self.0.each_mut().map(|owed| {
+            let half = halves.next().expect("an array has two halves");
+            owed.take_if(|owed| owed.run != run || have_children(half)).map(|owed| owed.parent)
+        })
     }
 }
 
@@ -148,50 +112,53 @@ fn note(nodes: &mut Vec<u32>, node: u32) {
 mod tests {
     use super::*;
 
+    const TREE: CastTree = CastTree { root: 0, radix: 4 };
+
     #[test]
     fn broadcasts_lie_apart_in_each_half() {
         let mut ring = Ring::default();
-        for epoch in 0..5 {
-            let first = ring.room(3000).unwrap();
-            let mut end = first.at + 3000;
-            assert_eq!((first.at, first.epoch, first.opens), ((epoch & 1) as usize * HALF, epoch, epoch > 0));
-            for _ in 1..HALF / 3072 {
-                let room = ring.room(3000).unwrap();
-                assert!(room.at >= end && (room.epoch, room.opens) == (epoch, false), "{room:?}");
-                end = room.at + 3000;
+        for run in [0, 1, 2, 7] {
+            for half in [0, 1, 0, 1, 0] {
+                let first = ring.room(run, 3000, TREE).unwrap();
+                let mut end = first.at + 3000;
+                assert_eq!(first.at, half * HALF);
+                for _ in 1..HALF / 3072 {
+                    let room = ring.room(run, 3000, TREE).unwrap();
+                    assert!(room.at >= end && (room.left, room.again) == (None, None), "{room:?}");
+                    end = room.at + 3000;
+                }
+                assert!(end <= (half + 1) * HALF);
             }
-            assert!(end <= (epoch as usize & 1) * HALF + HALF);
         }
-        assert_eq!((ring.room(HALF + 1), ring.room(HALF).map(|room| room.at)), (None, Some(HALF)));
+        assert_eq!((ring.room(8, HALF + 1, TREE), ring.room(8, HALF, TREE).map(|room| room.at)), (None, Some(0)));
     }
 
     #[test]
-    fn a_half_is_free_when_the_children_have_received_it() {
-        let mut credits = Credits::default();
-        let room = |epoch| CastRoom { at: 0, bytes: HALF, epoch, opens: epoch > 0 };
-        credits.expect_from(room(0), 7);
-        credits.send_to(room(0), 3);
-        credits.send_to(room(0), 3);
-        assert_eq!(credits.free(|_| 9), [], "the node has not taken it");
-        assert_eq!(credits.leave(1), [7]);
-        assert_eq!(credits.tell(7), Tidings { received: 1, freed: 0 });
-        assert_eq!(credits.free(|_| 0), []);
-        assert_eq!((credits.free(|child| u64::from(child == 3)), credits.freed()), (vec![7], 1));
-        assert_eq!(credits.tell(7), Tidings { received: 0, freed: 1 });
-        assert_eq!(credits.tell(7), Tidings::default());
+    fn halves_change_by_agreement_of_one_tree() {
+        let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
+        let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
+        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
+        assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
+        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
+        assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));
+        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), Some(1)));
+        // Nobody knows what the children of another tree have taken, and nobody will.
+        assert_eq!(half(&mut ring, 3, other), None);
+        assert_eq!(half(&mut ring, 3, TREE), None);
+        // After a run everything is free once, whatever the tree.
+        assert_eq!(half(&mut ring, 4, other), room(0, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), room(1, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), None);
     }
 
     #[test]
-    fn a_parent_without_a_credit_is_told_when_it_is_the_parent() {
-        let mut credits = Credits::default();
-        let room = |epoch| CastRoom { at: 0, bytes: HALF, epoch, opens: epoch > 0 };
-        credits.leave(1);
-        credits.free(|_| 0);
-        assert!(!credits.must_tell(room(1), 5));
-        assert!(credits.must_tell(room(2), 5));
-        // One word says both.
-        assert_eq!(credits.tell(5), Tidings { received: 0, freed: 1 });
-        assert!(!credits.must_tell(room(2), 5));
-        assert!(credits.must_tell(room(3), 5));
+    fn a_half_is_acknowledged_after_the_children_or_after_a_run() {
+        let mut owed = OwedAcknowledgements::default();
+        owed.owe(0, 7, 3);
+        owed.owe(1, 8, 3);
+        assert_eq!(owed.due(3, |_| false), [None, None]);
+        assert_eq!(owed.due(3, |half| half == 1), [None, Some(8)]);
+        assert_eq!(owed.due(4, |_| false), [Some(7), None]);
+        assert_eq!(owed.due(4, |_| true), [None, None]);
     }
 }

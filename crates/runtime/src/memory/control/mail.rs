@@ -6,9 +6,6 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::step::LANES;
 
-/// The most leaders of a team: the nodes of a job.
-pub(crate) const LEADERS: usize = 16_384;
-
 /// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
 /// graph needs among 16,384 leaders.
 pub(crate) const WORDS: usize = 56;
@@ -72,12 +69,10 @@ pub(crate) struct Zones {
     pub(crate) casts: UnsafeCell<[u8; 2 * HALF]>,
     /// The stamp of the broadcast that begins at each multiple of [`CAST`]; set after the broadcast is there.
     pub(crate) stamps: [AtomicU64; 2 * HALF / CAST],
-    /// How many epochs of broadcasts each leader has received of those that this one has sent to it, and of how many it has freed
-    /// the half. By the number of the leader's node, which alone adds to them.
-    pub(crate) received: [AtomicU64; LEADERS],
-    pub(crate) freed: [AtomicU64; LEADERS],
-    /// Of how many epochs the owner has freed the half, for the members of its node.
-    pub(crate) own_freed: AtomicU64,
+    /// Acknowledgements of each half that have come from children.
+    pub(crate) acknowledged: [AtomicU64; 2],
+    /// How many have come when no child owes one. The owner's alone to change.
+    pub(crate) expected: [AtomicU64; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
@@ -89,9 +84,9 @@ impl Zones {
         self.board[parity].get().cast()
     }
 
-    /// Forgets the broadcasts of a team of so many nodes that has ended, so that nothing of them looks like one of another team.
-    pub(crate) fn forget_casts(&self, nodes: usize) {
-        let words = self.stamps.iter().chain(&self.received[..nodes]).chain(&self.freed[..nodes]);
-        words.chain([&self.own_freed]).for_each(|word| word.store(0, Relaxed));
+    /// Forgets the broadcasts of a team that has ended, so that no stamp of another team looks like one of theirs. The counts of
+    /// acknowledgements stay: one may come later than the end of its team.
+    pub(crate) fn forget_casts(&self) {
+        self.stamps.iter().for_each(|stamp| stamp.store(0, Relaxed));
     }
 }

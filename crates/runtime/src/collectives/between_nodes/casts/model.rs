@@ -2,12 +2,12 @@
 //! all moves of small trees and random ones of large trees.
 //!
 //! A put is two events, as late and as far out of order as the lane permits: first the network reads the source and the bytes
-//! land, later the stamp appears. What a leader tells another is one event. Members of a node take a broadcast as late as they may: until
-//! they count in at their next call. There a leader may stop for as long as it likes. Its other steps send messages or lay a payload
-//! down: to do that later is no worse than a message that arrives later, so a leader does them at once.
+//! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in at their next call.
+//! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
+//! worse than a message that arrives later, so a leader does them at once.
 
 use crate::collectives::zones::Lent;
-use crate::collectives::zones::rooms::{CastRoom, Credits, Tidings};
+use crate::collectives::zones::rooms::{CastRoom, CastTree, OwedAcknowledgements};
 use crate::memory::control::mail::{CAST, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
@@ -21,41 +21,53 @@ const _: () = assert!(UNIT.is_multiple_of(CAST));
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum WeakerRule {
     None,
-    /// A parent puts to a child that has not told that its half is free.
+    /// A half is used again without its acknowledgements.
     NobodyWaits,
-    /// A root lays its payload down in a half that its leader has not freed.
-    LaidAtOnce,
-    /// A leader frees a half before its children have received what it put from there.
-    ChildrenForgotten,
-    /// A leader that has entered the first broadcast of an epoch has left the one before, although its node has not counted in.
+    /// Halves take turns although broadcasts go down several trees.
+    OtherTreesCount,
+    /// A leader acknowledges a half before its children have.
+    AtOnce,
+    /// A leader that has entered a broadcast acknowledges the half before it, although its node has not counted in.
     BeforeTheNode,
-    /// A parent that is not one of the epoch before last is not told.
-    OnlyUsualParents,
-    /// A leader tells nothing before its children have received what it put, not even that it has received its own.
-    ReceivedWithFreed,
+    /// After a synchronisation a leader still waits for its children before it acknowledges.
+    ChildrenAfterARun,
+    /// Acknowledgements that are owed are forgotten with a synchronisation.
+    Forgotten,
 }
 
-/// A broadcast that all leaders make.
+/// A call that all leaders make.
 #[derive(Clone, Copy, Debug)]
-struct Cast {
-    root: u32,
-    room: CastRoom,
+enum ModelCall {
+    Cast { root: u32, room: CastRoom, run: u32 },
+    Synchronisation,
 }
 
 /// The calls of a history, and the tree that they use: what does not change.
 pub(super) struct History {
-    calls: Vec<Cast>,
+    calls: Vec<ModelCall>,
     leaders: u32,
     tree: Tree,
     rule: WeakerRule,
 }
 
 impl History {
-    /// Broadcasts of (root, bytes).
-    pub(super) fn new(leaders: u32, radix: u32, calls: &[(u32, usize)], rule: WeakerRule) -> Self {
-        let lent = Lent::default();
-        let cast = |&(root, bytes): &(u32, usize)| Cast { root, room: lent.room(bytes).expect("at most a half") };
-        Self { calls: calls.iter().map(cast).collect(), leaders, tree: Tree { radix }, rule }
+    /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a room is one, too.
+    pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
+        let (lent, mut run) = (Lent::default(), 0);
+        let calls = calls.iter().map(|call| {
+            let room = call.and_then(|(root, bytes)| {
+                let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
+                Some((root, lent.cast(run, bytes, CastTree { root: shown, radix })?))
+            });
+            match room {
+                Some((root, room)) => ModelCall::Cast { root, room, run },
+                None => {
+                    run += 1;
+                    ModelCall::Synchronisation
+                }
+            }
+        });
+        Self { calls: calls.collect(), leaders, tree: Tree { radix }, rule }
     }
 
     fn plan(&self, root: u32) -> Plan {
@@ -64,7 +76,8 @@ impl History {
 
     /// How often a half is used again.
     pub(super) fn again(&self) -> usize {
-        self.calls.iter().filter(|call| call.room.opens && call.room.epoch > 1).count()
+        let is_again = |call: &&ModelCall| matches!(call, ModelCall::Cast { room, .. } if room.again.is_some());
+        self.calls.iter().filter(is_again).count()
     }
 }
 
@@ -72,6 +85,8 @@ impl History {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Stage {
     Enter,
+    /// The node has counted in at a synchronisation.
+    Met,
     /// A root lays the payload down.
     Lay,
     /// The node counts in.
@@ -88,10 +103,9 @@ struct ModelLeader {
     stamp: [u8; UNITS],
     /// All members of the node have taken the broadcasts of so many calls.
     taken: u8,
-    credits: Credits,
-    /// The sums of the tidings of every leader.
-    received: Vec<u8>,
-    freed: Vec<u8>,
+    acknowledged: [u8; 2],
+    expected: [u8; 2],
+    owed: OwedAcknowledgements,
 }
 
 /// A message under way.
@@ -99,8 +113,7 @@ struct ModelLeader {
 enum Message {
     Put { from: u8, to: u8, call: u8 },
     Stamp { to: u8, call: u8 },
-    Received { from: u8, to: u8, more: u8 },
-    Freed { from: u8, to: u8, more: u8 },
+    Acknowledgement { to: u8, half: u8 },
 }
 
 /// All leaders, and what is under way, in order.
@@ -127,9 +140,9 @@ impl CastState {
             payload: [0; UNITS],
             stamp: [0; UNITS],
             taken: 0,
-            credits: Credits::default(),
-            received: vec![0; history.leaders as usize],
-            freed: vec![0; history.leaders as usize],
+            acknowledged: [0; 2],
+            expected: [0; 2],
+            owed: OwedAcknowledgements::default(),
         };
         let mut first = Self { leaders: vec![leader; history.leaders as usize], messages: Vec::new() };
         first.settle(history).map(|()| first).expect("nobody has counted in")
@@ -182,8 +195,7 @@ impl CastState {
 
     fn arrive(&mut self, history: &History, message: Message) -> Result<(), String> {
         match message {
-            Message::Received { from, to, more } => self.leaders[to as usize].received[from as usize] += more,
-            Message::Freed { from, to, more } => self.leaders[to as usize].freed[from as usize] += more,
+            Message::Acknowledgement { to, half } => self.leaders[to as usize].acknowledged[half as usize] += 1,
             Message::Stamp { to, call } => {
                 let units = history.units(call);
                 self.leaders[to as usize].stamp[units.start] = call + 1;
@@ -206,44 +218,45 @@ impl CastState {
 
     fn can_step(&self, history: &History, rank: usize) -> bool {
         let leader = &self.leaders[rank];
-        let Some(Cast { root, room }) = history.calls.get(leader.call as usize).copied() else { return false };
-        match leader.stage {
-            Stage::Enter => room.is_free(leader.freed_soon(history)) || history.rule == WeakerRule::LaidAtOnce,
-            Stage::Lay | Stage::Gather => true,
-            Stage::Run(pc) => match history.step(root, rank, pc) {
+        let Some(call) = history.calls.get(leader.call as usize) else { return false };
+        match (*call, leader.stage) {
+            (ModelCall::Synchronisation, Stage::Met) => {
+                let met = |other: &ModelLeader| (other.call, other.stage == Stage::Met) >= (leader.call, true);
+                self.leaders.iter().all(met)
+            }
+            (ModelCall::Cast { room: CastRoom { again: Some(half), .. }, .. }, Stage::Enter) => {
+                leader.acknowledged[half] >= leader.expected[half] || history.rule == WeakerRule::NobodyWaits
+            }
+            (ModelCall::Cast { root, .. }, Stage::Run(pc)) => match history.step(root, rank, pc) {
                 Step::Wait { .. } => leader.stamp[history.units(leader.call).start] == leader.call + 1,
-                Step::Put { to, .. } => {
-                    room.is_free(leader.freed[to as usize].into()) || history.rule == WeakerRule::NobodyWaits
-                }
                 _ => true,
             },
+            _ => true,
         }
     }
 
     fn step(&mut self, history: &History, rank: usize) -> Result<(), String> {
         let leader = &mut self.leaders[rank];
-        let (Cast { root, room }, number) = (history.calls[leader.call as usize], leader.call);
-        let leave = |state: &mut Self| {
-            let parents = state.leaders[rank].credits.leave(room.epoch);
-            state.free(history, rank);
-            if history.rule != WeakerRule::ReceivedWithFreed {
-                state.tell(rank, &parents);
+        let (call, number) = (history.calls[leader.call as usize], leader.call);
+        let ModelCall::Cast { root, room, run } = call else {
+            match leader.stage {
+                Stage::Enter => leader.stage = Stage::Gather,
+                Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
+                _ if history.rule == WeakerRule::Forgotten => {
+                    (leader.call, leader.stage) = (number + 1, Stage::Enter);
+                    leader.owed = OwedAcknowledgements::default();
+                }
+                _ => (leader.call, leader.stage) = (number + 1, Stage::Enter),
             }
+            return Ok(());
         };
         match leader.stage {
             Stage::Enter => {
                 leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
-                self.free(history, rank);
-                let leader = &mut self.leaders[rank];
-                if let Some(parent) = history.tree.parent(&history.plan(root), rank as u32) {
-                    leader.credits.expect_from(room, parent);
-                    if leader.credits.must_tell(room, parent) && history.rule != WeakerRule::OnlyUsualParents {
-                        self.tell(rank, &[parent]);
-                    }
+                if let (Some(half), WeakerRule::BeforeTheNode) = (room.left, history.rule) {
+                    self.owe(history, rank, root, half, run)?;
                 }
-                if room.opens && history.rule == WeakerRule::BeforeTheNode {
-                    leave(self);
-                }
+                self.acknowledge(history, rank, run);
             }
             Stage::Lay => {
                 let room = &mut leader.payload[history.units(number)];
@@ -255,70 +268,65 @@ impl CastState {
             }
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
-                if room.opens && history.rule != WeakerRule::BeforeTheNode {
-                    leave(self);
+                if let Some(half) = room.left
+                    && history.rule != WeakerRule::BeforeTheNode
+                {
+                    self.owe(history, rank, root, half, run)?;
+                    self.acknowledge(history, rank, run);
                 }
             }
             Stage::Run(pc) => match history.step(root, rank, pc) {
                 Step::Done => {
                     (leader.call, leader.stage) = (number + 1, Stage::Enter);
-                    self.free(history, rank);
+                    self.acknowledge(history, rank, run);
                 }
                 step => {
                     leader.stage = Stage::Run(pc + 1);
                     if let Step::Put { to, .. } = step {
-                        leader.credits.send_to(room, to);
                         self.send(Message::Put { from: rank as u8, to: to as u8, call: number });
                     }
                 }
             },
+            Stage::Met => unreachable!("only a synchronisation meets"),
         }
         Ok(())
     }
 
-    /// Frees the half that a leader has left, if it may.
-    fn free(&mut self, history: &History, rank: usize) {
-        let leader = &mut self.leaders[rank];
-        let parents = leader.free(history);
-        self.tell(rank, &parents);
+    /// The node has taken what was in a half.
+    fn owe(&mut self, history: &History, rank: usize, root: u32, half: usize, run: u32) -> Result<(), String> {
+        let (leader, plan) = (&mut self.leaders[rank], history.plan(root));
+        leader.expected[half] += history.tree.children(&plan, rank as u32) as u8;
+        if let Some(parent) = history.tree.parent(&plan, rank as u32) {
+            if leader.owed.owes(half) {
+                return Err(format!("{rank} leaves half {half} again before it has acknowledged it"));
+            }
+            leader.owed.owe(half, parent, run);
+        }
+        Ok(())
     }
 
-    fn tell(&mut self, rank: usize, nodes: &[u32]) {
-        for &node in nodes {
-            let Tidings { received, freed } = self.leaders[rank].credits.tell(node);
-            let (from, to) = (rank as u8, node as u8);
-            if received > 0 {
-                self.send(Message::Received { from, to, more: received as u8 });
-            }
-            if freed > 0 {
-                self.send(Message::Freed { from, to, more: freed as u8 });
+    /// Sends the acknowledgements that are due.
+    fn acknowledge(&mut self, history: &History, rank: usize, run: u32) {
+        let leader = &mut self.leaders[rank];
+        let run =
+            if history.rule == WeakerRule::ChildrenAfterARun { leader.owed.last_run().unwrap_or(run) } else { run };
+        let (acknowledged, expected) = (leader.acknowledged, leader.expected);
+        let due =
+            leader.owed.due(run, |half| history.rule == WeakerRule::AtOnce || acknowledged[half] >= expected[half]);
+        for (half, to) in due.into_iter().enumerate() {
+            if let Some(to) = to {
+                self.send(Message::Acknowledgement { to: to as u8, half: half as u8 });
             }
         }
-    }
-}
-
-impl ModelLeader {
-    fn free(&mut self, history: &History) -> Vec<u32> {
-        let (received, freed) = (&self.received, &self.freed);
-        let has_received = |child: u32| match history.rule {
-            WeakerRule::ChildrenForgotten => u64::MAX,
-            _ => received[child as usize].max(freed[child as usize]).into(),
-        };
-        self.credits.free(has_received)
-    }
-
-    /// How many halves are free when the leader looks.
-    fn freed_soon(&self, history: &History) -> u64 {
-        let mut soon = self.clone();
-        soon.free(history);
-        soon.credits.freed()
     }
 }
 
 impl History {
     fn units(&self, call: u8) -> core::ops::Range<usize> {
-        let room = self.calls[call as usize].room;
-        room.at / UNIT..(room.at + room.bytes) / UNIT
+        match self.calls[call as usize] {
+            ModelCall::Cast { room, .. } => room.at / UNIT..(room.at + room.bytes) / UNIT,
+            ModelCall::Synchronisation => 0..0,
+        }
     }
 
     fn step(&self, root: u32, rank: usize, pc: u8) -> Step {
