@@ -9,7 +9,6 @@ use mio::net::TcpStream;
 
 use crate::addresses::Candidate;
 use crate::local::LocalPe;
-use crate::permits::Permit;
 use crate::proto::Garbage;
 use crate::proto::handshake::{HandshakeStep, Initiator, LONGEST, Route, Standing, Verdict};
 use crate::proto::seal::{Opener, Sealer};
@@ -22,14 +21,6 @@ pub(crate) struct Attempt {
     since: Instant,
     /// An address that does not answer for so long is left for the next one.
     answer: Duration,
-    /// There is no other address: a peer that takes connections and does not answer yet is waited for, because a second
-    /// connection would only stand behind the first one.
-    only: bool,
-    /// Something has been said, so there is a connection.
-    connected: bool,
-    /// The claim has been said: the acceptor may already have decided for this connection.
-    claimed: bool,
-    permit: Permit,
     initiator: Initiator,
     /// The bytes to be said next.
     out: Vec<u8>,
@@ -42,30 +33,20 @@ pub(crate) struct Untried {
     pub(crate) addresses: VecDeque<Candidate>,
     /// How long each may take to answer.
     pub(crate) answer: Duration,
-    pub(crate) only: bool,
     /// All addresses before them have refused.
     pub(crate) refusals: bool,
-    pub(crate) permit: Permit,
 }
 
 /// How far an attempt is.
 pub(crate) enum Answer {
-    /// Nothing has been decided yet. `heard`: the acceptor belongs to the job and has answered just now.
-    Open { heard: bool },
+    /// Nothing has been decided yet.
+    Open,
     /// The acceptor belongs to the job and has decided.
     Decided(Verdict, Standing),
     /// The acceptor belongs to the job, but only one side encrypts.
     Differs,
-    /// This address leads nowhere; the others are left ([`Attempt::into_untried`]).
-    Failed(Failure),
-}
-
-/// The fate of an address.
-pub(crate) struct Failure {
-    pub(crate) address: String,
-    pub(crate) why: String,
-    /// All addresses up to this one have refused.
-    pub(crate) refusals: bool,
+    /// This address leads nowhere; the others are left.
+    Failed(String, Untried),
 }
 
 impl Attempt {
@@ -76,47 +57,23 @@ impl Attempt {
         route: Route,
         token: usize,
         untried: Untried,
-        mut failed: impl FnMut(&str, &str),
+        mut failed: impl FnMut(String),
     ) -> Result<Self, bool> {
-        let Untried { addresses: mut rest, answer, only, mut refusals, permit } = untried;
+        let Untried { addresses: mut rest, answer, mut refusals } = untried;
         while let Some(address) = rest.pop_front() {
             let started = TcpStream::connect(address.at).and_then(|stream| {
-                // No message of the handshake is to wait for others.
-                stream.set_nodelay(true)?;
                 let nonce = local.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
-                let (initiator, mut out) = Initiator::new(&local.credentials, route, nonce);
-                // On one host there is a connection already, and the peer hears hello when it accepts. Where nobody listens, this
-                // call gets the refusal, and no later one does.
-                let said = match (&stream).write(&out) {
-                    Err(e) if is_not_yet(&e) => 0,
-                    said => said?,
-                };
-                drop(out.drain(..said));
                 local.watched.add(stream.as_raw_fd(), token)?;
-                Ok((stream, initiator, out, said > 0))
+                Ok((stream, nonce))
             });
             match started {
-                Ok((stream, initiator, out, connected)) => {
-                    let since = Instant::now();
-                    let claimed = false;
-                    return Ok(Self {
-                        stream,
-                        address,
-                        rest,
-                        since,
-                        answer,
-                        only,
-                        connected,
-                        claimed,
-                        permit,
-                        initiator,
-                        out,
-                        refusals,
-                    });
+                Ok((stream, nonce)) => {
+                    let (initiator, out) = Initiator::new(&local.credentials, route, nonce);
+                    return Ok(Self { stream, address, rest, since: Instant::now(), answer, initiator, out, refusals });
                 }
                 Err(e) => {
                     refusals &= e.kind() == io::ErrorKind::ConnectionRefused;
-                    failed(&address.to_string(), &e.to_string());
+                    failed(format!("{address}: {e}"));
                 }
             }
         }
@@ -136,16 +93,6 @@ impl Attempt {
         !self.out.is_empty()
     }
 
-    /// Whether the only address has taken the connection.
-    pub(crate) fn has_asked(&self) -> bool {
-        self.only && self.connected
-    }
-
-    /// Whether the acceptor may have decided for this connection.
-    pub(crate) fn has_claimed(&self) -> bool {
-        self.claimed
-    }
-
     /// The stream after an accepted handshake, where it leads, and its seals.
     pub(crate) fn into_parts(self) -> (TcpStream, Candidate, Option<(Sealer, Opener)>) {
         let seals = self.initiator.seals();
@@ -155,19 +102,15 @@ impl Attempt {
     /// Moves the handshake on. `standing` is where this side is.
     pub(crate) fn advance(&mut self, standing: Standing) -> Answer {
         let why = match self.converse(standing) {
-            Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.answer => {
+            Ok(Answer::Open) if self.since.elapsed() >= self.answer => {
                 io::Error::new(io::ErrorKind::TimedOut, "no answer")
             }
             Ok(answer) => return answer,
             Err(e) => e,
         };
         let refusals = self.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
-        Answer::Failed(Failure { address: self.address.to_string(), why: why.to_string(), refusals })
-    }
-
-    /// The addresses that are left, after this one has failed.
-    pub(crate) fn into_untried(self, refusals: bool) -> Untried {
-        Untried { addresses: self.rest, answer: self.answer, only: self.only, refusals, permit: self.permit }
+        let untried = Untried { addresses: std::mem::take(&mut self.rest), answer: self.answer, refusals };
+        Answer::Failed(format!("{}: {why}", self.address), untried)
     }
 
     /// Connects, says what is to be said and hears what comes.
@@ -175,30 +118,27 @@ impl Attempt {
         if let Some(e) = self.stream.take_error()? {
             return Err(e);
         }
-        let mut heard = false;
         loop {
             while !self.out.is_empty() {
                 match self.stream.write(&self.out) {
                     Ok(n) => drop(self.out.drain(..n)),
-                    Err(e) if is_not_yet(&e) => return Ok(Answer::Open { heard }),
+                    Err(e) if is_not_yet(&e) => return Ok(Answer::Open),
                     Err(e) => return Err(e),
                 }
-                self.connected = true;
+                // No message of the handshake is to wait for company.
+                self.stream.set_nodelay(true)?;
             }
             let mut bytes = [0; LONGEST];
             let n = match self.stream.read(&mut bytes[..self.initiator.room()]) {
                 Ok(0) => return Err(io::Error::other("it hangs up during the handshake")),
                 Ok(n) => n,
-                Err(e) if is_not_yet(&e) => return Ok(Answer::Open { heard }),
+                Err(e) if is_not_yet(&e) => return Ok(Answer::Open),
                 Err(e) => return Err(e),
             };
             let garbage = |garbage: Garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.to_string());
             match self.initiator.hear(&bytes[..n]).map_err(garbage)? {
                 HandshakeStep::More => {}
-                HandshakeStep::Challenged => {
-                    self.out = self.initiator.claim(standing);
-                    (heard, self.claimed) = (true, true);
-                }
+                HandshakeStep::Challenged => self.out = self.initiator.claim(standing),
                 HandshakeStep::Decided(verdict, standing) => return Ok(Answer::Decided(verdict, standing)),
                 HandshakeStep::Differs => return Ok(Answer::Differs),
                 HandshakeStep::Say(_) | HandshakeStep::Proven(..) | HandshakeStep::Refused(..) => {

@@ -29,7 +29,6 @@ mod link;
 mod local;
 mod net;
 mod pending;
-mod permits;
 mod progress;
 pub mod proto;
 mod provider;

@@ -9,7 +9,6 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::addresses::PeerAddresses;
 use crate::lanes::LaneTable;
-use crate::permits::Permits;
 use crate::proto::handshake::Credentials;
 use crate::reminder::Reminder;
 use crate::watch::WatchList;
@@ -25,13 +24,9 @@ pub(crate) struct LocalPe {
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
     pub(crate) reminder: Reminder,
-    /// Few links connect at a time.
-    pub(crate) permits: Permits,
     /// Why the first PE that was lost is.
     pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,
-    /// Differs from PE to PE; no secret.
-    pub(crate) seed: u64,
     pub(crate) start: Instant,
 }
 
