@@ -6,15 +6,12 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Ended, Job, Running, prefix, program};
+use oxshmem_faults::{Ended, Job, OtherUser, Running, STRANGER, prefix, program};
 
-/// The user `nobody`.
-const STRANGER: u32 = 65_534;
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -57,38 +54,6 @@ fn waiting() -> Running {
     Job::new("-n 2").env("SHMEM_DEADLOCK", "off").start(&program("hangs.c"), [""; 0])
 }
 
-/// A process of another user, which holds a socket under this name; nothing where no other user can be had.
-struct Stranger(Child);
-
-impl Stranger {
-    fn listens(test: &str, name: &str) -> Option<Stranger> {
-        let script = format!(
-            "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.bind(b'\\0'+{name:?}.encode())\ns.listen()\n\
-             print('ready',flush=True)\nsys.stdin.read()"
-        );
-        let mut python = Command::new("python3");
-        python.args(["-c", &script]).uid(STRANGER).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = match python.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                println!("not run: {test}: no process of another user can be started: {error}");
-                return None;
-            }
-        };
-        let mut ready = [0; 6];
-        std::io::Read::read_exact(child.stdout.as_mut().expect("a pipe"), &mut ready).expect("the socket has its name");
-        Some(Stranger(child))
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn fault_T1_a_name_that_is_no_text_hides_no_job() {
     let name = SocketAddr::from_abstract_name(b"\xff\xfe\n@oxshmem").expect("a name");
@@ -103,7 +68,7 @@ fn fault_T1_a_name_that_is_no_text_hides_no_job() {
 fn fault_T1_a_socket_of_another_user_is_no_job() {
     let user = fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)).expect("our process");
     let test = "fault_T1_a_socket_of_another_user_is_no_job";
-    let Some(_stranger) = Stranger::listens(test, &format!("oxshmem/{user}/1")) else { return };
+    let Some(_stranger) = OtherUser::listens(test, &[format!("oxshmem/{user}/1")]) else { return };
     let ended = oxshmem(&["why", "1"]).expect(2);
     assert!(ended.stderr.contains("job of yours"), "{ended}");
     let job = waiting();

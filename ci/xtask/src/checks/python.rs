@@ -135,7 +135,7 @@ impl Environment {
         }
     }
 
-    /// The types of the module, its tests and the examples, to the letter.
+    /// Checks the types of the module, its tests and the examples strictly.
     fn types(&mut self, programs: &[PathBuf]) {
         let mut mypy = self.python();
         mypy.env("MYPYPATH", top().join("python"))
