@@ -86,7 +86,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "faults",
         what: "faults that were found from outside, each reproduced with the installed library",
-        run: || cargo_test(&["--package", "oxshmem-faults"]),
+        run: faults,
     },
     CheckStep {
         name: "dependent",
@@ -290,6 +290,32 @@ fn features() -> Outcome<CheckCounts> {
     let mut counts = cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())?;
     let tests = ["--test", "messages", "--test", "active", "--test", "array"];
     counts += cargo_test(&[&selection[..], &tests].concat())?;
+    Ok(counts)
+}
+
+/// Tests of faults whose programs wait for silence, limits and full queues most of the time, so they leave the processors to
+/// the others.
+const WAITING: [&str; 6] = ["deadlock", "deadlocks", "full_queue", "handles", "launcher", "requests"];
+
+/// The tests of faults: those that wait beside those that compute.
+fn faults() -> Outcome<CheckCounts> {
+    let folder = top().join("ci/faults/tests");
+    let listed = std::fs::read_dir(&folder).map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+    let paths = listed.flatten().map(|entry| entry.path());
+    let mut names: Vec<String> = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_string())).collect();
+    names.sort();
+    if let Some(unknown) = WAITING.iter().find(|name| !names.iter().any(|known| known == *name)) {
+        return Err(format!("{} has no test `{unknown}`, which WAITING names", folder.display()));
+    }
+    let (waiting, computing): (Vec<_>, Vec<_>) = names.iter().partition(|name| WAITING.contains(&name.as_str()));
+    let selections = [(vec![], waiting), (vec!["--lib"], computing)].map(|(more, names)| {
+        let tests = names.into_iter().flat_map(|name| ["--test", name.as_str()]);
+        ["--package", "oxshmem-faults"].into_iter().chain(more).chain(tests).collect::<Vec<_>>()
+    });
+    let mut counts = CheckCounts::default();
+    for counted in in_parallel(AT_ONCE, &selections, |selection| cargo_test(selection)) {
+        counts += counted?;
+    }
     Ok(counts)
 }
 
