@@ -9,6 +9,7 @@ pub(crate) mod dependent;
 pub(crate) mod examples;
 pub(crate) mod fuzz;
 pub(crate) mod house;
+pub(crate) mod instructions;
 pub(crate) mod launchers;
 pub(crate) mod manual;
 pub(crate) mod matrix;

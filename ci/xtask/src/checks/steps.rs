@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
-    aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, launchers, manual, namespaces,
-    packages, packaging, placement, planted, public_api, python, random, rdma, sim, small_buffers, spelling, tuning,
+    aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, instructions, launchers, manual,
+    namespaces, packages, packaging, placement, planted, public_api, python, random, rdma, sim, small_buffers,
+    spelling, tuning,
 };
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -166,6 +167,11 @@ pub(crate) const STEPS: &[CheckStep] = &[
             counts += conformance::run(&conformance::CaseSelection::with_atomics_of("ofi:tcp;ofi_rxm"));
             Ok(counts)
         },
+    },
+    CheckStep {
+        name: "instructions",
+        what: "instructions of each operation above a libfabric that completes at once, beside their budgets",
+        run: || instructions::check(&default_prefix()),
     },
     CheckStep {
         name: "random",
