@@ -78,7 +78,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.zone.zone(), plan, element, longest, reach);
+    let find = |schedule| Way::find(schedule, call.team.zone.number(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -275,20 +275,21 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team ends in `call`: its slot's mail is as new for the next one, and its zone free. All runs of the team are over.
+/// A team ends in `call`: its slot's mail is as new for the next one, and its zone and ring free. All runs of the team are over.
 pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
         control::mail(window, slot).clear();
-        if let Some(zone) = team.zone.zone() {
-            let zones = control::zones(window, zone);
-            casts::acknowledge_all(call, team, zones);
+        if let Some(number) = team.casts.lent.number() {
+            let ring = control::cast_ring(window, number);
+            casts::acknowledge_all(call, team, ring);
             if planted!("stamps-of-a-dead-team", true, false) {
-                zones.forget_casts();
+                ring.forget();
             }
         }
     }
     team.zone.give_back();
+    team.casts.give_back();
 }

@@ -6,6 +6,7 @@
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
 //! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
+//! RINGS_AT   broadcasts whose root goes on at once, lent to the teams that make them (see `casts`)
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
 //! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
@@ -15,6 +16,7 @@
 //! is short, because there are networks that pin every page that others may reach.
 
 pub(crate) mod area;
+pub(crate) mod casts;
 mod demand;
 pub(crate) mod lines;
 pub(crate) mod mail;
@@ -32,6 +34,7 @@ use crate::sync::{Apart, AtomicU32, AtomicU64, Cell};
 use crate::wait::bell::Bell;
 
 use area::{AREAS, Area};
+use casts::{CastRing, RINGS};
 pub(crate) use demand::{Demand, Wanted};
 use lines::TeamLines;
 use mail::{Mail, OPEN_BOARD, UNLENT_BOARD, ZONES, Zones};
@@ -49,7 +52,8 @@ pub(crate) const SPANNING: usize = 2048;
 const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
 const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
 /// The part that other nodes reach.
-pub(crate) const REACHED: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
+pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<CastRing>();
+const RINGS_AT: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
 const SETS_AT: usize = REACHED;
 /// The lines of a slot begin a page.
 const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
@@ -334,6 +338,15 @@ pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
     // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
     // control arena and aligned by construction; fields are atomics or cells.
     unsafe { &*(at as *const Zones) }
+}
+
+/// Ring `ring`, below [`RINGS`], in window `window`.
+pub(crate) fn cast_ring(window: u32, ring: u32) -> &'static CastRing {
+    debug_assert!(ring < RINGS);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + RINGS_AT + ring as usize * size_of::<CastRing>();
+    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
+    // control arena and aligned by construction; fields are atomics or cells.
+    unsafe { &*(at as *const CastRing) }
 }
 
 /// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a zone: [`UNLENT_BOARD`]

@@ -98,7 +98,7 @@ pub(crate) fn exchange(
     let width = 8 * payload.len();
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
     // Shorter lines go by mail.
-    let zone = if bytes > SHORT { lending::zone(call, span) } else { call.team.zone.zone() };
+    let zone = if bytes > SHORT { lending::zone(call, span) } else { call.team.zone.number() };
     let room = if zone.is_some() { OPEN_BOARD } else { UNLENT_BOARD };
     for batch in LineBatch::all(span, width, room) {
         exchange_batch(call, &batch, zone, payload, &mut visit);

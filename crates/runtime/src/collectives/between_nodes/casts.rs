@@ -1,9 +1,9 @@
 //! Broadcasts whose root goes on at once, for teams that span nodes.
 //!
-//! The payload goes down a tree of leaders, from room to room of their zones, and everybody takes it from the leader's. It is
+//! The payload goes down a tree of leaders, from room to room of their rings, and everybody takes it from the leader's. It is
 //! put from where it lies, and the signal behind it is a stamp beside the rooms: the number of the call with its signature.
 //!
-//! **When a room may be written again.** Rooms lie one behind the other in two halves. A leader that has left a synchronising run
+//! **When a room may be written again.** Rooms lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
 //! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
 //! and both halves are free. Without such a run the halves take turns, and a half is written again when it has been acknowledged:
 //!
@@ -44,11 +44,13 @@ use crate::collectives::limits::EAGER_BROADCAST;
 use crate::collectives::signature::{number_of, signature_of};
 use crate::collectives::zones::rooms::CastTree;
 use crate::memory::control;
-use crate::memory::control::mail::{CAST, Zones};
+use crate::memory::control::casts::{CAST, CastRing, HALF};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 use crate::wait::{self, Reason};
+
+const _: () = assert!(EAGER_BROADCAST <= HALF);
 
 /// The root `lay`s the payload down, everybody `take`s it. Returns whether there was room, on all members alike.
 pub(super) fn cast(
@@ -63,25 +65,25 @@ pub(super) fn cast(
     if bytes > EAGER_BROADCAST {
         return false;
     }
-    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(number) = lending::ring(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), bytes as u64) };
     let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
     let Some(Schedule::Tree(tree)) = way.filter(|way| way.piece == plan.count).map(|way| way.schedule) else {
         return false;
     };
     let cast_tree = CastTree { root: plan.root, radix: tree.radix };
-    let Some(room) = team.zone.cast(team.synchronising_runs(), bytes, cast_tree) else { return false };
+    let Some(room) = team.casts.cast(team.synchronising_runs(), bytes, cast_tree) else { return false };
     let turn = team.next_turn(tree.traffic());
     let leads = team.my == span.my_leader();
-    let zones = control::zones(team.window(span.my_leader()), zone);
-    let wire = Leader { call, span, zones, at: room.at, stamp: call.signature.stamp(turn.call) };
+    let ring = control::cast_ring(team.window(span.my_leader()), number);
+    let wire = Leader { call, span, ring, at: room.at, stamp: call.signature.stamp(turn.call) };
     if let Some(half) = room.again
         && (leads || team.my == root)
     {
         wire.wait_for_children(half);
     }
     if leads {
-        acknowledge(call, zones);
+        acknowledge(call, ring);
     }
     if team.my == root {
         lay(wire.room());
@@ -91,12 +93,12 @@ pub(super) fn cast(
     if leads {
         if let Some(half) = room.left {
             wire.owe_parent(half, tree, &plan);
-            acknowledge(call, zones);
+            acknowledge(call, ring);
         }
         let arrays = Arrays { dest: wire.room(), room: bytes, source: wire.room(), ..NO_ARRAYS };
         // The payload is already where the root's node takes it from.
         let plan = Plan { call: turn.call, root_apart: true, ..plan };
-        // SAFETY: `team.zone.cast` has given a room of as many bytes as the plan has, in the zones of all leaders. The root has
+        // SAFETY: `team.casts.cast` has given a room of as many bytes as the plan has, in the rings of all leaders. The root has
         // laid the payload down in its leader's, and the head of the file says when rooms may be written.
         unsafe {
             executor::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays)
@@ -105,37 +107,37 @@ pub(super) fn cast(
     release(call, span, number, |words| &words.announced);
     take(wire.room());
     if leads {
-        acknowledge(call, zones);
+        acknowledge(call, ring);
     }
     true
 }
 
 /// Sends the acknowledgements that the caller, a leader, owes and that are due.
-fn acknowledge(call: Call<'_>, zones: &Zones) {
-    let (run, lent) = (call.team.synchronising_runs(), &call.team.zone);
+fn acknowledge(call: Call<'_>, ring: &CastRing) {
+    let (run, lent) = (call.team.synchronising_runs(), &call.team.casts);
     send_acknowledgements(
         call.name,
-        zones,
-        lent.due(run, |half| planted!("acknowledged-before-children", have_children(zones, half), true)),
+        ring,
+        lent.due(run, |half| planted!("acknowledged-before-children", have_children(ring, half), true)),
     );
 }
 
 /// A team ends, after a synchronising run: sends all that its leader owes.
-pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, zones: &Zones) {
-    send_acknowledgements(call, zones, team.zone.due(team.synchronising_runs(), |_| true));
+pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &CastRing) {
+    send_acknowledgements(call, ring, team.casts.due(team.synchronising_runs(), |_| true));
 }
 
 /// Whether all children have acknowledged a half.
-fn have_children(zones: &Zones, half: usize) -> bool {
-    let have_come = zones.acknowledged[half].load(Acquire) >= zones.expected[half].load(Relaxed);
+fn have_children(ring: &CastRing, half: usize) -> bool {
+    let have_come = ring.acknowledged[half].load(Acquire) >= ring.expected[half].load(Relaxed);
     planted!("room-without-acknowledgement", have_come, true)
 }
 
-fn send_acknowledgements(call: &'static str, zones: &Zones, parents: [Option<u32>; 2]) {
-    for (parent, count) in parents.into_iter().zip(&zones.acknowledged) {
+fn send_acknowledgements(call: &'static str, ring: &CastRing, parents: [Option<u32>; 2]) {
+    for (parent, count) in parents.into_iter().zip(&ring.acknowledged) {
         if let Some(pe) = parent {
             let word = Remote { pe, region: Region::Control, offset: control::offset(count) };
-            // SAFETY: a word of the parent's zone; no old value is asked for.
+            // SAFETY: a word of the parent's ring; no old value is asked for.
             lane::issue(call, |lane| unsafe { lane.amo(word, Width::Eight, Amo::Add(1), ptr::null_mut()) });
         }
     }
@@ -145,8 +147,8 @@ fn send_acknowledgements(call: &'static str, zones: &Zones, parents: [Option<u32
 struct Leader<'a> {
     call: Call<'a>,
     span: &'a Span,
-    /// The zones of the node's leader.
-    zones: &'static Zones,
+    /// The ring of the node's leader.
+    ring: &'static CastRing,
     /// Where the room begins.
     at: usize,
     stamp: u64,
@@ -154,7 +156,7 @@ struct Leader<'a> {
 
 impl Leader<'_> {
     fn room(&self) -> *mut u8 {
-        self.zones.casts.get().cast::<u8>().wrapping_add(self.at)
+        self.ring.rooms.get().cast::<u8>().wrapping_add(self.at)
     }
 
     /// The place at another node's leader where the caller, a leader, has `own`.
@@ -170,24 +172,24 @@ impl Leader<'_> {
     /// The node has taken all broadcasts in a half: the leader owes its parent an acknowledgement, and its children owe it theirs.
     fn owe_parent(&self, half: usize, tree: Tree, plan: &Plan) {
         let (team, node) = (self.call.team, self.span.node());
-        let expected = &self.zones.expected[half];
+        let expected = &self.ring.expected[half];
         expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
         if let Some(parent) = tree.parent(plan, node) {
-            team.zone.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
+            team.casts.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
         }
     }
 
     /// Returns when all children have acknowledged a half.
     fn wait_for_children(&self, half: usize) {
-        let reason = self.reason(&self.zones.acknowledged[half]);
-        wait::until(reason, None, || have_children(self.zones, half).then_some(()));
+        let reason = self.reason(&self.ring.acknowledged[half]);
+        wait::until(reason, None, || have_children(self.ring, half).then_some(()));
     }
 }
 
 impl Wire for Leader<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, _place: Place, offset: usize, bytes: usize, _signal: Signal) {
         let room = self.remote(to, self.room().wrapping_add(offset).cast_const());
-        let stamp = self.remote(to, &raw const self.zones.stamps[self.at / CAST]);
+        let stamp = self.remote(to, &raw const self.ring.stamps[self.at / CAST]);
         lane::issue(self.call.name, |lane| {
             // SAFETY: `from` is the caller's room. The head of the file says why it is not written before the child has received
             // what is put here, and why the child's room may be written.
@@ -202,7 +204,7 @@ impl Wire for Leader<'_> {
     }
 
     fn wait(&self, _word: u32, _value: u64) {
-        let stamp = &self.zones.stamps[self.at / CAST];
+        let stamp = &self.ring.stamps[self.at / CAST];
         let stamped = wait::until(self.reason(stamp), None, || {
             Some(stamp.load(Acquire)).filter(|&stamped| number_of(stamped) == number_of(self.stamp))
         });

@@ -94,7 +94,7 @@ impl<'a> Leaders<'a> {
         let window = call.team.window(call.team.my);
         let parity = planted!("mail-parity", turn.parity(), 0);
         let (mail, traffic) = (control::mail(window, slot), way.schedule.traffic());
-        let zones = call.team.zone.zone().map(|zone| control::zones(window, zone));
+        let zones = call.team.zone.number().map(|zone| control::zones(window, zone));
         let (landing, landing_len, landing_there) = match zones {
             _ if way.private => (private, PRIVATE, (Region::Control, 0)),
             _ if way.lands => match there {

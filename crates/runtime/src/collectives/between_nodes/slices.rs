@@ -78,7 +78,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     }
     // SAFETY: the node's operands lie in the parts, and its members have counted in.
     unsafe { parts.exchange() };
-    let zone = team.zone.zone().unwrap_or_else(|| unreachable!("parts go to a zone"));
+    let zone = team.zone.number().unwrap_or_else(|| unreachable!("parts go to a zone"));
     let board = control::zones(team.window(span.my_leader()), zone).board(results as usize & 1);
     if leads {
         let of_member = |member: u32| {

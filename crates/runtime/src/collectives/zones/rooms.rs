@@ -1,7 +1,7 @@
-//! The rooms of a zone's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
+//! The rooms of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
 //! `between_nodes::casts` has the argument.
 
-use crate::memory::control::mail::{CAST, HALF};
+use crate::memory::control::casts::{CAST, HALF};
 use oxshmem_base::planted;
 
 /// The tree that a broadcast goes down among the leaders.
@@ -15,7 +15,7 @@ pub(crate) struct CastTree {
 /// Where a broadcast goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CastRoom {
-    /// Bytes behind the start of the zone's broadcasts.
+    /// Bytes behind the start of the ring.
     pub(crate) at: usize,
     /// Bytes of the room.
     pub(crate) bytes: usize,

@@ -53,11 +53,6 @@ pub(crate) const UNLENT_BOARD: usize = 4 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
 pub(crate) const GOING: usize = 128 << 10;
 
-/// Bytes of one of the two halves in which broadcasts lie whose root goes on at once.
-pub(crate) const HALF: usize = 128 << 10;
-/// Broadcasts begin at multiples of this.
-pub(crate) const CAST: usize = 1 << 10;
-
 /// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
 #[repr(C, align(4096))]
 pub(crate) struct Zones {
@@ -65,14 +60,6 @@ pub(crate) struct Zones {
     pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
     /// Copies of operands that were put and change afterwards. Its owner's alone.
     pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
-    /// Broadcasts, one behind the other (see `between_nodes::casts`).
-    pub(crate) casts: UnsafeCell<[u8; 2 * HALF]>,
-    /// The stamp of the broadcast that begins at each multiple of [`CAST`]; set after the broadcast is there.
-    pub(crate) stamps: [AtomicU64; 2 * HALF / CAST],
-    /// Acknowledgements of each half that have come from children.
-    pub(crate) acknowledged: [AtomicU64; 2],
-    /// How many have come when no child owes one. The owner's alone to change.
-    pub(crate) expected: [AtomicU64; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
@@ -82,11 +69,5 @@ impl Zones {
     /// The board of even or odd exchanges.
     pub(crate) fn board(&self, parity: usize) -> *mut u8 {
         self.board[parity].get().cast()
-    }
-
-    /// Forgets the broadcasts of a team that has ended, so that no stamp of another team looks like one of theirs. The counts of
-    /// acknowledgements stay: one may come later than the end of its team.
-    pub(crate) fn forget_casts(&self) {
-        self.stamps.iter().for_each(|stamp| stamp.store(0, Relaxed));
     }
 }

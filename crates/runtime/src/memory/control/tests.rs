@@ -38,7 +38,8 @@ fn the_parts_of_a_window_follow_each_other() {
     let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
     assert!(slots_end <= from_ref(mail(3, 0)) as usize);
     assert_eq!(from_ref(mail(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(zones(3, 0)) as usize);
-    assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, sets(3));
+    assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, from_ref(cast_ring(3, 0)) as usize);
+    assert_eq!(from_ref(cast_ring(3, RINGS - 1)).wrapping_add(1) as usize, sets(3));
     assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
     assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
     let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(UNLENT_BOARD);

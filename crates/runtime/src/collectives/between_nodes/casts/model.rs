@@ -6,9 +6,9 @@
 //! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
 //! worse than a message that arrives later, so a leader does them at once.
 
-use crate::collectives::zones::Lent;
+use crate::collectives::zones::LentRing;
 use crate::collectives::zones::rooms::{CastRoom, CastTree, OwedAcknowledgements};
-use crate::memory::control::mail::{CAST, HALF};
+use crate::memory::control::casts::{CAST, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
 
@@ -53,7 +53,7 @@ pub(super) struct History {
 impl History {
     /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a room is one, too.
     pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
-        let (lent, mut run) = (Lent::default(), 0);
+        let (lent, mut run) = (LentRing::default(), 0);
         let calls = calls.iter().map(|call| {
             let room = call.and_then(|(root, bytes)| {
                 let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
