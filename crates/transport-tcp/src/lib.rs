@@ -12,7 +12,7 @@
 //! link         one session, its operations, its patience
 //! carrier      makes connections and loses them
 //! attempt, connection   one handshake; one socket with frames
-//! local        this PE: memory, lanes, addresses, watched sockets, the reminder of the thread
+//! local        this PE: memory, lanes, addresses, watched sockets, the board of what is due
 //! ```
 //!
 //! The target's processor executes everything, so atomics are atomic against processor atomics of the target's node.
@@ -32,7 +32,6 @@ mod pending;
 mod progress;
 pub mod proto;
 mod provider;
-mod reminder;
 mod served;
 mod socket;
 mod unreachable;

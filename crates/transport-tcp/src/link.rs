@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mio::net::TcpStream;
 use oxshmem_base::Error;
 use oxshmem_os::sockets::PollEntry;
+use oxshmem_transport::due::DueMark;
 use oxshmem_transport::{Account, Busy, OperationLock};
 use parking_lot::MutexGuard;
 
@@ -30,8 +30,8 @@ const LEFT: u64 = 32;
 /// One rail to one PE.
 pub(crate) struct Link {
     pe: u32,
-    /// Something is to be sent that waits for company.
-    due: AtomicBool,
+    /// Something is left of which no event tells: what waits to be joined by more, an acknowledgement, frames behind a handshake.
+    due: DueMark,
     state: OperationLock<LinkState>,
 }
 
@@ -84,7 +84,7 @@ impl Link {
             error: None,
             turn: u64::MAX,
         };
-        Self { pe: route.to, due: AtomicBool::new(false), state: OperationLock::new(state) }
+        Self { pe: route.to, due: DueMark::default(), state: OperationLock::new(state) }
     }
 
     /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.
@@ -125,14 +125,9 @@ impl Link {
         // In turn: a thread that issues without pause would take the lock again before those who wait for it are there.
         MutexGuard::unlock_fair(state);
         if left {
-            self.remind(local);
+            local.due.mark(&self.due);
         }
         Ok(())
-    }
-
-    fn remind(&self, local: &LocalPe) {
-        self.due.store(true, Ordering::SeqCst);
-        local.reminder.remind();
     }
 
     /// Asks the peer how far it is, for a lane that waits for completions.
@@ -140,19 +135,22 @@ impl Link {
         self.state.lock().ask();
     }
 
-    /// Whether something waits for company; it does not after this call.
-    pub(crate) fn take_due(&self) -> bool {
-        self.due.load(Ordering::Relaxed) && self.due.swap(false, Ordering::SeqCst)
+    /// Whether something is left of which no event tells.
+    pub(crate) fn is_due(&self) -> bool {
+        self.due.is_set()
     }
 
     /// Moves the connection on if nobody else is at it.
     pub(crate) fn try_serve(&self, local: &LocalPe, manner: Manner) -> usize {
-        self.state.try_lock().map_or(0, |mut state| self.serve_locked(local, &mut state, manner).0)
+        let serve = |mut state: MutexGuard<'_, LinkState>| self.serve_locked(local, &mut state, manner).0;
+        self.due.try_serve(&local.due, || self.state.try_lock(), serve).unwrap_or(0)
     }
 
     /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
     pub(crate) fn serve(&self, local: &LocalPe, manner: Manner) -> (usize, bool) {
-        self.serve_locked(local, &mut self.state.lock(), manner)
+        let mut state = self.state.lock();
+        self.due.clear();
+        self.serve_locked(local, &mut state, manner)
     }
 
     fn serve_locked(&self, local: &LocalPe, state: &mut LinkState, manner: Manner) -> (usize, bool) {
@@ -180,7 +178,7 @@ impl Link {
         }
         // Behind output that the socket does not take, the next writable event sees to it.
         if state.session.wants_ack() && !state.session.has_output() && !in_the_middle {
-            self.remind(local);
+            local.due.mark(&self.due);
         }
         (executed, more)
     }
@@ -205,7 +203,7 @@ impl Link {
         state.heard = true;
         state.flush_all();
         // Frames that came right behind the welcome make no further event.
-        self.remind(local);
+        local.due.mark(&self.due);
     }
 
     /// An initiator has proven itself: its connection is taken or refused.

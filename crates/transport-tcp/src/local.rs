@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_transport::RegisteredMemory;
+use oxshmem_transport::due::DueBoard;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::addresses::PeerAddresses;
 use crate::lanes::LaneTable;
 use crate::proto::handshake::Credentials;
-use crate::reminder::Reminder;
 use crate::watch::WatchList;
 
 /// The state that every link of this PE needs and no link owns.
@@ -23,7 +23,7 @@ pub(crate) struct LocalPe {
     pub(crate) memory: RegisteredMemory,
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
-    pub(crate) reminder: Reminder,
+    pub(crate) due: DueBoard,
     /// Why the first PE that was lost is.
     pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,

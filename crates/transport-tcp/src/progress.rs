@@ -25,8 +25,8 @@ impl Net {
             let few = !links.is_empty() && links.len() <= FEW;
             if few {
                 done += links.iter().map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
-            } else if self.local.reminder.take_due() {
-                let due = links.iter().filter(|link| link.take_due());
+            } else if self.local.due.take() {
+                let due = links.iter().filter(|link| link.is_due());
                 done += due.map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
             }
             few
@@ -95,8 +95,11 @@ impl Net {
     fn serve_links(&self) {
         let links = self.links.read();
         for link in links.iter() {
-            link.take_due();
-            link.try_serve(&self.local, Manner::Alone);
+            if link.is_due() {
+                link.serve(&self.local, Manner::Alone);
+            } else {
+                link.try_serve(&self.local, Manner::Alone);
+            }
         }
     }
 
@@ -123,7 +126,7 @@ impl Drive for Net {
     fn turn(&self, resumed: bool) -> Next {
         let mut thread = self.thread.lock();
         self.look(&mut thread);
-        if self.local.reminder.take_due() || resumed {
+        if self.local.due.take() || resumed {
             self.serve_links();
         }
         self.serve(&mut thread.poller, Manner::Alone);
@@ -132,11 +135,11 @@ impl Drive for Net {
 
     fn sleep(&self, most: Duration) {
         let mut thread = self.thread.lock();
-        self.local.reminder.sleep(most, |most| thread.poller.wait(most));
+        self.local.due.sleep(most, |most| thread.poller.wait(most));
     }
 
     fn wake(&self) {
-        self.local.reminder.wake();
+        self.local.due.wake();
     }
 
     /// Callers serve the links, but do not look at the clock, and seldom at new connections.

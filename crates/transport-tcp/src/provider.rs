@@ -11,6 +11,7 @@ use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_transport::driver::{Callers, Drive};
+use oxshmem_transport::due::DueBoard;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
     Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
@@ -28,7 +29,6 @@ use crate::net::Net;
 use crate::pending::PendingConnections;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
-use crate::reminder::Reminder;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 
 /// TCP needs no card, so it can always be had.
@@ -81,7 +81,11 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         memory: RegisteredMemory::default(),
         lanes: LaneTable::default(),
         watched,
-        reminder: Reminder::new(waker),
+        due: DueBoard::new(move || {
+            if let Err(e) = waker.wake() {
+                tracing::error!("the progress thread cannot be woken: {e}");
+            }
+        }),
         lost: OnceLock::new(),
         random: SystemRandom::new(),
         start: Instant::now(),

@@ -13,6 +13,7 @@
 mod account;
 mod capabilities;
 pub mod driver;
+pub mod due;
 mod fabric;
 mod issuer;
 mod lock;

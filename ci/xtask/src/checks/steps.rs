@@ -325,7 +325,7 @@ fn faults() -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// The models of `oxshmem-runtime`, in a folder of their own because they are built with other atomics.
+/// The models of `oxshmem-runtime` and `oxshmem-transport`, in a folder of their own because they are built with other atomics.
 fn loom() -> Outcome<CheckCounts> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let fetched = command::output(Command::new(&cargo).args(["fetch", "--locked"]).current_dir(top()))?;
@@ -337,7 +337,17 @@ fn loom() -> Outcome<CheckCounts> {
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
     // Nobody keeps these programs: built in parts and without lines they are there sooner.
     command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-    command.args(["test", "--release", "--package", "oxshmem-runtime", "--lib", "loom_", "--target-dir"]);
+    command.args([
+        "test",
+        "--release",
+        "--package",
+        "oxshmem-runtime",
+        "--package",
+        "oxshmem-transport",
+        "--lib",
+        "loom_",
+        "--target-dir",
+    ]);
     count(command.arg(target().join("loom")))
 }
 
