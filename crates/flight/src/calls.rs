@@ -272,6 +272,28 @@ impl CallRing {
         }
     }
 
+    /// A call begins and ends: the record of [`CallRing::begin`] and [`CallRing::end`] in one go.
+    #[inline]
+    pub fn note(&self, name: &'static str, subject: CallSubject) {
+        if self.writers.load(Relaxed) != ONE {
+            return self.end(self.begin(name, subject));
+        }
+        let number = self.made.load(Relaxed);
+        self.made.store(number + 1, Relaxed);
+        if number.is_multiple_of(BATCH) {
+            self.begin_batch(number);
+        }
+        self.bytes.store(self.bytes.load(Relaxed) + subject.bytes, Relaxed);
+        let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks());
+        // The count is seen before the record.
+        fence(Release);
+        record.place.store(subject.place(), Relaxed);
+        record.begin.store(stamp(subject.bytes.min(MOST), ticks), Relaxed);
+        record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
+        // There is no other writer that could have taken the place.
+        record.end.store(stamp(number + 1, ticks), Relaxed);
+    }
+
     #[inline(always)]
     fn ticks(&self) -> u64 {
         ticks(self.time.load(Relaxed) >> TICK)

@@ -144,11 +144,6 @@ pub(crate) fn step_out() {
     }
 }
 
-/// Longest put whose source is copied, so that it can be reused at once.
-pub(crate) fn inject() -> usize {
-    fabric().map_or(0, |fabric| fabric.capabilities().inject)
-}
-
 /// Sleeps until something comes over the network, for `most` at most, and serves it. `None`: there is no network that one
 /// can sleep on. Otherwise whether anything was done.
 pub(crate) fn rest(most: Duration) -> Option<bool> {

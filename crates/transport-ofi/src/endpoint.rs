@@ -41,6 +41,8 @@ pub(crate) struct Endpoint {
     local: bool,
     /// Short puts have no completions.
     forgets: bool,
+    /// Bytes that a put injects need not be copied before.
+    reads_at_once: bool,
     /// So many slots wait for messages; none on a further rail.
     receives: usize,
 }
@@ -75,6 +77,7 @@ impl Endpoint {
             inject: objects.info.tx().inject_size,
             longest: objects.info.ep().max_msg_size,
             forgets: objects.delivery() == Delivery::ReadBack,
+            reads_at_once: objects.delivery() == Delivery::Complete && !local,
             objects,
             slots,
             accounts: Vec::new(),
@@ -172,11 +175,17 @@ impl Endpoint {
     }
 
     /// A slot for an operation; completions of others make room.
+    #[inline]
     pub(crate) fn take(&mut self, used_for: Use) -> Issued<*mut OperationSlot> {
-        if let Some(error) = &self.broken {
-            return Err(error.clone().into());
+        if self.broken.is_some() {
+            return self.end();
         }
         self.slots.take(used_for).ok_or(NotIssued::Busy)
+    }
+
+    #[cold]
+    fn end<T>(&self) -> Issued<T> {
+        self.broken.clone().map_or(Err(NotIssued::Busy), |error| Err(error.into()))
     }
 
     /// The slot's own bytes.
@@ -233,9 +242,14 @@ impl Endpoint {
     }
 
     /// The meaning of the endpoint's answer to an operation.
+    #[inline]
     fn taken(&self, pe: u32, code: c_int) -> Issued {
+        if code == 0 { Ok(()) } else { self.refused(pe, code) }
+    }
+
+    #[cold]
+    fn refused(&self, pe: u32, code: c_int) -> Issued {
         match code {
-            0 => Ok(()),
             code if code == -fi::FI_EAGAIN => Err(NotIssued::Busy),
             code => Err(self.unreachable(pe, &self.objects.meaning(code)).into()),
         }

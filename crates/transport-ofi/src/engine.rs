@@ -127,16 +127,20 @@ impl Engine {
     }
 
     /// How a peer is reached on the first rail, and where the first bytes are; all of them are known then.
+    #[inline]
     pub(crate) fn reach(&mut self, remote: Remote, n: usize) -> Issued<RemoteTarget> {
-        let peer = self.address(remote.pe)?;
-        let Remote { pe, region, offset } = remote;
-        let found = self.first.found(pe, region, offset);
-        // Nearly always a transfer lies in one registration that is known.
-        if found.is_some_and(|found| found.room >= n as u64) {
-            return Ok(RemoteTarget { peer, found });
+        // Nearly always the peer has heard of us, and a transfer lies in one registration that is known.
+        match self.first.peers.reached(remote) {
+            Some((peer, found)) if found.room >= n as u64 => Ok(RemoteTarget { peer, found: Some(found) }),
+            _ => self.learn_to_reach(remote, n),
         }
+    }
+
+    #[cold]
+    fn learn_to_reach(&mut self, remote: Remote, n: usize) -> Issued<RemoteTarget> {
+        let peer = self.address(remote.pe)?;
         self.cover(remote, n)?;
-        Ok(RemoteTarget { peer, found: self.first.found(pe, region, offset) })
+        Ok(RemoteTarget { peer, found: self.first.found(remote.pe, remote.region, remote.offset) })
     }
 
     /// Learns of every registration that holds a part of the range, or says that there is none.
@@ -193,7 +197,7 @@ impl Engine {
                     self.outbox.push_front((pe, bytes));
                     break;
                 }
-                Err(NotIssued::Failed(error)) => drop(self.first.broken.get_or_insert(error)),
+                Err(NotIssued::Failed(error)) => drop(self.first.broken.get_or_insert(*error)),
             }
         }
         sent
@@ -201,10 +205,12 @@ impl Engine {
 
     /// Moves everything on, on all rails; returns how much was done.
     pub(crate) fn drain(&mut self) -> usize {
-        let mut heard = mem::take(&mut self.heard);
-        let mut done = self.first.drain(&mut heard);
-        heard.drain(..).for_each(|(from, message)| self.hear(from, message));
-        self.heard = heard;
+        let mut done = self.first.drain(&mut self.heard);
+        if !self.heard.is_empty() {
+            let mut heard = mem::take(&mut self.heard);
+            heard.drain(..).for_each(|(from, message)| self.hear(from, message));
+            self.heard = heard;
+        }
         if !self.outbox.is_empty() {
             done += self.flush();
         }

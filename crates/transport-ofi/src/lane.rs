@@ -33,6 +33,22 @@ impl OfiLane {
     /// # Safety
     /// As for the operations of a `Lane`.
     unsafe fn transfer(&self, remote: Remote, transfer: Transfer, n: usize) -> Result<usize, Busy> {
+        if n < self.net.spread && !self.reads_back {
+            let mut engine = self.net.lock();
+            // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
+            let issued = unsafe { engine.transfer(self.number, remote, transfer, n) };
+            drop(engine);
+            return self.account.settle(issued, n);
+        }
+        // SAFETY: this function demands the same of its caller.
+        unsafe { self.transfer_apart(remote, transfer, n) }
+    }
+
+    /// A transfer over all rails, or one of which something has to be noted.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    unsafe fn transfer_apart(&self, remote: Remote, transfer: Transfer, n: usize) -> Result<usize, Busy> {
         let spread = n >= self.net.spread;
         let put = matches!(transfer, Transfer::Put(..));
         let mut engine = self.net.lock();
@@ -57,6 +73,15 @@ impl OfiLane {
         }
         drop(engine);
         self.account.settle(issued, n)
+    }
+
+    /// The first error of the lane, or the end of the endpoint.
+    #[inline]
+    fn failure(&self) -> Option<Error> {
+        if !self.account.has_failed() && !self.further.has_failed() && !self.net.is_broken() {
+            return None;
+        }
+        self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure())
     }
 
     fn state<'e>(&self, engine: &'e mut Engine) -> &'e mut LaneState {
@@ -84,7 +109,7 @@ impl OfiLane {
             // SAFETY: the scrap is the fabric's and as long as it is open; nobody reads it.
             match unsafe { engine.read_behind(self.number, rail, place, self.net.scrap()) } {
                 Err(NotIssued::Busy) => return true,
-                Err(NotIssued::Failed(error)) => self.account.fail(error),
+                Err(NotIssued::Failed(error)) => self.account.fail(*error),
                 Ok(()) => {}
             }
             self.account.complete(1);
@@ -171,21 +196,14 @@ unsafe impl Lane for OfiLane {
                 self.read_back(engine);
             }
         });
-        let done = before.saturating_sub(self.outstanding());
-        match self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure()) {
-            Some(error) => Err(error),
-            None => Ok(done as usize),
-        }
+        self.failure().map_or(Ok(before.saturating_sub(self.outstanding()) as usize), Err)
     }
 
     /// A put that is to be read back has left its source before.
     fn let_go(&self) -> Result<bool, Error> {
         let mut unread = 0;
         self.net.drain_with(|engine| unread = self.state(engine).unread.len() as u64);
-        match self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure()) {
-            Some(error) => Err(error),
-            None => Ok(self.outstanding() == unread),
-        }
+        self.failure().map_or(Ok(self.outstanding() == unread), Err)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use oxshmem_libfabric_sys as fi;
-use oxshmem_transport::Region;
+use oxshmem_transport::{FoundPiece, Region, Remote};
 
 use crate::windows::{Window, Windows};
 
@@ -79,6 +79,14 @@ impl KnownPeers {
     /// The address of a peer that has heard of us.
     pub(crate) fn acquainted(&self, pe: u32) -> Option<fi::fi_addr_t> {
         self.get(pe).filter(|peer| peer.knows_us)?.address
+    }
+
+    /// The address of a peer that has heard of us, and where the network finds a byte of it; `None` unless both are known.
+    #[inline]
+    pub(crate) fn reached(&self, remote: Remote) -> Option<(fi::fi_addr_t, FoundPiece<u64>)> {
+        let peer = self.get(remote.pe).filter(|peer| peer.knows_us)?;
+        let FoundPiece { address, key, room } = peer.windows.find(remote.region, remote.offset)?;
+        Some((peer.address?, FoundPiece { address, key: *key, room }))
     }
 
     /// Which rail of a peer that has been met this one reaches.

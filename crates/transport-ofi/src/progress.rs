@@ -169,9 +169,15 @@ impl Net {
         self.lock().mail.pop_front()
     }
 
+    /// Whether the endpoint is of no use any more.
+    #[inline]
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+
     /// Why the endpoint is of no use any more.
     pub(crate) fn failure(&self) -> Option<Error> {
-        if !self.broken.load(Ordering::Acquire) {
+        if !self.is_broken() {
             return None;
         }
         self.lock().broken().cloned()

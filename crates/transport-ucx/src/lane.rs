@@ -29,7 +29,7 @@ impl UcxLane {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
             Err(NotIssued::Failed(error)) => {
-                channel.note(error);
+                channel.note(*error);
                 Ok(all)
             }
         };

@@ -22,11 +22,13 @@ pub struct Account {
 
 impl Account {
     /// So many operations are about to be issued.
+    #[inline]
     pub fn issue(&self, count: u64) {
         self.issued.fetch_add(count, Ordering::Relaxed);
     }
 
     /// So many operations are complete, or will never be and touch no buffer any more.
+    #[inline]
     pub fn complete(&self, count: u64) {
         self.completed.fetch_add(count, Ordering::Release);
     }
@@ -38,12 +40,13 @@ impl Account {
     }
 
     /// The result of a lane's call: an error is kept here, and the call returns as if it had issued `all`.
+    #[inline]
     pub fn settle<T>(&self, issued: Result<T, NotIssued>, all: T) -> Result<T, Busy> {
         match issued {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
             Err(NotIssued::Failed(error)) => {
-                self.fail(error);
+                self.fail(*error);
                 Ok(all)
             }
         }
@@ -52,14 +55,21 @@ impl Account {
     /// Operations that are not complete. `completed` is read first: between the two loads the difference can only become
     /// larger than it was, so zero means that all that were issued before the first load are complete. A thread reads its
     /// own `issue` or a later one.
+    #[inline]
     pub fn outstanding(&self) -> u64 {
         let completed = self.completed.load(Ordering::Acquire);
         self.issued.load(Ordering::Relaxed).wrapping_sub(completed)
     }
 
+    /// Whether an operation has failed.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
     /// The first error, if there is one.
     pub fn error(&self) -> Option<Error> {
-        if !self.failed.load(Ordering::Acquire) {
+        if !self.has_failed() {
             return None;
         }
         self.error.lock().clone()

@@ -29,8 +29,9 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_mi
 /// UCX took 6.3 us each instead of 6.6.
 const LONGEST_NAP: Duration = Duration::from_millis(4);
 const SHARE: u32 = 8;
-/// Nanoseconds between two polls that are a gap: the callers computed, and peers may have waited for the thread.
-const GAP: u64 = 200_000;
+/// [`time::cycles`] between two polls that are a gap: the callers computed, and peers may have waited for the thread. That is 100 to 400
+/// microseconds. The clock would cost a tenth of a short put and its quiet.
+const GAP: u64 = 400_000;
 
 /// The work that a provider gives its thread.
 pub trait Drive: Send + Sync {
@@ -77,9 +78,10 @@ pub struct Callers {
 impl Callers {
     /// A caller polls. Polls of callers that meet here may be counted once: it is enough that the number changes, and a locked
     /// instruction costs a tenth of a put.
+    #[inline]
     pub fn note(&self) {
         self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        let now = time::fine();
+        let now = time::cycles();
         if now.saturating_sub(self.polled.load(Ordering::Relaxed)) > GAP {
             self.gap.store(true, Ordering::Relaxed);
         }
@@ -306,7 +308,7 @@ mod tests {
         let callers = Callers::default();
         callers.note();
         callers.had_gap();
-        thread::sleep(Duration::from_nanos(2 * GAP));
+        thread::sleep(Duration::from_nanos(4 * GAP));
         callers.note();
         assert!(callers.had_gap() && !callers.had_gap());
     }

@@ -116,13 +116,13 @@ pub struct Busy;
 pub enum NotIssued {
     /// There is no room now, or a peer has to answer first.
     Busy,
-    /// It can never be issued.
-    Failed(Error),
+    /// It can never be issued. The error is boxed, so that the result of each operation is two words.
+    Failed(Box<Error>),
 }
 
 impl From<Error> for NotIssued {
     fn from(error: Error) -> Self {
-        Self::Failed(error)
+        Self::Failed(Box::new(error))
     }
 }
 

@@ -9,6 +9,9 @@ use crate::{Amo, Busy, Capabilities, Lane, Remote, SignalUpdate, Width};
 /// it serves peers.
 pub type Wait<'w> = dyn Fn(&mut dyn FnMut() -> bool) + 'w;
 
+/// Issues as much of an operation as the lane takes: from that byte on, so many.
+type IssuePiece<'i> = dyn FnMut(&dyn Lane, usize, usize) -> Result<usize, Busy> + 'i;
+
 /// Issues operations of any length on a lane, and waits as its caller wants it where the lane is busy.
 pub struct Issuer<'l> {
     lane: &'l dyn Lane,
@@ -19,6 +22,7 @@ pub struct Issuer<'l> {
 
 impl<'l> Issuer<'l> {
     /// Issues on `lane`, a lane of a fabric with these capabilities.
+    #[inline]
     pub fn new(lane: &'l dyn Lane, capabilities: &Capabilities, wait: &'l Wait<'l>) -> Self {
         Self { lane, signal: capabilities.signal, wait }
     }
@@ -27,33 +31,43 @@ impl<'l> Issuer<'l> {
     ///
     /// # Safety
     /// As for `Lane::put`.
+    #[inline]
     pub unsafe fn put(&self, to: Remote, source: *const u8, n: usize) {
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let first = unsafe { self.lane.put(to, source, n) };
         // SAFETY: each piece is a part of what the caller has promised, and copied when the call returns.
-        self.pieces(n, |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
+        self.rest(first, n, &mut |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
     }
 
     /// [`Lane::put_nbi`] of all bytes.
     ///
     /// # Safety
     /// As for `Lane::put_nbi`.
+    #[inline]
     pub unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) {
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let first = unsafe { self.lane.put_nbi(to, source, n) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.pieces(n, |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
+        self.rest(first, n, &mut |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
     }
 
     /// [`Lane::get_nbi`] of all bytes.
     ///
     /// # Safety
     /// As for `Lane::get_nbi`.
+    #[inline]
     pub unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) {
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let first = unsafe { self.lane.get_nbi(dest, from, n) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.pieces(n, |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
+        self.rest(first, n, &mut |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
     }
 
     /// [`Lane::amo`].
     ///
     /// # Safety
     /// As for `Lane::amo`.
+    #[inline]
     pub unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         // SAFETY: `old` is null or writable until completion, and `to` an aligned object: a busy attempt issues nothing, so one
         // operation uses them.
@@ -85,8 +99,17 @@ impl<'l> Issuer<'l> {
         self.insist(|lane| lane.fence());
     }
 
-    fn pieces(&self, n: usize, mut issue: impl FnMut(&dyn Lane, usize, usize) -> Result<usize, Busy>) {
-        let mut done = 0;
+    /// Issues what the first call has left of `n` bytes. Mostly that is nothing.
+    #[inline(always)]
+    fn rest(&self, first: Result<usize, Busy>, n: usize, issue: &mut IssuePiece<'_>) {
+        match first {
+            Ok(done) if done >= n => {}
+            first => self.pieces(first.unwrap_or(0), n, issue),
+        }
+    }
+
+    #[cold]
+    fn pieces(&self, mut done: usize, n: usize, issue: &mut IssuePiece<'_>) {
         loop {
             let is_well = self.insist(|lane| issue(lane, done, n - done).map(|issued| done += issued));
             if done >= n || !is_well {

@@ -38,9 +38,11 @@ impl<K> Default for RegionPieces<K> {
 }
 
 impl<K> RegionPiece<K> {
-    /// How many bytes of it begin at `offset`; 0 if it does not hold that byte.
+    /// How many bytes of it begin at `offset`; 0 if it does not hold that byte. An offset before its start wraps to more bytes than
+    /// any piece has.
+    #[inline]
     fn room(&self, offset: u64) -> u64 {
-        offset.checked_sub(self.start).map_or(0, |inside| self.len.saturating_sub(inside))
+        self.len.saturating_sub(offset.wrapping_sub(self.start))
     }
 }
 
@@ -69,11 +71,13 @@ impl<K> RegionPieces<K> {
     }
 
     /// The piece that holds a byte.
+    #[inline]
     pub fn around(&self, region: Region, offset: u64) -> Option<&RegionPiece<K>> {
         self.of(region).iter().find(|piece| piece.room(offset) > 0)
     }
 
     /// How the network finds the bytes from `offset` on.
+    #[inline]
     pub fn find(&self, region: Region, offset: u64) -> Option<FoundPiece<&K>> {
         let piece = self.around(region, offset)?;
         let address = piece.address.wrapping_add(offset - piece.start);

@@ -238,6 +238,13 @@ impl FilledLane {
         }
     }
 
+    /// The first error of operations that this layer does.
+    #[inline]
+    fn failure(&self) -> Option<Error> {
+        let asked = self.asked.as_ref().map(|asked| &asked.requester.account);
+        [asked, Some(&self.own)].into_iter().flatten().find(|account| account.has_failed())?.error()
+    }
+
     /// A put may be issued now without overtaking an atomic that a fence has put before it.
     fn may_put_to(&self, pe: u32) -> Result<(), Busy> {
         match &self.asked {
@@ -369,11 +376,9 @@ unsafe impl Lane for FilledLane {
     }
 
     fn progress(&self) -> Result<usize, Error> {
-        let requester = self.asked.as_ref().map(|asked| &asked.requester);
-        let collected = requester.map_or(0, Requester::collect);
+        let collected = self.asked.as_ref().map_or(0, |asked| asked.requester.collect());
         let done = self.lane.progress()?;
-        let asked = requester.and_then(|requester| requester.account.error());
-        asked.or_else(|| self.own.error()).map_or(Ok(collected + done), Err)
+        self.failure().map_or(Ok(collected + done), Err)
     }
 
     /// A message has a copy of what it carries, but for the place of an old value.
@@ -381,7 +386,6 @@ unsafe impl Lane for FilledLane {
         let requester = self.asked.as_ref().map(|asked| &asked.requester);
         let expects = requester.is_some_and(Requester::expects_values);
         let free = self.lane.let_go()?;
-        let asked = requester.and_then(|requester| requester.account.error());
-        asked.or_else(|| self.own.error()).map_or(Ok(free && !expects), Err)
+        self.failure().map_or(Ok(free && !expects), Err)
     }
 }

@@ -30,8 +30,9 @@ impl Drop for RecordedCall {
 }
 
 /// A call begins and ends that is about one other PE, or about none.
+#[inline]
 pub(crate) fn note(name: &'static str, peer: Option<u32>, bytes: usize) {
-    if ControlBlock::if_open().is_some() {
-        drop(RecordedCall::begin(name, CallSubject { peer, team: None, bytes: bytes as u64 }));
+    if let Some(own) = ControlBlock::if_open() {
+        own.doings().calls.note(name, CallSubject { peer, team: None, bytes: bytes as u64 });
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Issuer, Lane, LaneOptions};
+use oxshmem_transport::{Capabilities, Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use counters::{Direction, OperationCount, OperationCounters};
@@ -21,6 +21,8 @@ use crate::wait::{self, Needs, Reason};
 /// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
 pub(crate) struct ContextLane {
     lane: Box<dyn Lane>,
+    /// Those of the fabric, which do not change.
+    capabilities: Capabilities,
     /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
     /// ever.
@@ -38,32 +40,44 @@ impl ContextLane {
             // Lanes are made for PEs of other nodes only.
             None => errors::not_initialised("an operation between nodes"),
         };
+        let Some(capabilities) = network::capabilities().cloned() else {
+            errors::not_initialised("an operation between nodes")
+        };
         Self {
             lane,
+            capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
             counters: OperationCounters::default(),
         }
     }
 
+    /// Longest put whose source is copied, so that it can be reused at once.
+    #[inline]
+    pub(crate) fn inject(&self) -> usize {
+        self.capabilities.inject
+    }
+
     /// Issues what `act` issues, to a PE if it is for one.
+    #[inline]
     pub(crate) fn issue<R>(&self, call: &'static str, pe: Option<u32>, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
         if self.impatient.load(Relaxed) > 0 {
             self.hold_back(call);
         }
         let needs = pe.map_or(Needs::Anyone, Needs::Room);
-        let Some(capabilities) = network::capabilities() else { errors::not_initialised(call) };
         let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
-        act(&Issuer::new(&*self.lane, capabilities, &wait))
+        act(&Issuer::new(&*self.lane, &self.capabilities, &wait))
     }
 
     /// Issues one of the context's operations, which counts as its traffic.
+    #[inline]
     pub(crate) fn operate(&self, call: &'static str, pe: u32, direction: Direction, act: impl FnOnce(&Issuer<'_>)) {
         self.counters.note(direction);
         self.issue(call, Some(pe), act);
     }
 
     /// [`ContextLane::operate`] of what may be to a PE of this node.
+    #[inline]
     pub(crate) fn operate_near(
         &self,
         call: &'static str,
@@ -216,14 +230,18 @@ fn is_quiet() -> bool {
 }
 
 /// The lane that is kept at `place`, made when it is first needed.
+#[inline]
 pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
     made(place, LaneOptions::default())
 }
 
+#[inline]
 fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
-    if let Some(known) = known(place) {
-        return known;
-    }
+    known(place).unwrap_or_else(|| make(place, options))
+}
+
+#[cold]
+fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
     let new = Box::into_raw(Box::new(ContextLane::new(options)));
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => {
@@ -245,6 +263,7 @@ fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
 }
 
 /// The lane that is kept at `place`, if it has been needed.
+#[inline(always)]
 pub(crate) fn known(place: &AtomicPtr<ContextLane>) -> Option<&'static ContextLane> {
     // SAFETY: stored by `at` from a leaked box; freed with the context or the fabric, which nobody uses then.
     unsafe { place.load(Acquire).as_ref() }

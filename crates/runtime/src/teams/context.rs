@@ -25,7 +25,8 @@ pub struct Context(pub(crate) *const ContextObject);
 /// thereby own the copy that counts), as zeroed memory of this size; init fills it and the last finalize clears it.
 #[repr(C)]
 pub struct ContextObject {
-    /// Members of the team while they are a triplet of the world; zero when the arithmetic does not apply.
+    /// Members of the team while they are a triplet of the world; zero when the arithmetic does not apply. Stored with release after
+    /// the two numbers below.
     size: AtomicU32,
     start: AtomicU32,
     stride: AtomicU32,
@@ -117,6 +118,19 @@ impl Context {
         (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed))
     }
 
+    /// The world number of the team's member `pe`, where the arithmetic applies; for threads that may have met the initialising one
+    /// nowhere else.
+    #[inline(always)]
+    pub(crate) fn published_world(self, pe: c_int) -> Option<u32> {
+        if !self.is_believed() {
+            return None;
+        }
+        let object = self.believed();
+        let is_member = (pe as u32) < object.size.load(Acquire);
+        is_member
+            .then(|| (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed)))
+    }
+
     /// The team it was made on; `None` for the invalid handle and outside init and finalize.
     pub(crate) fn team(self) -> Option<&'static TeamState> {
         // SAFETY: set by `fill` from a team that outlives its contexts (destroying the team first is undefined).
@@ -136,6 +150,7 @@ impl Context {
     }
 
     /// Its lane of the network, made when it is first needed.
+    #[inline]
     pub(crate) fn lane(self) -> &'static ContextLane {
         match self.object() {
             Some(object) => lane::at(&object.lane),
@@ -209,7 +224,7 @@ impl Context {
         if let Some((start, stride)) = team.triplet() {
             object.start.store(start, Relaxed);
             object.stride.store(stride as u32, Relaxed);
-            object.size.store(team.size, Relaxed);
+            object.size.store(team.size, Release);
         }
     }
 

@@ -6,6 +6,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use oxshmem_transport::Region;
+
 /// An extent of the caller's symmetric memory whose copies on the node are found by arithmetic.
 #[repr(C)]
 pub(crate) struct Extent {
@@ -173,6 +175,19 @@ impl Fast {
         self.orders.load(Acquire)
     }
 
+    /// Where `bytes` bytes of the caller's lie that are symmetric and need no further look: their region, and the offset in it.
+    #[inline(always)]
+    pub(crate) fn place(&self, address: usize, bytes: usize) -> Option<(Region, u64)> {
+        let offset = |extent: &Extent| address.wrapping_sub(extent.start.load(Relaxed)) as u64;
+        if self.windows.load(Acquire) == 0 {
+            return None;
+        }
+        if self.heap.holds(address, bytes) {
+            return Some((Region::Heap, offset(&self.heap)));
+        }
+        self.statics.holds(address, bytes).then(|| (Region::Statics, offset(&self.statics)))
+    }
+
     /// Lets everything miss.
     pub(crate) fn close(&self) {
         self.handles.store(usize::MAX, Relaxed);
@@ -189,7 +204,21 @@ impl Fast {
 pub(crate) fn window(pe: u32) -> Option<u32> {
     let windows = FAST.windows.load(Acquire);
     let window = pe.wrapping_sub(FAST.first.load(Relaxed));
-    (window < windows).then_some(window)
+    if window < windows { Some(window) } else { missed() }
+}
+
+/// Whether world number `pe` has no window.
+#[inline(always)]
+pub(crate) fn is_apart(pe: u32) -> bool {
+    let windows = FAST.windows.load(Acquire);
+    pe.wrapping_sub(FAST.first.load(Relaxed)) >= windows
+}
+
+/// Nothing. The compiler keeps the way that leads here out of the way of those that hit.
+#[cold]
+#[inline]
+fn missed<T>() -> Option<T> {
+    None
 }
 
 /// The window of world number `pe`, if it has one in which the processor does atomics.
@@ -197,7 +226,7 @@ pub(crate) fn window(pe: u32) -> Option<u32> {
 pub(crate) fn atomic_window(pe: u32) -> Option<u32> {
     let windows = FAST.atomic_windows.load(Acquire);
     let window = pe.wrapping_sub(FAST.first.load(Relaxed));
-    (window < windows).then_some(window)
+    if window < windows { Some(window) } else { missed() }
 }
 
 /// Where `bytes` bytes at the caller's symmetric `address` lie on world number `pe`, if they can be reached by load
@@ -212,7 +241,7 @@ pub(crate) fn near<T>(address: *const T, bytes: usize, pe: u32) -> Option<*mut T
     if FAST.statics.holds(at, bytes) {
         return Some(FAST.statics.in_window(at, window) as *mut T);
     }
-    None
+    missed()
 }
 
 /// [`near`] for one object of a few bytes. Only its first byte is looked at: extents end with a page, so an aligned
@@ -239,7 +268,7 @@ fn object_in<T>(window: u32, address: *const T) -> Option<*mut T> {
     if FAST.statics.holds_byte(at) {
         return Some(FAST.statics.in_window(at, window) as *mut T);
     }
-    None
+    missed()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::network::lane::Direction;
 use crate::start::job;
 use crate::teams::context::Context;
 use crate::transfers::atomic::{Atomic, AtomicInteger};
+use crate::transfers::direct::{FAST, is_apart};
 use crate::transfers::element;
 use crate::transfers::range;
 use crate::wait::Needs;
@@ -34,9 +35,31 @@ enum What {
 }
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
+#[inline(always)]
+fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
+    match elsewhere(context, address, bytes, what, pe) {
+        Some(there) => {
+            recorder::note(call, Some(there.pe), bytes);
+            Found::There(there)
+        }
+        None => search(call, context, address, bytes, what, pe),
+    }
+}
+
+/// The place of an object that the network reaches, as far as the table of the data path tells. While the table is open it has all PEs
+/// of this node.
+#[inline(always)]
+fn elsewhere(context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Option<Remote> {
+    let (region, offset) = FAST.place(address, bytes)?;
+    let pe = context.published_world(pe)?;
+    let by_network = what == What::Atomic && network::does_atomics();
+    (by_network || is_apart(pe)).then_some(Remote { pe, region, offset })
+}
+
+/// [`locate`] by everything that there is to know.
 #[cold]
 #[inline(never)]
-fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
+fn search(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
     find(call, address, bytes, what, range::member(call, context, pe))
 }
 
@@ -61,7 +84,6 @@ fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -
 ///
 /// # Safety
 /// `source` is readable for `n` bytes.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
     if n == 0 {
@@ -81,7 +103,7 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
 /// `to` has `n` bytes and `source` is readable for as many.
 unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const u8, n: usize) {
     let lane = context.lane();
-    if n <= network::inject() {
+    if n <= lane.inject() {
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
         return lane.operate(call, to.pe, Direction::Write, |lane| unsafe { lane.put(to, source, n) });
     }
@@ -94,7 +116,6 @@ unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const 
 ///
 /// # Safety
 /// `dest` is writable for `n` bytes.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
     if n == 0 {
@@ -123,7 +144,6 @@ unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remot
 ///
 /// # Safety
 /// `dest` is writable for `n` bytes until then.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn get_nbi(
     call: &'static str,
@@ -150,7 +170,6 @@ pub(crate) unsafe fn get_nbi(
 ///
 /// # Safety
 /// `source` is readable for `n` bytes until then.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn put_nbi(
     call: &'static str,
@@ -177,7 +196,6 @@ pub(crate) unsafe fn put_nbi(
 ///
 /// # Safety
 /// As for `calls::rma::p`.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
     match locate(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
@@ -192,7 +210,6 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut
 ///
 /// # Safety
 /// As for `calls::rma::g`.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
     match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
@@ -213,7 +230,6 @@ pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *c
 ///
 /// # Safety
 /// As the standard asks of the atomic calls.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn amo<T: Atomic>(
     call: &'static str,
@@ -326,7 +342,6 @@ unsafe fn of_width<T: AtomicInteger>(at: *mut T, amo: Amo) -> u64 {
 ///
 /// # Safety
 /// `source` is readable for `n` bytes; until the next quiet if `nbi`.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn put_signal(
     call: &'static str,

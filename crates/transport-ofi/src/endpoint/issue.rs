@@ -59,21 +59,22 @@ impl Endpoint {
         n: usize,
     ) -> Issued<usize> {
         let RemoteTarget { peer, mut found } = target;
+        // Nothing is issued for no bytes, whose buffer may be anywhere.
+        if let Some(here) = found
+            && n > 0
+            && self.longest_at(here, n) == n
+        {
+            // SAFETY: the local buffer has `n` bytes, by the caller's promise.
+            return unsafe { self.one(Aim { account, pe: remote.pe, peer, here }, transfer, n) };
+        }
         let mut done = 0;
         while done < n {
             let Some(here) = found else { return Err(self.out_of_range(remote, n).into()) };
             let (aim, len) = (Aim { account, pe: remote.pe, peer, here }, self.longest_at(here, n - done));
             // SAFETY: `done` is below `n`, for which the caller promises that the local buffer is there.
             let local = unsafe { transfer.plus(done) };
-            let issued = match local {
-                // SAFETY: the source has `len` bytes, by the caller's promise.
-                Transfer::Put(source, true) if self.forgets && len <= self.inject => unsafe {
-                    self.put_and_forget(aim, source, len)
-                },
-                // SAFETY: the local buffer has `len` bytes until completion, by the caller's promise.
-                _ => unsafe { self.piece(aim, local, len) },
-            };
-            match issued {
+            // SAFETY: the local buffer has `len` bytes, by the caller's promise.
+            match unsafe { self.one(aim, local, len) } {
                 Ok(issued) => done += issued,
                 Err(NotIssued::Busy) if done > 0 => return Ok(done),
                 Err(refused) => return Err(refused),
@@ -83,6 +84,22 @@ impl Endpoint {
             }
         }
         Ok(n)
+    }
+
+    /// Issues one operation in the way that is cheapest for its length; returns how many bytes from the start it has.
+    ///
+    /// # Safety
+    /// As for the operations of a `Lane`.
+    #[inline]
+    unsafe fn one(&mut self, aim: Aim, local: Transfer, n: usize) -> Issued<usize> {
+        match local {
+            // SAFETY: the source has `n` bytes, by the caller's promise.
+            Transfer::Put(source, true) if self.forgets && n <= self.inject => unsafe {
+                self.put_and_forget(aim, source, n)
+            },
+            // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
+            _ => unsafe { self.piece(aim, local, n) },
+        }
     }
 
     /// Issues the beginning of a transfer of `n` bytes if this endpoint reaches it and has room now; returns how much.
@@ -128,7 +145,11 @@ impl Endpoint {
         // SAFETY: the slot was just taken.
         let room = unsafe { self.slots.room(slot) };
         let mut n = n;
+        let injected = matches!(transfer, Transfer::Put(_, true)) && n <= self.inject;
         let (buffer, known) = match transfer {
+            // The network has read injected bytes when the call returns. Only a provider that demands registered memory may look at
+            // where they are.
+            Transfer::Put(source, true) if self.reads_at_once && injected => (source.cast_mut(), None),
             Transfer::Put(source, true) => {
                 n = n.min(ROOM);
                 // SAFETY: the room has `n` bytes, and the source, by the caller's promise.
@@ -153,7 +174,6 @@ impl Endpoint {
         };
         // SAFETY: the slot was just taken, and libfabric does not have it.
         unsafe { self.slots.moves(slot, n) };
-        let injected = matches!(transfer, Transfer::Put(_, true)) && n <= self.inject;
         let Aim { account, pe, peer, here: FoundPiece { address, key, .. } } = aim;
         let (ep, context) = (self.objects.ep, context(slot));
         // SAFETY: the endpoint is open; the buffer stays until the completion, by the caller's promise or because it is the slot's

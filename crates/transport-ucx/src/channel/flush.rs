@@ -93,7 +93,7 @@ impl Channel {
                 if let Err(NotIssued::Failed(error)) =
                     self.atomic(peers, to, Width::Eight, update.amo(), ptr::null_mut())
                 {
-                    self.inbox.note(|| error);
+                    self.inbox.note(|| *error);
                 }
                 continue;
             }

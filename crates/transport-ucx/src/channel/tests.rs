@@ -93,7 +93,7 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
             match unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) } {
                 Ok(_) => panic!("a put was issued without a key"),
                 Err(NotIssued::Busy) => drop(channel.step(&net.peers)),
-                Err(NotIssued::Failed(error)) => break error,
+                Err(NotIssued::Failed(error)) => break *error,
             }
         };
         assert!(channel.outstanding() > 0, "the question is under way");

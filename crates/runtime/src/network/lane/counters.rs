@@ -32,6 +32,7 @@ pub(crate) struct OperationCount {
 
 impl OperationCounters {
     /// An operation is about to be issued.
+    #[inline]
     pub(crate) fn note(&self, direction: Direction) {
         self.issued[direction as usize].fetch_add(1, Relaxed);
     }
