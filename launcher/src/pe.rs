@@ -1,6 +1,7 @@
 //! One PE as a process: how it is started, and what the launcher holds of it.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -130,11 +131,15 @@ pub(crate) fn signal(pid: u32, signal: i32) {
     let _ = signals::signal_group(pid, signal);
 }
 
-/// Whether the kernel is already taking the process apart: its descriptors may be closed, so that others can know of its
-/// end before we are told.
+/// Whether the kernel is already taking the process apart, or has done so: its descriptors may be closed, so that others can
+/// know of its end before we are told.
 pub(crate) fn is_dying(pid: u32) -> bool {
     const EXITING: u32 = 4;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        // The process has been waited for; the report of its end is on its way through this program.
+        Err(error) => return error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH),
+    };
     // The fields after the command's closing bracket begin with the state; the seventh is the process's flags.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let flags = fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).unwrap_or(0);
@@ -144,4 +149,21 @@ pub(crate) fn is_dying(pid: u32) -> bool {
 /// Whether anything that a PE started still runs in its group.
 pub(crate) fn has_remains(pid: u32) -> bool {
     signals::signal_group(pid, 0).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_certain_before_and_after_it_has_been_waited_for() {
+        assert!(!is_dying(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().expect("`true` starts");
+        let pid = child.id();
+        while !is_dying(pid) {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it is a child of this process");
+        assert!(is_dying(pid), "a PE that has been waited for, but whose end has not been reported, counts too");
+    }
 }
