@@ -12,7 +12,7 @@ use crate::checks::{
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
 use crate::product::{bindgen, build, generate, installation, release};
-use crate::{Outcome, command, default_prefix, rigs};
+use crate::{Outcome, command, counts, default_prefix, rigs};
 
 /// Tasks of the project.
 #[derive(Parser)]
@@ -247,7 +247,7 @@ impl CommandLine {
             }
             Task::Rig { name, words } => return rigs::start(&name, &words).map(drop),
         };
-        steps::finish(counts)
+        counts::finish(counts)
     }
 }
 

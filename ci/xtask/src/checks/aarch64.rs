@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::build;
 use crate::product::recipe::Recipe;
 use crate::product::toolchain::Toolchain;
@@ -38,7 +38,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
                 continue;
             }
             let why = String::from_utf8_lossy(&output.stderr);
-            println!("FAILED {} on {pes} PEs: {}\n{said}{why}", program.display(), output.status);
+            failed!("{} on {pes} PEs: {}\n{said}{why}", program.display(), output.status);
             counts.failed += 1;
         }
     }

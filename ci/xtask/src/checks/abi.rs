@@ -11,7 +11,7 @@ use oxshmem_api::constants::OBJECTS;
 use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::library::{SYSTEM, write};
 use crate::{Outcome, command, target};
 
@@ -43,7 +43,7 @@ impl Bench {
         match outcome {
             Ok(()) => self.counts.passed += 1,
             Err(message) => {
-                println!("FAILED {what}: {message}");
+                failed!("{what}: {message}");
                 self.counts.failed += 1;
             }
         }

@@ -11,7 +11,7 @@ mod run;
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target, top};
 use pages::{BookPage, pages};
 
@@ -22,12 +22,12 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let all = pages(&source)?;
     for page in all.iter().chain([&BookPage::read(&top(), Path::new("README.md"))?]) {
         let problems = page.problems();
-        problems.iter().for_each(|problem| println!("FAILED {}: {problem}", page.name.display()));
+        problems.iter().for_each(|problem| failed!("{}: {problem}", page.name.display()));
         counts += CheckCounts { passed: usize::from(problems.is_empty()), failed: problems.len(), skipped: 0 };
         counts += run::page(page, prefix)?;
     }
     let strays = pages::strays(&source, &all)?;
-    strays.iter().for_each(|path| println!("FAILED {}: SUMMARY.md does not name it", path.display()));
+    strays.iter().for_each(|path| failed!("{}: SUMMARY.md does not name it", path.display()));
     counts.failed += strays.len();
     counts += by_mdbook()?;
     println!("{} passed, {} failed", counts.passed, counts.failed);

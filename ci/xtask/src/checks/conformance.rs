@@ -18,7 +18,7 @@ use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 use program::Built;
 
 use crate::Outcome;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::hosts::Rig;
 
@@ -390,7 +390,7 @@ fn report(options: &CaseSelection, results: &[(String, Vec<String>, CaseVerdict)
             CaseVerdict::Passed => counts.passed += 1,
             CaseVerdict::Failed(why) => {
                 counts.failed += 1;
-                println!("{}", verdict.of(name));
+                failed!("{name}: {why}");
                 kept += &format!("{name}: {why}\n");
             }
             CaseVerdict::Skipped(_) => {

@@ -10,7 +10,7 @@ use std::process::Command;
 use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::crates::metadata;
 use crate::{Outcome, command, top};
 
@@ -20,7 +20,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     let policy = std::fs::read_to_string(top().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
     let mut counts = CheckCounts::default();
     let mut report = |subject: &str, found: Vec<String>| {
-        found.iter().for_each(|line| println!("FAILED {line}"));
+        found.iter().for_each(|line| failed!("{line}"));
         println!("{subject}: {} found", found.len());
         if found.is_empty() { counts.passed += 1 } else { counts.failed += 1 }
     };

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target, top};
 
 const PACKAGE: &str = "oxshmem-dependent";
@@ -15,7 +15,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut report = |way: &str, outcome: Outcome| match outcome {
         Ok(()) => counts.passed += 1,
         Err(why) => {
-            println!("FAILED {way}: {why}");
+            failed!("{way}: {why}");
             counts.failed += 1;
         }
     };

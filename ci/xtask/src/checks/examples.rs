@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::packages;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target};
 
 /// Numbers of PEs of a run.
@@ -29,7 +29,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
             if output.status.success() && !output.stdout.is_empty() {
                 counts.passed += 1;
             } else {
-                println!("FAILED {name} on {pes} PEs: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+                failed!("{name} on {pes} PEs: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
                 counts.failed += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
         match outcome {
             Ok(()) => counts.passed += 1,
             Err(why) => {
-                println!("FAILED {}: {why}", target.name);
+                failed!("{}: {why}", target.name);
                 counts.failed += 1;
             }
         }

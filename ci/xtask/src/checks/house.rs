@@ -16,7 +16,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, top};
 
 use sources::SourceFile;
@@ -88,12 +88,12 @@ pub(crate) fn run(write: bool, show: bool) -> Outcome<CheckCounts> {
         let worse: Vec<_> = found.iter().filter(|(key, n)| allowed.get(*key).is_none_or(|old| old < n)).collect();
         let better: Vec<_> = allowed.iter().filter(|(key, n)| found.get(*key).is_none_or(|new| new < n)).collect();
         for (key, _) in &worse {
-            println!("FAILED {key}: {} ({} known)", rule.meaning, allowed.get(*key).unwrap_or(&0));
+            failed!("{key}: {} ({} known)", rule.meaning, allowed.get(*key).unwrap_or(&0));
             details[*key].iter().for_each(|detail| println!("    {detail}"));
         }
         for (key, n) in &better {
             let now = found.get(*key).unwrap_or(&0);
-            println!("FAILED {key}: {now} left of {n}; cargo xtask house --write takes the paid debts off the list");
+            failed!("{key}: {now} left of {n}; cargo xtask house --write takes the paid debts off the list");
         }
         match worse.is_empty() && better.is_empty() {
             true => counts.passed += 1,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target, top};
 
 /// Budgets: a line for each operation, with a column for each of [`ATOMICS`].
@@ -89,15 +89,17 @@ fn compare(
             Some(count) => (format!("{count} instructions"), count <= budget),
             None => ("not counted".into(), false),
         };
-        println!(
-            "{}{operation}, atomics of the {atomics}: {words}, budget {budget}",
-            if good { "" } else { "FAILED " }
-        );
+        let line = format!("{operation}, atomics of the {atomics}: {words}, budget {budget}");
+        if good {
+            println!("{line}")
+        } else {
+            failed!("{line}")
+        }
         counts.passed += usize::from(good);
         counts.failed += usize::from(!good);
     }
     for operation in counted.keys().filter(|operation| !budgets.contains_key(*operation)) {
-        println!("FAILED {operation} has no budget in {BUDGETS}");
+        failed!("{operation} has no budget in {BUDGETS}");
         counts.failed += 1;
     }
     counts

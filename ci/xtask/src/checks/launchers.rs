@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::checks::packages;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, target, top};
 
@@ -94,7 +94,7 @@ impl LauncherRig<'_> {
                 CheckCounts { skipped: 1, ..CheckCounts::default() }
             }
             Err(why) => {
-                println!("FAILED  {}: {}\n{why}", row.name, row.command);
+                failed!("{}: {}\n{why}", row.name, row.command);
                 CheckCounts { failed: 1, ..CheckCounts::default() }
             }
         }

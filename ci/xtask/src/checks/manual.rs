@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_api::manual::{Page, pages};
 
 use crate::checks::packages;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::library::write;
 use crate::{Outcome, command, target};
 
@@ -23,7 +23,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut record = |what: String, outcome: Outcome| match outcome {
         Ok(()) => counts.passed += 1,
         Err(message) => {
-            println!("FAILED {what}: {message}");
+            failed!("{what}: {message}");
             counts.failed += 1;
         }
     };

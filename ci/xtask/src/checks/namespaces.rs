@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::checks::conformance::{self, CaseSelection};
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::rigs::hosts::Rig;
 use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
@@ -68,7 +68,7 @@ fn pulled(prefix: &Path) -> CheckCounts {
             Ok(()) => match check(prefix) {
                 Ok(()) => CheckCounts { passed: 1, ..CheckCounts::default() },
                 Err(why) => {
-                    println!("FAILED {name}: {why}");
+                    failed!("{name}: {why}");
                     CheckCounts { failed: 1, ..CheckCounts::default() }
                 }
             },

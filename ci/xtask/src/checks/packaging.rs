@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::packages;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::crates::{in_order, metadata};
 use crate::{Outcome, command, target, top};
 
@@ -37,7 +37,7 @@ fn linted(tool: &str, options: &[&str], packages: &[PathBuf]) -> Outcome<CheckCo
     let passed = output.status.success();
     if !passed {
         print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        println!("FAILED {tool}");
+        failed!("{tool}");
     }
     Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target, top};
 
 /// The crate that users depend on.
@@ -45,7 +45,7 @@ fn examples(json: &Path) -> Outcome<CheckCounts> {
     let text = fs::read_to_string(json).map_err(|error| format!("{}: {error}", json.display()))?;
     let data: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", json.display()))?;
     let (all, lacking) = with_and_without_example(&data);
-    lacking.iter().for_each(|item| println!("FAILED {item} has no example"));
+    lacking.iter().for_each(|item| failed!("{item} has no example"));
     println!("examples of {PACKAGE}: {} of {all} items have one", all - lacking.len());
     let passed = all > 0 && lacking.is_empty();
     Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
@@ -94,7 +94,7 @@ fn compare(json: &Path) -> Outcome<CheckCounts> {
     if changes.is_empty() {
         return Ok(CheckCounts { passed: 1, ..CheckCounts::default() });
     }
-    println!("FAILED: the public interface has changed; if that is meant, `cargo xtask public-api` writes the list");
+    failed!("the public interface has changed; if that is meant, `cargo xtask public-api` writes the list");
     Ok(CheckCounts { failed: 1, ..CheckCounts::default() })
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command, target, top};
 
@@ -118,7 +118,7 @@ impl Environment {
             self.counts.passed += 1;
         } else {
             self.counts.failed += 1;
-            println!("FAILED {what}: {said}");
+            failed!("{what}: {said}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::namespaces;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::rigs::hosts::Rig;
 use crate::{Outcome, command};
 
@@ -46,7 +46,7 @@ pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
         match gain.iter().all(|gain| *gain >= LEAST) {
             true => counts.passed += 1,
             false => {
-                println!("FAILED {transport}: two rails carry less than {LEAST} times what one does");
+                failed!("{transport}: two rails carry less than {LEAST} times what one does");
                 counts.failed += 1;
             }
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use job::SpreadJob;
 
 use crate::Outcome;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::parallel::{AT_ONCE, in_parallel};
 
 /// The transports that carry a job between virtual nodes without a network card.
@@ -167,7 +167,7 @@ fn seeds(arguments: &RandomArguments) -> Outcome<CheckCounts> {
             let shape = &shapes[number as usize % shapes.len()];
             let seed = first + number;
             let outcome = shape.run(&program, &[seed.to_string(), steps.clone()]);
-            outcome.err().map(|why| println!("FAILED seed {seed} on {shape}: {why}"))
+            outcome.err().map(|why| failed!("seed {seed} on {shape}: {why}"))
         });
         let failures = failed.iter().flatten().count();
         counts += CheckCounts { passed: failed.len() - failures, failed: failures, skipped: 0 };
@@ -229,7 +229,7 @@ fn cell(
         if let Err(why) = shape.run(program, &[form.to_string(), TURNS.to_string()]) {
             // The first of a cell says it all.
             if wrong.fetch_add(1, Ordering::Relaxed) == 0 {
-                println!("FAILED broadcasts, {form}, {shape}: {why}");
+                failed!("broadcasts, {form}, {shape}: {why}");
             }
         }
     });

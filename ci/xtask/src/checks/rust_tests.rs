@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, remember_failure};
 use crate::{Outcome, top, watchdog};
 
 /// `cargo test` with this selection.
@@ -44,6 +44,7 @@ pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Out
     slow_programs(&text, &said).iter().for_each(|line| println!("{line}"));
     if !output.status.success() {
         print!("{text}{said}");
+        failed_tests(&text).for_each(remember_failure);
         counts.failed = counts.failed.max(1);
     }
     println!("{} passed, {} failed", counts.passed, counts.failed);
@@ -51,6 +52,11 @@ pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Out
         return Err("no test has the names that were asked for".into());
     }
     Ok(counts)
+}
+
+/// The names of the tests that failed, as their program lists them before its summary.
+fn failed_tests(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
 }
 
 /// The sum of the outermost summaries.
@@ -105,6 +111,12 @@ mod tests {
         let line = "test result: ok. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         let found = ["passed", "failed", "ignored"].map(|word| super::number_before(line, word));
         assert_eq!(found, [12, 3, 1]);
+    }
+
+    #[test]
+    fn failed_tests_are_named() {
+        let text = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed";
+        assert_eq!(super::failed_tests(text).collect::<Vec<_>>(), ["a::c"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::random::TRANSPORTS;
 use crate::checks::random::job::{self, SpreadJob};
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::{self, Ending};
 
@@ -41,7 +41,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         counts += match rigs::start("small-buffers", &run) {
             Ok(_) => CheckCounts { passed: 1, ..CheckCounts::default() },
             Err(why) => {
-                println!("FAILED conformance by {transport}: {why}");
+                failed!("conformance by {transport}: {why}");
                 CheckCounts { failed: 1, ..CheckCounts::default() }
             }
         };
@@ -61,7 +61,7 @@ fn programs(shape: impl Fn(u32) -> SpreadJob + Sync) -> Outcome<CheckCounts> {
             Ok(_) => counts.passed += 1,
             Err(why) => {
                 counts.failed += 1;
-                println!("FAILED {why}");
+                failed!("{why}");
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::checks::{
     namespaces, packages, packaging, placement, planted, public_api, python, random, rdma, sim, small_buffers,
     spelling, tuning,
 };
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, StepResult, failed, finish, table, take_failures};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::product::{bindgen, build, generate};
 use crate::{Outcome, command, default_prefix, target, top};
@@ -236,25 +236,21 @@ pub(crate) fn run(names: &[String]) -> Outcome {
         return Err(format!("`{unknown}` is not a step; `test --list` names them"));
     }
     let mut total = CheckCounts::default();
+    let mut results = Vec::new();
     for step in STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)) {
         println!("== {}: {}", step.name, step.what);
         let begun = Instant::now();
-        total += (step.run)().unwrap_or_else(|message| {
-            println!("FAILED {}: {message}", step.name);
+        let counts = (step.run)().unwrap_or_else(|message| {
+            failed!("{}: {message}", step.name);
             CheckCounts { failed: 1, ..CheckCounts::default() }
         });
-        println!("-- {} took {} s", step.name, begun.elapsed().as_secs());
+        let took = begun.elapsed();
+        println!("-- {} took {} s", step.name, took.as_secs());
+        results.push(StepResult { name: step.name, took, counts, failures: take_failures() });
+        total += counts;
     }
+    print!("{}", table(&results));
     finish(total)
-}
-
-/// Prints the counts; an error when something failed or nothing ran.
-pub(crate) fn finish(total: CheckCounts) -> Outcome {
-    if total.skipped > 0 {
-        println!("{} could not run here, see above", total.skipped);
-    }
-    println!("{} passed, {} failed", total.passed, total.failed);
-    if total.failed == 0 && total.passed > 0 { Ok(()) } else { Err("not everything passed".into()) }
 }
 
 /// A step that is one check.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::conformance::{self, CaseSelection};
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target};
 
 /// Measures, and runs collectives by what came of it.
@@ -18,7 +18,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let explained = command::read(&mut explain)?;
     let goes_by_it = explained.lines().any(|line| line.contains("own row") && line.contains("taken"));
     if !goes_by_it {
-        println!("FAILED: the table that was measured is not used:\n{explained}");
+        failed!("the table that was measured is not used:\n{explained}");
     }
     let mut counts = CheckCounts { passed: usize::from(goes_by_it), failed: usize::from(!goes_by_it), skipped: 0 };
     counts += conformance::run(&CaseSelection::by_table(&table.display().to_string()));

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, top};
 use libraries::{BoundLibrary, LIBRARIES};
 
@@ -41,7 +41,7 @@ pub(crate) fn check(names: &[String]) -> Outcome<CheckCounts> {
             Ok(theirs) => {
                 let changes = layout::changes(&ours, &theirs);
                 for change in &changes {
-                    println!("FAILED bindings to {}: {change}", library.name);
+                    failed!("bindings to {}: {change}", library.name);
                 }
                 println!("bindings to {}: {} facts compared", library.name, layout::facts(&ours).len());
                 counts.passed += usize::from(changes.is_empty());

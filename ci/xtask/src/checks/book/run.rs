@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::pages::{BookPage, Listing};
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target};
 
 /// Runs what the page marks, in a folder of its own.
@@ -34,7 +34,7 @@ pub(super) fn page(page: &BookPage, prefix: &Path) -> Outcome<CheckCounts> {
         match block.run(&folder, prefix, shown) {
             Ok(()) => counts.passed += 1,
             Err(message) => {
-                println!("FAILED {}: `{}`: {message}", page.name.display(), block.lines.join("\n"));
+                failed!("{}: `{}`: {message}", page.name.display(), block.lines.join("\n"));
                 counts.failed += 1;
             }
         }
