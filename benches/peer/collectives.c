@@ -5,7 +5,10 @@
  * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call: the median of several
  * batches, and their mean, in which a batch that stood still counts. Calls follow each other without pause, and a batch ends
  * with a barrier: a root that runs ahead of the others has not finished for them. Programs may not hand one pSync array to
- * two calls in a row of which some member may still be in the first, so two arrays take turns. */
+ * two calls in a row of which some member may still be in the first, so two arrays take turns.
+ *
+ * Where roots take turns, call i has root i mod n, and a destination and a pSync array of its own among GROUP calls between
+ * two barriers: nobody waits for a call before, except where the library makes it wait. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +20,11 @@
 #define TEAMS (SHMEM_MAJOR_VERSION > 1 || SHMEM_MINOR_VERSION >= 5)
 #endif
 
-enum { BATCHES = 5, MOST = 1 << 20, SYNC = SHMEM_ALLTOALL_SYNC_SIZE + SHMEM_BARRIER_SYNC_SIZE + SHMEM_COLLECT_SYNC_SIZE
+enum { BATCHES = 5, MOST = 1 << 20, GROUP = 50, LARGEST_TURN = 48 << 10, SYNC = SHMEM_ALLTOALL_SYNC_SIZE + SHMEM_BARRIER_SYNC_SIZE + SHMEM_COLLECT_SYNC_SIZE
     + SHMEM_BCAST_SYNC_SIZE + SHMEM_REDUCE_SYNC_SIZE };
 
-static long psync[2][SYNC];
-static char *source, *dest, *work[2];
+static long psync[2][SYNC], turn_psync[GROUP][SHMEM_BCAST_SYNC_SIZE];
+static char *source, *dest, *turn_dest, *work[2];
 static const char *only = "";
 static int npes, me;
 
@@ -72,6 +75,13 @@ static int calls_of(size_t bytes)
 #define TIME_TEAM(name, bytes, statement) do { } while (0)
 #endif
 
+#define IN_GROUPS(i, statement)         \
+    do {                                \
+        if ((i) % GROUP == 0)           \
+            shmem_barrier_all();        \
+        statement;                      \
+    } while (0)
+
 #define REDUCTION(type, op, n)                                                                                        \
     do {                                                                                                              \
         const int count = n;                                                                                          \
@@ -88,6 +98,7 @@ int main(int argc, char **argv)
 {
     static const int elements[] = {1, 8, 1024, 131072};
     static const int broadcasts[] = {8, 1 << 10, 32 << 10, 256 << 10, 1 << 20};
+    static const int turns[] = {64, 4 << 10, 8 << 10, 16 << 10, 24 << 10, LARGEST_TURN};
     static const int blocks[] = {8, 1 << 10, 32 << 10, 256 << 10};
     char name[64];
 
@@ -98,11 +109,15 @@ int main(int argc, char **argv)
         only = argv[1];
     for (int i = 0; i < SYNC; i++)
         psync[0][i] = psync[1][i] = SHMEM_SYNC_VALUE;
+    for (int i = 0; i < GROUP; i++)
+        for (int j = 0; j < SHMEM_BCAST_SYNC_SIZE; j++)
+            turn_psync[i][j] = SHMEM_SYNC_VALUE;
+    turn_dest = shmem_malloc((size_t)GROUP * LARGEST_TURN);
     source = shmem_malloc((size_t)MOST * (size_t)npes);
     dest = shmem_malloc((size_t)MOST * (size_t)npes);
     work[0] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
     work[1] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
-    if (!source || !dest || !work[0] || !work[1])
+    if (!source || !dest || !turn_dest || !work[0] || !work[1])
         shmem_global_exit(1);
     memset(source, me, (size_t)MOST * (size_t)npes);
     memset(dest, 0, (size_t)MOST * (size_t)npes);
@@ -122,6 +137,16 @@ int main(int argc, char **argv)
         TIME(name, "set", bytes, shmem_broadcast64(dest, source, bytes / 8, 0, 0, 0, npes, psync[i & 1]));
         TIME_TEAM(name, bytes, shmem_broadcastmem(SHMEM_TEAM_WORLD, dest, source, bytes, 0));
     }
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        const size_t bytes = (size_t)turns[i];
+        snprintf(name, sizeof name, "broadcast turns %zu", bytes);
+        TIME(name, "set", bytes, IN_GROUPS(i, shmem_broadcast64(turn_dest + (size_t)(i % GROUP) * bytes, source, bytes / 8,
+            i % npes, 0, 0, npes, turn_psync[i % GROUP])));
+        TIME_TEAM(name, bytes, IN_GROUPS(i, shmem_broadcastmem(SHMEM_TEAM_WORLD, turn_dest + (size_t)(i % GROUP) * bytes,
+            source, bytes, i % npes)));
+    }
+    snprintf(name, sizeof name, "broadcast barrier 8192");
+    TIME(name, "set", 8192, shmem_broadcast64(dest, source, 1024, 0, 0, 0, npes, psync[i & 1]); shmem_barrier_all());
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         const size_t bytes = (size_t)blocks[i];
         snprintf(name, sizeof name, "fcollect %zu", bytes);

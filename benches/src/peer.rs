@@ -241,7 +241,7 @@ fn print(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
 
 fn line(row: &str, cells: &[String]) {
     let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
-    say(format_args!("{row:<20}{cells}"));
+    say(format_args!("{row:<24}{cells}"));
 }
 
 /// Sorts operations by name, then by their number.
