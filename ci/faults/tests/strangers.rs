@@ -144,8 +144,14 @@ fn fault_T3_a_profile_on_a_full_disk_is_told_and_fails() {
     let words = format!("oshrun -n 2 --profile=p {program}; echo status $?; ls -A p");
     let Some(ended) = on_a_small_disk(test, &words) else { return };
     assert!(ended.stdout.contains("status 1\n") && ended.stdout.contains("what it should"), "{ended}");
-    let ended =
-        ended.says(&["PE 0 is not recorded", "No space left on device", "no PE could be recorded", "make room"]);
+    let ended = ended.says(&[
+        "PE 0",
+        "PE 1",
+        "is not recorded",
+        "No space left on device",
+        "no PE could be recorded",
+        "make room",
+    ]);
     assert!(!ended.stdout.contains(".ledger") && !ended.stderr.contains("run the job again"), "{ended}");
 
     let words = format!("oshrun -n 2 --trace=t.json {program}; echo status $?; ls -A");

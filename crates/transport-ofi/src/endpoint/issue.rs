@@ -44,6 +44,12 @@ struct Aim {
     here: FoundPiece<u64>,
 }
 
+/// Whether this answer may mean that the provider does not inject so many bytes.
+#[inline]
+fn refuses_length(code: c_int) -> bool {
+    code < 0 && [fi::FI_EINVAL, libc::EMSGSIZE, fi::FI_ENOSYS, fi::FI_EOPNOTSUPP].contains(&-code)
+}
+
 impl Endpoint {
     /// Issues a transfer in pieces as far as there is room; returns how many bytes from the start that is. All registrations
     /// that hold a part of the range are known; `target` is where it begins.
@@ -133,7 +139,20 @@ impl Endpoint {
         let Aim { pe, peer, here, .. } = aim;
         // SAFETY: the endpoint is open; the source has `n` bytes, by the caller's promise, and is copied.
         let code = unsafe { fi_inject_write(self.objects.ep, source.cast(), n, peer, here.address, here.key) } as c_int;
+        if refuses_length(code) {
+            self.distrust_inject(n);
+            // SAFETY: the source has `n` bytes, by the caller's promise.
+            return unsafe { self.piece(aim, Transfer::Put(source, true), n) };
+        }
         self.taken(pe, code).map(|()| n)
+    }
+
+    /// A put of `n` bytes was refused although the provider's `inject_size` allows it (EFA reports a size that holds for
+    /// messages only). What is as long is copied from now on; if the refusal meant something else, the copied put tells.
+    #[cold]
+    fn distrust_inject(&mut self, n: usize) {
+        self.inject = n / 2;
+        tracing::debug!(refused = n, limit = self.inject, "libfabric's provider injects less than it says");
     }
 
     /// Issues one operation, or one for the beginning of the bytes; returns how many it has.
@@ -203,6 +222,13 @@ impl Endpoint {
                 }
             }
         };
+        if injected && refuses_length(code as c_int) {
+            self.distrust_inject(n);
+            // SAFETY: libfabric has refused the operation, so it does not have the slot.
+            unsafe { self.slots.give_back(slot) };
+            // SAFETY: the local buffer has `n` bytes, by the caller's promise.
+            return unsafe { self.piece(aim, transfer, n) };
+        }
         self.posted(account, pe, slot, code as c_int).map(|()| n)
     }
 

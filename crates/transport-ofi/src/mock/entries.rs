@@ -84,6 +84,8 @@ pub(super) unsafe extern "C" fn getinfo(
         whole.ep.max_order_raw_size = nature.waw;
         whole.ep.max_order_war_size = nature.waw;
         whole.domain.mr_mode = nature.mr_mode;
+        let progress = if nature.by_software { fi::FI_PROGRESS_MANUAL } else { fi::FI_PROGRESS_AUTO };
+        (whole.domain.data_progress, whole.domain.control_progress) = (progress, progress);
         whole.domain.name = card_name(nature, card).into_raw();
         whole.fabric.name = CString::from(nature.name).into_raw();
         whole.fabric.prov_name = CString::from(nature.name).into_raw();

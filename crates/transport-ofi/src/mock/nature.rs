@@ -8,7 +8,9 @@ use oxshmem_libfabric_sys as fi;
 pub(super) struct Nature {
     pub(super) name: &'static CStr,
     pub(super) mr_mode: c_int,
+    /// `inject_size` as it is reported, and as it holds for puts: what is longer is refused.
     pub(super) inject: usize,
+    pub(super) injects: usize,
     /// Orderings that it keeps, and up to which length for puts.
     pub(super) order: u64,
     pub(super) waw: usize,
@@ -16,8 +18,12 @@ pub(super) struct Nature {
     pub(super) delivers: bool,
     pub(super) queue: usize,
     pub(super) longest: usize,
-    /// An atomic that it has not got.
-    pub(super) lacks: Option<fi::fi_op>,
+    /// Atomics that it has not got.
+    pub(super) lacks: &'static [fi::fi_op],
+    /// Puts and gets are messages to the target's software: they take effect when the target looks at its completions.
+    pub(super) by_software: bool,
+    /// So many times the first operations to each peer are refused for now, while a connection is made.
+    pub(super) connects_for: usize,
     /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
     /// pieces of memory and no more, the fourth cannot be opened.
     pub(super) cards: usize,
@@ -29,12 +35,15 @@ pub(super) const NATURES: &[Nature] = &[
         name: c"mock_slingshot",
         mr_mode: fi::FI_MR_ENDPOINT | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
         inject: 192,
+        injects: 192,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW,
         waw: 192,
         delivers: true,
         queue: 256,
         longest: (1 << 32) - 1,
-        lacks: None,
+        lacks: &[],
+        by_software: false,
+        connects_for: 0,
         cards: 4,
     },
     // Cards that want every local buffer registered and acknowledge before the data is there.
@@ -42,12 +51,15 @@ pub(super) const NATURES: &[Nature] = &[
         name: c"mock_local",
         mr_mode: fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
         inject: 32,
+        injects: 32,
         order: fi::FI_ORDER_RAW,
         waw: 0,
         delivers: false,
         queue: 16,
         longest: 1000,
-        lacks: None,
+        lacks: &[],
+        by_software: false,
+        connects_for: 0,
         cards: 2,
     },
     // Nothing is demanded and everything kept.
@@ -55,12 +67,15 @@ pub(super) const NATURES: &[Nature] = &[
         name: c"mock_orderly",
         mr_mode: 0,
         inject: 0,
+        injects: 0,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
         waw: usize::MAX,
         delivers: true,
         queue: 64,
         longest: usize::MAX,
-        lacks: None,
+        lacks: &[],
+        by_software: false,
+        connects_for: 0,
         cards: 2,
     },
     // Some atomics and not all.
@@ -68,12 +83,67 @@ pub(super) const NATURES: &[Nature] = &[
         name: c"mock_incomplete",
         mr_mode: 0,
         inject: 0,
+        injects: 0,
         order: 0,
         waw: 0,
         delivers: true,
         queue: 64,
         longest: usize::MAX,
-        lacks: Some(fi::FI_BXOR),
+        lacks: &[fi::FI_BXOR],
+        by_software: false,
+        connects_for: 0,
+        cards: 1,
+    },
+    // EFA: inject_size holds for messages and not for puts; no atomics; no order at all; a put that is delivered was executed by
+    // the target's software; descriptors for little at a time.
+    Nature {
+        name: c"mock_efa",
+        mr_mode: fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
+        inject: 32,
+        injects: 0,
+        order: 0,
+        waw: 0,
+        delivers: true,
+        queue: 8,
+        longest: 64 << 10,
+        lacks: ALL_ATOMICS,
+        by_software: true,
+        connects_for: 0,
+        cards: 2,
+    },
+    // Verbs by ofi_rxm: fewer bytes are injected than reported, and a completed put may not be there.
+    Nature {
+        name: c"mock_verbs",
+        mr_mode: fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
+        inject: 64,
+        injects: 20,
+        order: fi::FI_ORDER_SAS | fi::FI_ORDER_RAW,
+        waw: 0,
+        delivers: false,
+        queue: 16,
+        longest: 1 << 30,
+        lacks: ALL_ATOMICS,
+        by_software: false,
+        connects_for: 3,
+        cards: 2,
+    },
+    // The provider for one host's memory: software moves everything, and the first operations to a peer are dropped.
+    Nature {
+        name: c"mock_shm",
+        mr_mode: fi::FI_MR_VIRT_ADDR,
+        inject: 4096,
+        injects: 4096,
+        order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
+        waw: usize::MAX,
+        delivers: true,
+        queue: 4,
+        longest: usize::MAX,
+        lacks: &[],
+        by_software: true,
+        connects_for: 20,
         cards: 1,
     },
 ];
+
+const ALL_ATOMICS: &[fi::fi_op] =
+    &[fi::FI_ATOMIC_READ, fi::FI_ATOMIC_WRITE, fi::FI_SUM, fi::FI_BAND, fi::FI_BOR, fi::FI_BXOR, fi::FI_CSWAP];

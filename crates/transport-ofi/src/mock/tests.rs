@@ -7,6 +7,7 @@ use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segme
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::MOCK;
+use super::nature::NATURES;
 use super::world::{MockEffect, MockOperation, with, world};
 use crate::list::Selection;
 use crate::provider::{Ofi, open_with};
@@ -108,6 +109,43 @@ fn completed_puts_are_read_back_by_their_own_rail() {
 #[test]
 fn order_ends_where_another_rail_begins() {
     over("mock_orderly", &[2; 3]);
+}
+
+/// Whether a put of so many bytes is refused by an injecting call of this provider, although it says that it takes them.
+fn misreports(provider: &str, n: usize) -> bool {
+    let nature = NATURES.iter().find(|nature| nature.name.to_str() == Ok(provider)).expect("the mock has it");
+    n <= nature.inject && n > nature.injects
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_P_efa_reports_an_inject_size_that_puts_do_not_have() {
+    assert!(misreports("mock_efa", 8));
+    over("mock_efa", &[1; 3]);
+    over("mock_efa", &[2; 3]);
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_P_efa_has_no_atomics() {
+    let _alone = alone();
+    let refused = pe_with_atomics("mock_efa", 0, 1, 1).err().expect("an error").to_string();
+    assert!(refused.contains("lacks an atomic"), "{refused}");
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_P_verbs_inject_less_than_they_say_and_complete_early() {
+    assert!(misreports("mock_verbs", 32) && !misreports("mock_verbs", 16));
+    over("mock_verbs", &[1; 3]);
+    over("mock_verbs", &[2; 3]);
+}
+
+#[test]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_P_shm_drops_what_comes_before_it_is_connected() {
+    over("mock_shm", &[1; 3]);
+    with_atomics("mock_shm", 1);
 }
 
 #[test]

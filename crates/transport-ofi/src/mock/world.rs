@@ -38,6 +38,8 @@ pub(super) struct MockEnd {
     pub(super) carried: usize,
     /// Puts and gets of peers.
     pub(super) served: u64,
+    /// How often operations to a peer have been refused for now.
+    refusals: HashMap<usize, usize>,
 }
 
 impl MockEnd {
@@ -55,6 +57,7 @@ impl MockEnd {
             card: 0,
             carried: 0,
             served: 0,
+            refusals: HashMap::new(),
         }
     }
 }
@@ -105,8 +108,27 @@ impl MockNetwork {
         }
     }
 
-    /// Lets one operation of an endpoint take effect.
-    pub(super) fn step(&mut self, end: usize) {
+    /// An endpoint looks at its completions: operations take effect. Where software moves data, those of all endpoints do that are
+    /// for this one, and no others.
+    pub(super) fn progress(&mut self, end: usize) {
+        for _ in 0..4 {
+            match self.ends[end].nature.by_software {
+                false => self.step(end, None),
+                true => (0..self.ends.len()).for_each(|from| self.step(from, Some(end))),
+            }
+        }
+    }
+
+    /// Whether the connection to a peer is still being made, so that an operation has to be tried again.
+    pub(super) fn connects(&mut self, end: usize, to: usize) -> bool {
+        let most = self.ends[end].nature.connects_for;
+        let refusals = self.ends[end].refusals.entry(to).or_default();
+        *refusals = (*refusals + 1).min(most + 1);
+        *refusals <= most
+    }
+
+    /// Lets one operation of an endpoint take effect, of those for `target` if there is one.
+    fn step(&mut self, end: usize, target: Option<usize>) {
         if self.ends[end].card > 0 && self.below(8) > 0 {
             return;
         }
@@ -145,7 +167,8 @@ impl MockNetwork {
                     _ => false,
                 }
         };
-        let free = |i: usize| !pending.iter().take(i).any(|earlier| follows(&pending[i], earlier));
+        let meant = |i: usize| target.is_none_or(|target| pending[i].to == target);
+        let free = |i: usize| meant(i) && !pending.iter().take(i).any(|earlier| follows(&pending[i], earlier));
         let Some(next) = (0..count).map(|i| (chosen + i) % count).find(|&i| free(i)) else { return };
         if let MockEffect::Message(_) = pending[next].what
             && self.ends[pending[next].to].receives.is_empty()
@@ -298,7 +321,8 @@ impl MockNetwork {
     ) -> isize {
         let nature = self.ends[end].nature;
         let n = local.1;
-        if self.ends[end].pending.len() + self.ends[end].done.len() >= nature.queue {
+        let is_full = self.ends[end].pending.len() + self.ends[end].done.len() >= nature.queue;
+        if is_full || self.connects(end, pending.to) {
             return -(fi::FI_EAGAIN as isize);
         }
         if pending.context == 0 {

@@ -40,7 +40,7 @@ pub(super) unsafe extern "C" fn query(
     // SAFETY: the domain is one of the mock's.
     let end = unsafe { end_of(domain) };
     let lacks = with(|world| world.ends[end].nature.lacks);
-    match size(datatype).filter(|_| has(op, flags) && lacks != Some(op)) {
+    match size(datatype).filter(|_| has(op, flags) && !lacks.contains(&op)) {
         Some(size) => {
             // SAFETY: `attr` is the caller's variable.
             unsafe { *attr = fi::fi_atomic_attr { count: 1, size } };

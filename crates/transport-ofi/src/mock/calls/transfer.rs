@@ -68,12 +68,14 @@ pub(super) unsafe extern "C" fn inject(
     // SAFETY: an endpoint of the mock; the caller's buffer.
     let (end, bytes) = unsafe { (end_of(ep), std::slice::from_raw_parts(buffer.cast::<u8>(), n).to_vec()) };
     with(|world| {
-        let most = world.ends[end].nature.inject;
-        if n > most {
-            world.wrong(format!("{n} bytes are injected where {most} fit"));
+        let nature = world.ends[end].nature;
+        if n > nature.inject {
+            world.wrong(format!("{n} bytes are injected where {} fit", nature.inject));
+        }
+        if n > nature.injects {
             return -(fi::FI_EINVAL as isize);
         }
-        if world.ends[end].pending.len() >= world.ends[end].nature.queue {
+        if world.ends[end].pending.len() >= nature.queue || world.connects(end, to as usize) {
             return -(fi::FI_EAGAIN as isize);
         }
         let what = MockEffect::Put { bytes: Ok(bytes), address, key };
@@ -97,6 +99,8 @@ pub(super) unsafe extern "C" fn writemsg(ep: *mut fi::fid_ep, message: *const fi
             }
             if injected && iov.iov_len > nature.inject {
                 world.wrong(format!("{} bytes are injected where {} fit", iov.iov_len, nature.inject));
+            }
+            if injected && iov.iov_len > nature.injects {
                 return -(fi::FI_EINVAL as isize);
             }
             if flags & fi::FI_DELIVERY_COMPLETE != 0 && !nature.delivers {
