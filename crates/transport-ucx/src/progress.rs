@@ -41,10 +41,10 @@ impl Net {
 }
 
 impl Net {
-    /// Letters wait in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send them.
+    /// A batch waits in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send it.
     ///
     /// Dekker's agreement with [`Drive::sleep`]: each side writes before it reads what the other writes, with a fence between. So
-    /// either the thread sees the letters before it sleeps, or the caller sees that it sleeps and wakes it.
+    /// either the thread sees the batch before it sleeps, or the caller sees that it sleeps and wakes it.
     pub(crate) fn remind(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
@@ -88,7 +88,7 @@ impl Drive for Net {
     fn sleep(&self, most: Duration) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Letters that have come since the turn are sent.
+        // A batch that was begun since the turn is sent.
         if self.nudge_service() + self.move_lanes().0 == 0 {
             self.sleep_armed(most);
         }

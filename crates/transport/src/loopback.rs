@@ -75,10 +75,10 @@ impl Loopback {
 
     /// The message service of this PE, for [`crate::software::fill`].
     pub fn messages(&self) -> Box<dyn Messages> {
-        Box::new(self.mail())
+        Box::new(self.mailbox())
     }
 
-    fn mail(&self) -> LoopbackMessages {
+    fn mailbox(&self) -> LoopbackMessages {
         LoopbackMessages {
             me: self.me,
             job: self.job.clone(),
@@ -126,7 +126,7 @@ impl Fabric for Loopback {
     }
 
     fn drive(&self) -> Option<Arc<dyn Drive>> {
-        (self.options.amo == AmoDomain::None).then(|| Arc::new(self.mail()) as Arc<dyn Drive>)
+        (self.options.amo == AmoDomain::None).then(|| Arc::new(self.mailbox()) as Arc<dyn Drive>)
     }
 
     fn close(&self) {}

@@ -19,8 +19,8 @@ pub(crate) mod bytes;
 mod casts;
 pub(crate) mod eager;
 
+mod in_flight;
 mod lending;
-mod lent;
 mod mail;
 mod meeting;
 mod parts;
@@ -49,7 +49,7 @@ use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
-use lent::LentBytes;
+use in_flight::InFlightBytes;
 use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
@@ -105,10 +105,10 @@ unsafe fn run(
     share: Share<'_>,
     arrays: Arrays,
     there: There,
-) -> LentBytes {
+) -> InFlightBytes {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
-        return LentBytes::default();
+        return InFlightBytes::default();
     }
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
     let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
@@ -120,7 +120,7 @@ unsafe fn run(
     // looked at the room of the landing zone.
     unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
-    wire.lent()
+    wire.in_flight()
 }
 
 const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
@@ -161,7 +161,7 @@ unsafe fn gather_parts(
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,
-) -> LentBytes {
+) -> InFlightBytes {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
     let before = |window: u32| match node.checked_sub(window) {

@@ -29,11 +29,11 @@ pub(crate) const MOST_PIECES: u64 = 1 << 15;
 /// Bytes of a broadcast between nodes whose root does not wait.
 pub(crate) const EAGER_BROADCAST: usize = 64 << 10;
 
-/// Bytes that a run lends to the network up to which it ends when the network has read them. After more it ends when the targets
+/// Bytes of the caller that a run puts from, up to which it ends when they are complete locally. After more it ends when the targets
 /// have them, because a sender that runs ahead of its receiver by more than that is slower where the host's congestion control
 /// paces: with BBR between two nodes of one machine over libfabric a maximum of 512 KiB took 175 us instead of 133 (107 and 133 with
 /// Cubic), and one of 256 KiB 75 instead of 100.
-pub(crate) const LET_GO: usize = 256 << 10;
+pub(crate) const LOCAL_COMPLETION: usize = 256 << 10;
 
 /// Bytes of operands that a member has at a time where sums are folded in team order.
 pub(crate) const WORKING: usize = 1 << 20;

@@ -6,7 +6,7 @@ use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
 use super::parts::PartsWay;
-use super::{LentBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
+use super::{InFlightBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -33,17 +33,17 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
     meet_here(call, span);
     let start = |node: u32| place(span.start(node)) as u64;
-    let lent = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
+    let in_flight = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
             // SAFETY: the node's blocks are there, because its members have met.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };
-            LentBytes::default()
+            InFlightBytes::default()
         }
     };
     // SAFETY: the caller promises that `dest` is symmetric and has all blocks.
-    unsafe { copy_from_leader(call, span, dest, total, lent) };
+    unsafe { copy_from_leader(call, span, dest, total, in_flight) };
 }
 
 /// The leaders fetch the blocks of other nodes one by one from those nodes' leaders.

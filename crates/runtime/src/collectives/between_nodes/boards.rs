@@ -143,8 +143,8 @@ fn exchange_batch(
         Some(way) => {
             let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
             // SAFETY: the board has this node's bytes of the batch; nobody looks at it before the release.
-            let lent = unsafe { gather_parts(call, span, way, start, board, there) };
-            lent.take_back(call);
+            let in_flight = unsafe { gather_parts(call, span, way, start, board, there) };
+            in_flight.complete_locally(call);
             if team.my == span.my_leader() {
                 // SAFETY: the network has written all nodes' bytes on this leader's board, each with its header.
                 let theirs = |node: u32| unsafe { header(node).read() };

@@ -12,7 +12,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{LentBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use super::{InFlightBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -116,7 +116,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, room: bytes, source: original(source), ..NO_ARRAYS };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
-    let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
+    let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
     if span.node() != root_node {
         meet_here(call, span);
     }
@@ -126,22 +126,28 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
         // SAFETY: the source, or what the leader has got, is ready; nobody changes it before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
     }
-    lent.take_back(call);
+    in_flight.complete_locally(call);
     meet_here(call, span);
     true
 }
 
-/// The members of the node take what their leader has in `dest`, and the leader takes back what it has `lent`.
+/// The members of the node take what their leader has in `dest`, and the leader waits until what it has `in_flight` is complete locally.
 ///
 /// # Safety
 /// `dest` is symmetric, has `bytes` bytes and may be written.
-pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: LentBytes) {
+pub(super) unsafe fn copy_from_leader(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut u8,
+    bytes: usize,
+    in_flight: InFlightBytes,
+) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
         // SAFETY: the caller promises that `dest` is symmetric and has `bytes` bytes; the leader does not leave before all
         // have met again.
         unsafe { ptr::copy_nonoverlapping(call.at(span.my_leader(), dest, bytes), dest, bytes) };
     }
-    lent.take_back(call);
+    in_flight.complete_locally(call);
     meet_here(call, span);
 }

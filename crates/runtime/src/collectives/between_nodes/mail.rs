@@ -43,7 +43,7 @@ use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
-use super::lent::LentBytes;
+use super::in_flight::InFlightBytes;
 use super::reach::There;
 pub(super) use way::{PRIVATE, Way};
 
@@ -76,7 +76,7 @@ pub(super) struct Leaders<'a> {
     /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
     on_boards: bool,
     /// Bytes that the network may still be reading.
-    lent: Cell<usize>,
+    in_flight: Cell<usize>,
 }
 
 impl<'a> Leaders<'a> {
@@ -111,7 +111,7 @@ impl<'a> Leaders<'a> {
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
-        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
+        let (stamp, in_flight, going) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
         let (dest_there, on_boards) = match there {
             There::Nowhere => (None, false),
             There::Dest(region, offset) => (Some((region, offset)), false),
@@ -134,7 +134,7 @@ impl<'a> Leaders<'a> {
             dest_len,
             dest_there,
             on_boards,
-            lent,
+            in_flight,
         }
     }
 
@@ -153,9 +153,9 @@ impl<'a> Leaders<'a> {
         self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
     }
 
-    /// The arrays that were put from, which stay as they are until they are taken back.
-    pub(super) fn lent(&self) -> LentBytes {
-        LentBytes(self.lent.get())
+    /// The arrays that were put from, which stay as they are until they are complete locally.
+    pub(super) fn in_flight(&self) -> InFlightBytes {
+        InFlightBytes(self.in_flight.get())
     }
 
     fn word(&self, word: u32) -> &AtomicU64 {
@@ -257,7 +257,7 @@ impl<'a> Leaders<'a> {
     }
 }
 
-/// Longer puts are lent to the network, where the schedule lets their operand be; others are copied.
+/// Longer puts read the caller's array, where the schedule lets their operand be; others read a copy.
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
@@ -297,9 +297,9 @@ impl Wire for Leaders<'_> {
             });
         }
         if bytes > COPIED && self.way.schedule.lends() {
-            self.lent.set(self.lent.get() + bytes);
+            self.in_flight.set(self.in_flight.get() + bytes);
             // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
-            // takes back what was lent.
+            // waits for local completion.
             return lane::issue(self.call.name, |lane| unsafe {
                 self.order_signals(lane);
                 lane.put_signal(start, from, bytes, word, update);

@@ -94,8 +94,8 @@ impl NodeParts<'_> {
         let room = plan.count as usize * span.nodes() as usize;
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
         // SAFETY: everything has been laid down; nobody looks at what comes before the release.
-        let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) };
-        lent.take_back(call);
+        let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) };
+        in_flight.complete_locally(call);
         if leads {
             // SAFETY: the network has written all parts of this leader's board, each with its head.
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };

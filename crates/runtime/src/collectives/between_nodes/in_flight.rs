@@ -1,28 +1,28 @@
-//! Arrays that a run has lent to the network.
+//! Arrays of the caller that the network reads after a run is over.
 
 use core::ops::AddAssign;
 use oxshmem_base::planted;
 
 use crate::collectives::call::Call;
-use crate::collectives::limits::LET_GO;
+use crate::collectives::limits::LOCAL_COMPLETION;
 use crate::network::lane;
 
 /// How many bytes of the caller's arrays the network may still be reading.
 #[derive(Clone, Copy, Default)]
-pub(super) struct LentBytes(pub(super) usize);
+pub(super) struct InFlightBytes(pub(super) usize);
 
-impl LentBytes {
-    /// Returns when the arrays are the caller's again.
-    pub(super) fn take_back(self, call: Call<'_>) {
+impl InFlightBytes {
+    /// Returns when the arrays may be written again: the network has read them.
+    pub(super) fn complete_locally(self, call: Call<'_>) {
         match planted!("lent-bytes-kept", self.0, 0) {
             0 => {}
-            1..=LET_GO => lane::let_go(call.name),
+            1..=LOCAL_COMPLETION => lane::complete_locally(call.name),
             _ => lane::complete(call.name),
         }
     }
 }
 
-impl AddAssign for LentBytes {
+impl AddAssign for InFlightBytes {
     fn add_assign(&mut self, more: Self) {
         self.0 += more.0;
     }
