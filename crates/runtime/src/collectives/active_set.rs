@@ -160,7 +160,7 @@ enum Stay {
     Place(&'static Known),
     /// In the slot of a set that spans nodes.
     Slot(&'static TeamState),
-    /// In a slot that is lent.
+    /// In a slot that is lease.
     #[cfg(not(loom))]
     Rendezvous(Box<Rendezvous>),
 }

@@ -1,7 +1,7 @@
 //! Teams with members on several nodes: how they meet, and what travels when they do.
 //!
 //! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
-//! run a schedule of `oxshmem_schedule` among themselves ([`mail`] carries it), and each releases its node
+//! run a schedule of `oxshmem_schedule` among themselves ([`wire`] carries it), and each releases its node
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
 //! another node is the one who moves the network on.
 //!
@@ -14,19 +14,19 @@
 //! k do so before they enter k+1.
 
 pub(crate) mod blocks;
-mod boards;
+mod broadcast_ring;
 pub(crate) mod bytes;
-mod casts;
 pub(crate) mod eager;
+mod line_exchange;
 
 mod in_flight;
-mod lending;
-mod mail;
+mod leases;
 mod meeting;
 mod parts;
 mod reach;
 pub(crate) mod reduce;
 pub(crate) mod slices;
+mod wire;
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -50,11 +50,11 @@ use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
 use in_flight::InFlightBytes;
-use mail::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
+use wire::{Leaders, PRIVATE, Way};
 
-pub(crate) use boards::exchange;
+pub(crate) use line_exchange::exchange;
 
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
@@ -78,7 +78,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.zone.number(), plan, element, longest, reach);
+    let find = |schedule| Way::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -117,8 +117,8 @@ unsafe fn run(
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
-    // looked at the room of the landing zone.
-    unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
+    // looked at the room of the scratch.
+    unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
 }
@@ -281,15 +281,15 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
-        control::mail(window, slot).clear();
-        if let Some(number) = team.casts.lent.number() {
-            let ring = control::cast_ring(window, number);
-            casts::acknowledge_all(call, team, ring);
+        control::mailboxes(window, slot).clear();
+        if let Some(number) = team.ring.lease.number() {
+            let ring = control::broadcast_ring(window, number);
+            broadcast_ring::acknowledge_all(call, team, ring);
             if planted!("stamps-of-a-dead-team", true, false) {
                 ring.forget();
             }
         }
     }
-    team.zone.give_back();
-    team.casts.give_back();
+    team.buffers.give_back();
+    team.ring.give_back();
 }

@@ -1,7 +1,7 @@
 //! Up to which sizes a collective takes which way. All numbers are the same on all members, so that all choose alike.
 
 use crate::memory::control::PAYLOAD_WORDS;
-use crate::memory::control::mail::{GOING, OPEN_BOARD};
+use crate::memory::control::leaders::{COPIES, GATHER};
 
 /// Bytes that travel with an exchange: such collectives cost what a barrier costs.
 pub(crate) const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
@@ -14,11 +14,11 @@ pub(crate) const LEADER_COMBINES: usize = 128 << 10;
 
 /// Bytes of an array up to which a reduction between so many nodes is eager as a whole: each round keeps a copy of what goes.
 pub(crate) const fn eager_reduction(nodes: u32) -> usize {
-    let copies = GOING / nodes.next_power_of_two().trailing_zeros() as usize;
+    let copies = COPIES / nodes.next_power_of_two().trailing_zeros() as usize;
     let most = if copies < 64 << 10 { copies } else { 64 << 10 };
     if most > 32 << 10 { most } else { 32 << 10 }
 }
-const _: () = assert!(eager_reduction(2) <= OPEN_BOARD);
+const _: () = assert!(eager_reduction(2) <= GATHER);
 
 /// Nodes up to which a longer reduction in any order goes eagerly in slices: each sends one message to each.
 pub(crate) const SLICED_NODES: u32 = 8;

@@ -10,8 +10,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
+use crate::collectives::leased;
 use crate::collectives::signature::CallKind;
-use crate::collectives::zones;
 use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
 use crate::start::state;
 use crate::teams::team::{Held, TeamState, mix};
@@ -56,7 +56,7 @@ impl Held {
 pub(crate) fn begin() -> Held {
     let (slots, leases) = Slots::new(crate::collectives::between_nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
-    zones::begin();
+    leased::begin();
     Held { leases, base: 0 }
 }
 

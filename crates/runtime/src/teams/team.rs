@@ -12,7 +12,7 @@ use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
-use crate::collectives::zones::{Lent, LentRing, Pool};
+use crate::collectives::leased::{Leased, LeasedRing, Pool};
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
@@ -62,9 +62,9 @@ pub(crate) struct TeamState {
     /// How the members lie on the nodes, if they are on several; on all members or on none.
     pub(crate) span: Option<Box<Span>>,
     /// The room that a team on several nodes is lent for more than mail.
-    pub(crate) zone: Lent,
+    pub(crate) buffers: Leased,
     /// The ring of its broadcasts, if it has been lent one.
-    pub(crate) casts: LentRing,
+    pub(crate) ring: LeasedRing,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
@@ -139,8 +139,8 @@ impl TeamState {
             step,
             looked_up: false,
             span: None,
-            zone: Lent::of(Pool::Zones),
-            casts: LentRing::default(),
+            buffers: Leased::of(Pool::Buffers),
+            ring: LeasedRing::default(),
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
             leveled: false,

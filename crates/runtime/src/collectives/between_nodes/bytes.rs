@@ -12,7 +12,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{InFlightBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use super::{InFlightBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, leases, meet_here, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
@@ -105,7 +105,7 @@ pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, spread: Spread
 #[cold]
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
-    lending::zone(call, span);
+    leases::buffers(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
     let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);

@@ -1,7 +1,7 @@
 //! Collectives of up to some ten thousand bytes, for teams that span nodes: one crossing a round, and no meeting before or
 //! after.
 //!
-//! Operands go eagerly into memory that every leader has ready: the landing zones and boards of the team's zone. Nobody's
+//! Operands go eagerly into memory that every leader has ready: the scratch and boards of the team's zone. Nobody's
 //! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's board: they
 //! lay down there what they bring, count in, and take the result from there when they are released. A board is written
 //! again two exchanges later, as lines are.
@@ -14,13 +14,13 @@ use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_SHARE, Reach, There, casts, gather, gather_parts, gathering, lending, release, run, way};
+use super::{NO_SHARE, Reach, There, broadcast_ring, gather, gather_parts, gathering, leases, release, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::{LEADER_COMBINES, eager_reduction};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::start::state;
 use crate::teams::span::Span;
 
@@ -44,7 +44,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     if wanted.is_some_and(|wanted| !wanted.spares_dest()) {
         return false;
     }
-    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(set) = leases::buffers(call, span) else { return false };
     let way = way(call, collective, &plan, element, plan.count, Reach::Nothing).filter(|way| way.piece == plan.count);
     let Some(way) = way else { return false };
     let number = team.next_exchange();
@@ -55,7 +55,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
         unsafe { run(call, span, way, plan, NO_SHARE, arrays(dest, source), There::Nowhere) };
         return true;
     }
-    let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
+    let board = control::buffers(team.window(span.my_leader()), set).gather(number as usize & 1);
     if team.my == span.my_leader() {
         let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
         // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the board.
@@ -119,7 +119,7 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { share(call, span, |node| place(span.start(node)) as u64, lay, take) }
 }
 
-/// A broadcast whose root goes on at once ([`casts`]). Where there is no room for that it is a gather to which the root alone
+/// A broadcast whose root goes on at once ([`broadcast_ring`]). Where there is no room for that it is a gather to which the root alone
 /// brings something, after which all have taken the former ones. Returns whether it was done, on all members alike.
 ///
 /// # Safety
@@ -143,7 +143,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
             unsafe { ptr::copy(source, dest, bytes) };
         }
     };
-    if casts::cast(call, span, bytes, root, lay, take) {
+    if broadcast_ring::broadcast(call, span, bytes, root, lay, take) {
         return true;
     }
     // SAFETY: the root lays down all there is.
@@ -164,18 +164,18 @@ unsafe fn share(
     take: impl FnOnce(*const u8),
 ) -> bool {
     let team = call.team;
-    if start(span.nodes()) > OPEN_BOARD as u64 {
+    if start(span.nodes()) > GATHER as u64 {
         return false;
     }
-    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(set) = leases::buffers(call, span) else { return false };
     let Some(way) = gathering(call, span, &start, Reach::Results) else { return false };
     let number = team.next_exchange();
     let parity = planted!("board-parity", number as usize & 1, 0);
-    let board = control::zones(team.window(span.my_leader()), zone).board(parity);
+    let board = control::buffers(team.window(span.my_leader()), set).gather(parity);
     lay(board);
     gather(call, span, number);
     // SAFETY: all members of the node have counted in, so its part is whole; the boards of all leaders are ready.
-    unsafe { gather_parts(call, span, way, start, board, There::of_board(board)) };
+    unsafe { gather_parts(call, span, way, start, board, There::of_buffer(board)) };
     release(call, span, number, |words| &words.released);
     take(board);
     true

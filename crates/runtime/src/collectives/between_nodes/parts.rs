@@ -8,12 +8,12 @@ use oxshmem_base::planted;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, lending, run, way};
+use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, leases, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::teams::span::Span;
 
 /// Bytes before each part: the number of the exchange with the signature of its call. What follows suits every type.
@@ -21,7 +21,7 @@ const HEAD: usize = 16;
 
 /// The ways of an exchange of parts, before it begins.
 pub(super) struct PartsWay {
-    zone: u32,
+    set: u32,
     way: Way,
     plan: Plan,
 }
@@ -41,11 +41,11 @@ impl PartsWay {
     /// For parts of so many bytes each; `None` if there is no room for them. On all members alike.
     pub(super) fn find(call: Call<'_>, span: &Span, bytes: usize) -> Option<Self> {
         let part = bytes.checked_next_multiple_of(HEAD)?.checked_add(HEAD)?;
-        part.checked_mul(span.nodes() as usize).filter(|&all| all <= OPEN_BOARD)?;
-        let zone = lending::zone(call, span)?;
+        part.checked_mul(span.nodes() as usize).filter(|&all| all <= GATHER)?;
+        let set = leases::buffers(call, span)?;
         let plan = Plan::new(span.nodes(), part as u64);
         let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results)?;
-        (way.piece == plan.count).then_some(Self { zone, way, plan })
+        (way.piece == plan.count).then_some(Self { set, way, plan })
     }
 
     /// The exchange begins.
@@ -53,8 +53,8 @@ impl PartsWay {
         let number = call.team.next_exchange();
         let parity = planted!("part-parity", number as usize & 1, 0);
         let window = call.team.window(span.my_leader());
-        let outgoing = control::outgoing(window, self.zone, parity);
-        let incoming = control::zones(window, self.zone).board(parity);
+        let outgoing = control::outgoing(window, self.set, parity);
+        let incoming = control::buffers(window, self.set).gather(parity);
         NodeParts { call, span, with: self, number, outgoing, incoming }
     }
 }
@@ -94,7 +94,7 @@ impl NodeParts<'_> {
         let room = plan.count as usize * span.nodes() as usize;
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
         // SAFETY: everything has been laid down; nobody looks at what comes before the release.
-        let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) };
+        let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
         in_flight.complete_locally(call);
         if leads {
             // SAFETY: the network has written all parts of this leader's board, each with its head.

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
-use super::{InFlightBytes, NO_SHARE, Reach, There, lending, meet_here, run, way};
+use super::{InFlightBytes, NO_SHARE, Reach, There, leases, meet_here, run, way};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor::Arrays;
@@ -26,7 +26,7 @@ use crate::teams::span::Span;
 #[cold]
 pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
-    lending::zone(call, span);
+    leases::buffers(call, span);
     let plan = Plan::new(span.nodes(), n as u64);
     // Operands of other nodes come as soon as those have met, and members here may still read a source.
     let reach = if ptr::eq(dest, source) { Reach::Results } else { Reach::Operands };

@@ -18,7 +18,7 @@ use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
 use crate::collectives::limits::{LEADER_COMBINES, SLICED_NODES};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::start::state;
 use crate::teams::span::Span;
 use crate::transfers::length;
@@ -48,7 +48,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     let slice = n.div_ceil(nodes as usize);
     let (operand, operands) = (slice * element, if in_order { span.most() as usize } else { 1 });
     let start = |node: u32| u64::from(node) * operand as u64;
-    if start(nodes) > OPEN_BOARD as u64 {
+    if start(nodes) > GATHER as u64 {
         return false;
     }
     let Some(parts) = PartsWay::find(call, span, length::of(operands, operand)) else { return false };
@@ -78,8 +78,8 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     }
     // SAFETY: the node's operands lie in the parts, and its members have counted in.
     unsafe { parts.exchange() };
-    let zone = team.zone.number().unwrap_or_else(|| unreachable!("parts go to a zone"));
-    let board = control::zones(team.window(span.my_leader()), zone).board(results as usize & 1);
+    let set = team.buffers.number().unwrap_or_else(|| unreachable!("parts go to a zone"));
+    let board = control::buffers(team.window(span.my_leader()), set).gather(results as usize & 1);
     if leads {
         let of_member = |member: u32| {
             let node = span.node_of(member);
@@ -94,7 +94,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
         unsafe { kernel.fold(result, &sources, count(span.node()), Store::Cached) };
     }
     // SAFETY: the node's result is on its leader's board, which has room for all; the boards of all leaders are ready.
-    unsafe { gather_parts(call, span, gathered, start, board, There::of_board(board)) };
+    unsafe { gather_parts(call, span, gathered, start, board, There::of_buffer(board)) };
     release(call, span, results, |words| &words.released);
     // SAFETY: the board has the result until all have entered the next exchange but one; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };

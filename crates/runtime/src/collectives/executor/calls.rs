@@ -70,7 +70,7 @@ impl Chosen<'_> {
         let wire = Memory { call: self.call, area, slot: self.slot, part, dest: arrays.dest };
         // SAFETY: the caller promises arrays with the elements that the schedule touches, on all members; `choose` has
         // looked at the area's room.
-        unsafe { run(&wire, area.landing(part), &self.schedule, &plan, &me, arrays) };
+        unsafe { run(&wire, area.scratch(part), &self.schedule, &plan, &me, arrays) };
         area.account(part, self.schedule.arrivals(&plan, team.my));
     }
 
@@ -254,7 +254,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         element: size_of::<u64>(),
         kernel: Some(Kernel::of::<Sum, u64>()),
     };
-    // SAFETY: the results of any team fit; peers write the landing zone only.
+    // SAFETY: the results of any team fit; peers write the scratch only.
     unsafe { shares.perform(sizes, NO_SHARE, numbers) };
     let rounds = Round::count(call.team.size) as usize;
     debug_assert_eq!(rounds + 2, Shares::results(call.team.size) as usize);

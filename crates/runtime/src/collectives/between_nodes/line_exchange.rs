@@ -10,13 +10,13 @@ use oxshmem_base::planted;
 use oxshmem_transport::{Region, Remote};
 
 use super::{
-    HEADER, Reach, There, gather, gather_parts, gathering, leaders_meet, lending, read_line, release, slot_of,
+    HEADER, Reach, There, gather, gather_parts, gathering, leaders_meet, leases, read_line, release, slot_of,
     write_line,
 };
 use crate::collectives::call::Call;
 use crate::collectives::limits::SHORT;
 use crate::collectives::signature::signature_of;
-use crate::memory::control::mail::{OPEN_BOARD, UNLENT_BOARD};
+use crate::memory::control::leaders::{GATHER, SMALL_GATHER};
 use crate::memory::control::{self, PAYLOAD_WORDS};
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -98,17 +98,17 @@ pub(crate) fn exchange(
     let width = 8 * payload.len();
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
     // Shorter lines go by mail.
-    let zone = if bytes > SHORT { lending::zone(call, span) } else { call.team.zone.number() };
-    let room = if zone.is_some() { OPEN_BOARD } else { UNLENT_BOARD };
+    let set = if bytes > SHORT { leases::buffers(call, span) } else { call.team.buffers.number() };
+    let room = if set.is_some() { GATHER } else { SMALL_GATHER };
     for batch in LineBatch::all(span, width, room) {
-        exchange_batch(call, &batch, zone, payload, &mut visit);
+        exchange_batch(call, &batch, set, payload, &mut visit);
     }
 }
 
 fn exchange_batch(
     call: Call<'_>,
     batch: &LineBatch<'_>,
-    zone: Option<u32>,
+    set: Option<u32>,
     payload: &[u64],
     visit: &mut impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
@@ -118,13 +118,13 @@ fn exchange_batch(
     write_line(team.place(team.my), parity, payload);
     gather(call, span, number);
     let window = team.window(span.my_leader());
-    let board = match zone {
-        Some(zone) => control::zones(window, zone).board(parity),
-        None => control::board(window, slot_of(team), parity),
+    let board = match set {
+        Some(set) => control::buffers(window, set).gather(parity),
+        None => control::small_gather(window, slot_of(team), parity),
     };
     let header = |node: u32| board.wrapping_add(batch.start(node)).cast::<u64>();
     let entry = |member: u32| board.wrapping_add(batch.line(member));
-    let reach = if zone.is_some() { Reach::Results } else { Reach::Nothing };
+    let reach = if set.is_some() { Reach::Results } else { Reach::Nothing };
     let start = |node: u32| batch.start(node) as u64;
     let way = gathering(call, span, start, reach);
     let stamp = call.signature.stamp(number);
@@ -141,7 +141,7 @@ fn exchange_batch(
     }
     match way {
         Some(way) => {
-            let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
+            let there = set.map_or(There::Nowhere, |_| There::of_buffer(board));
             // SAFETY: the board has this node's bytes of the batch; nobody looks at it before the release.
             let in_flight = unsafe { gather_parts(call, span, way, start, board, there) };
             in_flight.complete_locally(call);
@@ -225,10 +225,10 @@ mod tests {
             for layout in layouts {
                 let span = Span::of(size, layout(0), layout).expect("several nodes");
                 for width in [8, 24, 56] {
-                    for room in [64, 72, 640, UNLENT_BOARD, OPEN_BOARD] {
+                    for room in [64, 72, 640, SMALL_GATHER, GATHER] {
                         check(&span, width, room);
                     }
-                    assert_eq!(check(&span, width, OPEN_BOARD), 1, "{size} lines are one batch");
+                    assert_eq!(check(&span, width, GATHER), 1, "{size} lines are one batch");
                 }
             }
         }
@@ -237,6 +237,6 @@ mod tests {
     #[test]
     fn the_largest_job_exchanges_in_batches() {
         let span = Span::of(MOST_PES, 0, |pe| pe % MOST_NODES).expect("several nodes");
-        assert!(check(&span, 24, OPEN_BOARD) > 100);
+        assert!(check(&span, 24, GATHER) > 100);
     }
 }

@@ -6,7 +6,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::step::Place;
 
 use crate::collectives::signature::Signature;
-use crate::memory::control::mail::BOXES;
+use crate::memory::control::leaders::MAILBOX_WORDS;
 
 /// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
 pub(super) const HEAD: usize = 2;
@@ -14,7 +14,7 @@ pub(super) const HEAD: usize = 2;
 pub(super) const CONTENT: usize = 4;
 /// The length in the head of a message whose content is where it belongs.
 pub(super) const IN_PLACE: usize = u16::MAX as usize;
-const _: () = assert!(BOXES * CONTENT < IN_PLACE, "the head has 16 bits for the length");
+const _: () = assert!(MAILBOX_WORDS * CONTENT < IN_PLACE, "the head has 16 bits for the length");
 
 /// The head of a message.
 pub(super) fn head(stamp: u32, signature: Signature, length: usize) -> u64 {

@@ -1,5 +1,5 @@
 //! The memory of the leaders of nodes in each other's control window: mail, and zones for longer data. How they use
-//! both is told in `between_nodes::mail`.
+//! both is told in `between_nodes::wire`.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,13 +13,13 @@ pub(crate) const WORDS: usize = 56;
 pub(crate) const LANE_WORDS: usize = 24;
 /// 64-bit words of all boxes of a parity: with 21 boxes, which is what a dissemination among 16,384 leaders needs, each
 /// holds a payload.
-pub(crate) const BOXES: usize = 336;
+pub(crate) const MAILBOX_WORDS: usize = 336;
 
 /// The lines in which the leaders of one slot write to one of them.
 #[repr(C, align(4096))]
-pub(crate) struct Mail {
-    /// Mail, by parity. The owner's network writes whole words; the owner reads each with one load.
-    pub(crate) boxes: [[AtomicU64; BOXES]; 2],
+pub(crate) struct Mailboxes {
+    /// Mailboxes, by parity. The owner's network writes whole words; the owner reads each with one load.
+    pub(crate) boxes: [[AtomicU64; MAILBOX_WORDS]; 2],
     /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
     pub(crate) words: [[AtomicU64; WORDS]; 2],
     pub(crate) lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
@@ -29,10 +29,10 @@ pub(crate) struct Mail {
     pub(crate) counted: [AtomicU64; 2],
 }
 
-const _: () = assert!(size_of::<Mail>() == 8192);
+const _: () = assert!(size_of::<Mailboxes>() == 8192);
 
-impl Mail {
-    /// Makes all boxes as good as never used. See `between_nodes::mail` for when.
+impl Mailboxes {
+    /// Makes all boxes as good as never used. See `between_nodes::wire` for when.
     pub(crate) fn clear(&self) {
         (0..2).for_each(|parity| self.clear_parity(parity));
     }
@@ -42,32 +42,32 @@ impl Mail {
     }
 }
 
-/// Zones of a PE. A team that spans nodes is lent one when it first needs it (see `between_nodes::lending`).
-pub(crate) const ZONES: u32 = 16;
+/// TeamBuffers of a PE. A team that spans nodes is lent one when it first needs it (see `between_nodes::leases`).
+pub(crate) const BUFFER_SETS: u32 = 16;
 /// Bytes of a zone where schedules put operands; longer reductions are cut to it.
-pub(crate) const LANDING: usize = 256 << 10;
+pub(crate) const SCRATCH: usize = 256 << 10;
 /// Bytes of a board, to which others may put.
-pub(crate) const OPEN_BOARD: usize = 256 << 10;
+pub(crate) const GATHER: usize = 256 << 10;
 /// Bytes of a board of a team that has no zone: longer lines are fetched one by one there, so more would not be faster.
-pub(crate) const UNLENT_BOARD: usize = 4 << 10;
+pub(crate) const SMALL_GATHER: usize = 4 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
-pub(crate) const GOING: usize = 128 << 10;
+pub(crate) const COPIES: usize = 128 << 10;
 
 /// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
 #[repr(C, align(4096))]
-pub(crate) struct Zones {
-    pub(crate) landing: [UnsafeCell<[u8; LANDING]>; 2],
-    pub(crate) board: [UnsafeCell<[u8; OPEN_BOARD]>; 2],
+pub(crate) struct TeamBuffers {
+    pub(crate) scratch: [UnsafeCell<[u8; SCRATCH]>; 2],
+    pub(crate) gather: [UnsafeCell<[u8; GATHER]>; 2],
     /// Copies of operands that were put and change afterwards. Its owner's alone.
-    pub(crate) going: [UnsafeCell<[u8; GOING]>; 2],
+    pub(crate) copies: [UnsafeCell<[u8; COPIES]>; 2],
 }
 
 // SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
-unsafe impl Sync for Zones {}
+unsafe impl Sync for TeamBuffers {}
 
-impl Zones {
+impl TeamBuffers {
     /// The board of even or odd exchanges.
-    pub(crate) fn board(&self, parity: usize) -> *mut u8 {
-        self.board[parity].get().cast()
+    pub(crate) fn gather(&self, parity: usize) -> *mut u8 {
+        self.gather[parity].get().cast()
     }
 }

@@ -1,6 +1,6 @@
 //! The wire between the leaders of a team's nodes.
 //!
-//! **Mail.** What is short travels in one message that proves itself: 64-bit words, each of 32 bits of content and 32 bits
+//! **Mailboxes.** What is short travels in one message that proves itself: 64-bit words, each of 32 bits of content and 32 bits
 //! that say in which run it was sent. They may arrive in any order; the message is there when all its words say so. It
 //! lands in a box that belongs to the signalled word, and the receiver's wait takes it out to where it belongs. So
 //! nothing but boxes is written before its owner asks for it, nothing is ordered by the network, and a signal with data
@@ -13,9 +13,9 @@
 //!
 //! **Wrong messages.** With its length each message says the signature of its call (see `signature`). A leader in another
 //! call is noticed by that, before anything of the message is used. What a message of the same kind of call says of lengths
-//! and places is bounded by what the receiver has prepared: its box, its landing zone, its dest.
+//! and places is bounded by what the receiver has prepared: its box, its scratch, its dest.
 //!
-//! **Zones.** What is longer is put where it belongs, which must be ready: a landing zone or a board of the zone that the
+//! **TeamBuffers.** What is longer is put where it belongs, which must be ready: scratch or a board of the zone that the
 //! team is lent, or a dest whose owner has entered. The signal behind it is the head of a message, with the stamp of the
 //! run and the signature, so that longer messages prove as much as short ones. Schedules that signal a word more often set
 //! words instead, by numbers that only grow (`executor`).
@@ -38,7 +38,7 @@ use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Wire;
 use crate::memory::control;
-use crate::memory::control::mail::{BOXES, GOING, LANDING, Mail, Zones};
+use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, Mailboxes, SCRATCH, TeamBuffers};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
@@ -57,30 +57,30 @@ pub(super) struct Leaders<'a> {
     call: Call<'a>,
     span: &'a Span,
     way: Way,
-    mail: &'static Mail,
+    mail: &'static Mailboxes,
     traffic: Traffic,
     parity: usize,
     /// The meaning of the words of this run's mail.
     stamp: u32,
-    zones: Option<&'static Zones>,
+    buffers: Option<&'static TeamBuffers>,
     /// Bytes of the zone's copies that this run has used.
-    going: Cell<usize>,
-    /// The caller's landing zone, how long it is, and where others have theirs.
-    landing: *mut u8,
-    landing_len: usize,
-    landing_there: (Region, u64),
+    copied: Cell<usize>,
+    /// The caller's scratch, how long it is, and where others have theirs.
+    scratch: *mut u8,
+    scratch_len: usize,
+    scratch_there: (Region, u64),
     /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
     dest: *mut u8,
     dest_len: usize,
     dest_there: Option<(Region, u64)>,
     /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
-    on_boards: bool,
+    in_buffers: bool,
     /// Bytes that the network may still be reading.
     in_flight: Cell<usize>,
 }
 
 impl<'a> Leaders<'a> {
-    /// The run with number `turn`. `private` is a landing zone of [`PRIVATE`] bytes.
+    /// The run with number `turn`. `private` is scratch of [`PRIVATE`] bytes.
     pub(super) fn new(
         call: Call<'a>,
         span: &'a Span,
@@ -93,29 +93,29 @@ impl<'a> Leaders<'a> {
         let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
         let window = call.team.window(call.team.my);
         let parity = planted!("mail-parity", turn.parity(), 0);
-        let (mail, traffic) = (control::mail(window, slot), way.schedule.traffic());
-        let zones = call.team.zone.number().map(|zone| control::zones(window, zone));
-        let (landing, landing_len, landing_there) = match zones {
+        let (mail, traffic) = (control::mailboxes(window, slot), way.schedule.traffic());
+        let buffers = call.team.buffers.number().map(|set| control::buffers(window, set));
+        let (scratch, scratch_len, scratch_there) = match buffers {
             _ if way.private => (private, PRIVATE, (Region::Control, 0)),
             _ if way.lands => match there {
                 There::Dest(region, offset) => (dest, dest_len, (region, offset)),
-                There::Nowhere | There::Board(_) => unreachable!("operands land where all members have entered"),
+                There::Nowhere | There::Buffer(_) => unreachable!("operands land where all members have entered"),
             },
             None => (private, 0, (Region::Control, 0)),
-            Some(zones) => {
-                let landing = zones.landing[planted!("landing-parity", parity, 0)].get().cast::<u8>();
-                (landing, LANDING, (Region::Control, control::offset(landing)))
+            Some(buffers) => {
+                let scratch = buffers.scratch[planted!("landing-parity", parity, 0)].get().cast::<u8>();
+                (scratch, SCRATCH, (Region::Control, control::offset(scratch)))
             }
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
             mail.clear_parity(parity ^ 1);
         }
-        let (stamp, in_flight, going) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
-        let (dest_there, on_boards) = match there {
+        let (stamp, in_flight, copied) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
+        let (dest_there, in_buffers) = match there {
             There::Nowhere => (None, false),
             There::Dest(region, offset) => (Some((region, offset)), false),
-            There::Board(offset) => (Some((Region::Control, offset)), true),
+            There::Buffer(offset) => (Some((Region::Control, offset)), true),
         };
         Self {
             call,
@@ -125,22 +125,22 @@ impl<'a> Leaders<'a> {
             traffic,
             parity,
             stamp,
-            zones,
-            going,
-            landing,
-            landing_len,
-            landing_there,
+            buffers,
+            copied,
+            scratch,
+            scratch_len,
+            scratch_there,
             dest,
             dest_len,
             dest_there,
-            on_boards,
+            in_buffers,
             in_flight,
         }
     }
 
     /// Where the run's operands land.
-    pub(super) fn landing(&self) -> *mut u8 {
-        self.landing
+    pub(super) fn scratch(&self) -> *mut u8 {
+        self.scratch
     }
 
     /// The value of the counter before the run.
@@ -167,7 +167,7 @@ impl<'a> Leaders<'a> {
 
     /// The box of a word.
     fn letters(&self, word: u32) -> &[AtomicU64] {
-        &self.mail.boxes[self.parity][word as usize * self.way.room..][..self.way.room]
+        &self.mail.boxes[self.parity][word as usize * self.way.mailbox..][..self.way.mailbox]
     }
 
     fn remote(&self, node: u32, offset: u64) -> Remote {
@@ -183,7 +183,7 @@ impl<'a> Leaders<'a> {
             short = [0; SHORT];
             &mut short
         } else {
-            long = [0; BOXES];
+            long = [0; MAILBOX_WORDS];
             &mut long
         };
         // SAFETY: the caller promises `bytes` readable bytes at `from`.
@@ -200,7 +200,7 @@ impl<'a> Leaders<'a> {
             return;
         }
         let place = letters[1].load(Relaxed) as u32;
-        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.landing, self.landing_len) };
+        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
         let offset = (place & (u32::MAX >> 1)) as usize;
         if len < bytes || len - bytes < offset {
             self.call.differs(None, self.call.signature);
@@ -208,7 +208,7 @@ impl<'a> Leaders<'a> {
         let start = start.wrapping_add(offset);
         for (i, word) in letters[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
             let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
-            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or landing zone, as was just compared
+            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or scratch, as was just compared
             // with the lengths that the caller of the run vouches for.
             unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
         }
@@ -220,7 +220,7 @@ impl<'a> Leaders<'a> {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
-        if self.on_boards && self.way.schedule.lends() {
+        if self.in_buffers && self.way.schedule.allows_zero_copy() {
             return Some(from);
         }
         if planted!("operand-not-kept", false, true) {
@@ -230,12 +230,12 @@ impl<'a> Leaders<'a> {
         if self.traffic != Traffic::Synchronising {
             return None;
         }
-        let (zones, used) = (self.zones.filter(|_| self.way.room > 0)?, self.going.get());
-        if bytes > GOING - used {
+        let (buffers, used) = (self.buffers.filter(|_| self.way.mailbox > 0)?, self.copied.get());
+        if bytes > COPIES - used {
             return None;
         }
-        let copy = zones.going[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
-        self.going.set((used + bytes).next_multiple_of(64).min(GOING));
+        let copy = buffers.copies[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
+        self.copied.set((used + bytes).next_multiple_of(64).min(COPIES));
         // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's zone, and
         // the network has read the copies of the run before last.
         unsafe { ptr::copy_nonoverlapping(from, copy, bytes) };
@@ -246,7 +246,7 @@ impl<'a> Leaders<'a> {
     /// than once says by a growing number how much has come. Without the order the number would fall again, and a greater one would
     /// vouch for bytes of a put that is still under way.
     fn order_signals(&self, lane: &Issuer<'_>) {
-        let more_than_once = self.way.room == 0 || matches!(self.traffic, Traffic::OneWay { .. });
+        let more_than_once = self.way.mailbox == 0 || matches!(self.traffic, Traffic::OneWay { .. });
         if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
             lane.fence();
         }
@@ -263,21 +263,21 @@ const COPIED: usize = 32 << 10;
 impl Wire for Leaders<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
         if let Signal::Set { word, .. } = signal
-            && length(bytes) <= self.way.room
+            && length(bytes) <= self.way.mailbox
         {
             // SAFETY: the caller promises `bytes` readable bytes at `from`, and the comparison has shown that they fit the
             // mail.
             return unsafe { self.send(to, word, from, place, offset, bytes) };
         }
         let start = match place {
-            Place::Scratch => Some(self.landing_there),
+            Place::Scratch => Some(self.scratch_there),
             Place::Dest => self.dest_there,
             Place::Source => unreachable!("no schedule writes a source"),
         };
         let Some((region, start)) = start else { unreachable!("what is private goes by mail") };
         let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
-            Signal::Set { word, .. } if self.way.room > 0 => {
+            Signal::Set { word, .. } if self.way.mailbox > 0 => {
                 let head = head(self.stamp, self.call.signature, IN_PLACE);
                 (control::offset(self.letters(word).as_ptr()), SignalUpdate::Set(head))
             }
@@ -296,7 +296,7 @@ impl Wire for Leaders<'_> {
                 lane.put_signal(start, kept, bytes, word, update);
             });
         }
-        if bytes > COPIED && self.way.schedule.lends() {
+        if bytes > COPIED && self.way.schedule.allows_zero_copy() {
             self.in_flight.set(self.in_flight.get() + bytes);
             // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
             // waits for local completion.
@@ -318,7 +318,7 @@ impl Wire for Leaders<'_> {
 
     fn wait(&self, word: u32, value: u64) {
         let set = self.word(word);
-        if self.way.room == 0 {
+        if self.way.mailbox == 0 {
             let reason = self.reason(set.as_ptr() as usize);
             return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
         }

@@ -1,12 +1,12 @@
 //! The rooms of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
-//! `between_nodes::casts` has the argument.
+//! `between_nodes::broadcast_ring` has the argument.
 
-use crate::memory::control::casts::{CAST, HALF};
+use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_base::planted;
 
 /// The tree that a broadcast goes down among the leaders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastTree {
+pub(crate) struct BroadcastTree {
     /// The root's node.
     pub(crate) root: u32,
     pub(crate) radix: u32,
@@ -14,7 +14,7 @@ pub(crate) struct CastTree {
 
 /// Where a broadcast goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastRoom {
+pub(crate) struct RingBlock {
     /// Bytes behind the start of the ring.
     pub(crate) at: usize,
     /// Bytes of the room.
@@ -35,18 +35,18 @@ pub(super) struct Ring {
     used: usize,
     changes: u32,
     /// The tree of the first broadcast since, and whether all have gone down that one.
-    tree: Option<CastTree>,
+    tree: Option<BroadcastTree>,
     mixed: bool,
 }
 
 impl Ring {
     /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
     /// next one.
-    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
+    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
         if self.run != run {
             *self = Self { run, ..Self::default() };
         }
-        let bytes = bytes.next_multiple_of(CAST);
+        let bytes = bytes.next_multiple_of(BLOCK_ALIGN);
         self.mixed |= *self.tree.get_or_insert(tree) != tree;
         // Halves are used again by agreement of parents and children of one tree.
         if bytes > HALF || self.mixed && self.changes > 1 && planted!("room-of-another-tree", true, false) {
@@ -55,7 +55,7 @@ impl Ring {
         if self.used + bytes <= HALF {
             let at = self.half * HALF + self.used;
             self.used += bytes;
-            return Some(CastRoom { at, bytes, left: None, again: None });
+            return Some(RingBlock { at, bytes, left: None, again: None });
         }
         let is_used = self.changes > 0;
         if is_used && self.mixed && planted!("room-of-another-tree", true, false) {
@@ -63,7 +63,7 @@ impl Ring {
         }
         let left = (!self.mixed).then_some(self.half);
         (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
-        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
+        Some(RingBlock { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
     }
 }
 
@@ -112,7 +112,7 @@ impl OwedAcknowledgements {
 mod tests {
     use super::*;
 
-    const TREE: CastTree = CastTree { root: 0, radix: 4 };
+    const TREE: BroadcastTree = BroadcastTree { root: 0, radix: 4 };
 
     #[test]
     fn broadcasts_lie_apart_in_each_half() {
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn halves_change_by_agreement_of_one_tree() {
-        let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
+        let (mut ring, other) = (Ring::default(), BroadcastTree { root: 1, radix: 4 });
         let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
-        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
+        let room = |at: usize, left, again| Some(RingBlock { at: at * HALF, bytes: HALF, left, again });
         assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
         assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
         assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));

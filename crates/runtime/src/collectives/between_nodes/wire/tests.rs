@@ -18,7 +18,7 @@ fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
 fn a_message_is_there_when_all_its_words_are_in_any_order() {
     for bytes in [0_usize, 1, 4, 5, 8, 56, 200] {
         let content: Vec<u8> = (0..bytes).map(|i| i as u8 ^ 0x5a).collect();
-        let mut message = [0; BOXES];
+        let mut message = [0; MAILBOX_WORDS];
         let mine = Signature::of(CallKind::Sum).with(bytes, 0);
         let length = write(&mut message, 9, mine, (Place::Dest, 77), &content);
         // Words of an earlier run may look like anything but this stamp.
@@ -39,7 +39,7 @@ fn a_message_is_there_when_all_its_words_are_in_any_order() {
 #[test]
 fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
     let (sum, barrier) = (Signature::of(CallKind::Sum).with(48, 0), Signature::of(CallKind::Barrier));
-    let mut message = [0; BOXES];
+    let mut message = [0; MAILBOX_WORDS];
     let length = write(&mut message, 9, sum, (Place::Dest, 0), &[7; 48]);
     let letters: Vec<AtomicU64> = message.iter().map(|&word| AtomicU64::new(word)).collect();
     assert_eq!(arrived(&letters, 9, sum), Ok(Some(48)));
@@ -63,7 +63,7 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
             let way = Way::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
-            assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
+            assert!(way.private && way.mailbox >= length(plan.count as usize), "{collective} among {nodes}");
         }
     }
 }
@@ -95,12 +95,12 @@ fn what_is_long_needs_a_zone_and_is_cut_to_it() {
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
     assert!(Way::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
     let way = Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
-    assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
+    assert!(!way.private && way.piece as usize <= SCRATCH && way.piece > 0);
     assert!(Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
     assert!(!way.lands && way.piece < plan.count);
-    // No landing zone bounds what lands in dest, and none is needed.
-    for zone in [None, Some(0)] {
-        let way = Way::find(ring, zone, &plan, 1, plan.count, Reach::Operands).expect("a way");
+    // No scratch bounds what lands in dest, and none is needed.
+    for set in [None, Some(0)] {
+        let way = Way::find(ring, set, &plan, 1, plan.count, Reach::Operands).expect("a way");
         assert!(way.lands && way.piece == plan.count);
     }
     // A schedule that spares everybody's dest needs no more than a zone.
