@@ -44,6 +44,7 @@
 mod address;
 mod amo;
 mod atomic;
+mod backoff;
 mod connect;
 mod delivery;
 mod devices;
@@ -58,7 +59,6 @@ mod list;
 mod message;
 #[cfg(test)]
 mod mock;
-mod naps;
 mod objects;
 mod peers;
 mod progress;

@@ -2,7 +2,7 @@
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
 //! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
-//! descriptor where there is one and naps where there is none (`naps`).
+//! descriptor where there is one and backs off where there is none (`backoff`).
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use oxshmem_transport::OperationLock;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 use parking_lot::MutexGuard;
 
+use crate::backoff::Backoff;
 use crate::delivery::Delivery;
 use crate::engine::Engine;
 use crate::message::Message;
-use crate::naps::Naps;
 use crate::slots::ROOM;
 use crate::spread::SPREAD;
 
@@ -48,7 +48,7 @@ pub(crate) struct Net {
     wakeup: Option<Wakeup>,
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
-    naps: Naps,
+    backoff: Backoff,
     callers: Callers,
     /// Active messages that wait for the software above. Changed with the engine locked.
     waiting: AtomicU64,
@@ -81,7 +81,7 @@ impl Net {
             descriptors,
             wakeup,
             served: AtomicU64::new(0),
-            naps: Naps::new(),
+            backoff: Backoff::new(),
             callers: Callers::default(),
             waiting: AtomicU64::new(0),
             broken: AtomicBool::new(false),
@@ -120,7 +120,7 @@ impl Net {
         let before = self.served.swap(served, Ordering::Relaxed);
         let done = done + served.wrapping_sub(before) as usize;
         if done > 0 {
-            self.naps.note();
+            self.backoff.note();
         }
         done
     }
@@ -139,7 +139,7 @@ impl Net {
         let woken = if self.descriptors.is_some() {
             self.sleep_on_queues(most)
         } else {
-            self.callers.rest(|| std::thread::sleep(self.naps.next().min(most)));
+            self.callers.rest(|| std::thread::sleep(self.backoff.next().min(most)));
             false
         };
         self.drain().max(usize::from(woken))
@@ -204,7 +204,7 @@ impl Drive for Net {
         match &self.descriptors {
             _ if done > 0 || !engine.active_messages.is_empty() => Next::Again,
             Some(_) => Next::Sleep(PATIENCE),
-            None => Next::Nap(self.naps.next()),
+            None => Next::Backoff(self.backoff.next()),
         }
     }
 

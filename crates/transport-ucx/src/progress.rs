@@ -12,7 +12,7 @@ use crate::net::Net;
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// The longest sleep while a caller moves its lane on.
 const BESIDE_A_CALLER: Duration = Duration::from_micros(400);
-/// The nap where UCX has nothing to wait for.
+/// The backoff where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
 /// So many turns in a row before others get a chance.
 const TURNS: usize = 64;
@@ -76,10 +76,10 @@ impl Drive for Net {
     fn turn(&self, _resumed: bool) -> Next {
         let (_, busy) = self.move_lanes();
         let service = self.service.lock();
-        let Some(shared) = service.as_ref() else { return Next::Nap(BLIND) };
+        let Some(shared) = service.as_ref() else { return Next::Backoff(BLIND) };
         let mut channel = shared.lock();
         match (0..TURNS).any(|_| channel.step(&self.peers) == 0) {
-            true if channel.worker.descriptor().is_none() => Next::Nap(BLIND),
+            true if channel.worker.descriptor().is_none() => Next::Backoff(BLIND),
             true => Next::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),
             false => Next::Again,
         }

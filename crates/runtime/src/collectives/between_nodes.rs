@@ -5,12 +5,12 @@
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
 //! another node is the one who moves the network on.
 //!
-//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at
+//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
 //! [`reduce`] and [`blocks`] have the collectives that move more.
 //!
-//! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
-//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
+//! **Why lines and gather buffers may be used again** two exchanges later: a member that writes for exchange k+2 has been
+//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and gather buffers of
 //! k do so before they enter k+1.
 
 pub(crate) mod blocks;
@@ -58,12 +58,12 @@ pub(crate) use line_exchange::exchange;
 
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
-/// The most nodes of a job: a payload from each of their leaders fits the mail.
+/// The most nodes of a job: their leaders' schedules find a mailbox that holds a payload for each word that they signal.
 pub(crate) const MOST_NODES: u32 = 16_384;
-/// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
+/// Bytes at the beginning of each node's part of a gather buffer: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
 
-/// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
+/// Slots that teams may have: on one node all; on several those with mailboxes, but for the slots of the registry.
 pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
 }
@@ -117,7 +117,7 @@ unsafe fn run(
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
-    // looked at the room of the scratch.
+    // compared the size of the scratch.
     unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
@@ -232,7 +232,7 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) 
         }
     }
     let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
-    // SAFETY: the sum has `n` elements; all of it goes by mail.
+    // SAFETY: the sum has `n` elements; all messages are inline.
     unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {
         // SAFETY: the sum has `n` elements, which are at most a payload.
@@ -275,7 +275,7 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team ends in `call`: its slot's mail is as new for the next one, and its zone and ring free. All runs of the team are over.
+/// A team ends in `call`: its slot's mailboxes are empty for the next one, and its leases end. All runs of the team are over.
 pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my

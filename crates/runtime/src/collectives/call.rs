@@ -16,7 +16,7 @@ use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
 use crate::transfers::range;
-use crate::wait::{self, Collectives, Needs, Reason, aside};
+use crate::wait::{self, Collectives, Needs, Reason, suspended};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -60,8 +60,8 @@ impl<'a> Call<'a> {
     /// A barrier or a sync, unless [`Self::is`] says otherwise.
     #[inline(always)]
     pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
-        if aside::any() {
-            behind_those_aside(team, name);
+        if suspended::any() {
+            behind_suspended(team, name);
         }
         Self { team, name, signature: Signature::of(CallKind::Barrier), late: None }
     }
@@ -69,8 +69,8 @@ impl<'a> Call<'a> {
     /// A call of that kind of which nothing else must be alike.
     #[inline(always)]
     pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
-        if aside::any() {
-            behind_those_aside(team, name);
+        if suspended::any() {
+            behind_suspended(team, name);
         }
         Self { team, name, signature: Signature::of(kind), late: None }
     }
@@ -222,17 +222,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns when the team's collectives that have been set aside are over: its collectives take place in the order of their
+/// Returns when the team's collectives that have been suspended are over: its collectives take place in the order of their
 /// calls.
 #[cold]
 #[inline(never)]
-fn behind_those_aside(team: &TeamState, name: &'static str) {
+fn behind_suspended(team: &TeamState, name: &'static str) {
     let key = Call::key(team);
-    if !aside::is_aside() && aside::pending(key) > 0 {
+    if !suspended::is_suspended() && suspended::pending(key) > 0 {
         let needs = Needs::Collectives(Collectives::Of(team, key));
         wait::until(Reason { call: name, address: 0, needs }, None, || {
-            aside::move_on();
-            (aside::pending(key) == 0).then_some(())
+            suspended::move_on();
+            (suspended::pending(key) == 0).then_some(())
         });
     }
 }
@@ -249,7 +249,7 @@ fn words(signature: Signature, said: Said) -> String {
 }
 
 impl Call<'_> {
-    /// The key under which the team's collectives are set aside.
+    /// The key under which the team's collectives are suspended.
     pub(crate) fn key(team: &TeamState) -> usize {
         core::ptr::from_ref(team) as usize
     }

@@ -1,4 +1,4 @@
-//! TeamBuffers and rings of this PE that no team has, and which ones a team has been lease. `between_nodes::leases` agrees on them.
+//! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::leases` agrees on them.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -11,14 +11,14 @@ pub(crate) mod ring;
 
 use ring::{BroadcastTree, OwedAcknowledgements, Ring, RingBlock};
 
-/// The kinds of memory that teams are lease.
+/// The kinds of memory that teams lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pool {
     Buffers,
     Rings,
 }
 
-/// A bit for each zone, and for each ring, of this PE that no team has. While the members of a team agree, all of them are theirs
+/// A bit for each set of buffers, and for each ring, of this PE that no team has. While the members of a team agree, all of them are theirs
 /// to choose from: threads of other teams find none for so long, so that none is promised twice.
 static FREE: [Mutex<u64>; 2] = [Mutex::new(0), Mutex::new(0)];
 const _: () = assert!(BUFFER_SETS < u64::BITS && RINGS < u64::BITS);
@@ -45,7 +45,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// The number that a team has been lent of a pool.
+/// The number that a team has leased of a pool.
 pub(crate) struct Leased {
     pool: Pool,
     /// Its number and one; zero: none.
@@ -95,7 +95,7 @@ impl Leased {
     }
 }
 
-/// The ring that a team has been lent for its broadcasts.
+/// The ring that a team has leased for its broadcasts.
 pub(crate) struct LeasedRing {
     pub(crate) lease: Leased,
     /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
@@ -111,9 +111,9 @@ impl Default for LeasedRing {
 }
 
 impl LeasedRing {
-    /// [`Ring::room`] of the team.
+    /// [`Ring::block`] of the team.
     pub(crate) fn block(&self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
-        self.ring.lock().room(run, bytes, tree)
+        self.ring.lock().block(run, bytes, tree)
     }
 
     /// [`OwedAcknowledgements::owe`] of the team.
@@ -139,12 +139,12 @@ mod tests {
 
     /// One test, because a process has one pool of each kind.
     #[test]
-    fn zones_and_rings_are_lent_once_and_come_back() {
+    fn buffers_and_rings_are_leased_once_and_come_back() {
         begin();
-        Pool::ALL.into_iter().for_each(all_are_lent_once_and_come_back);
+        Pool::ALL.into_iter().for_each(all_are_leased_once_and_come_back);
     }
 
-    fn all_are_lent_once_and_come_back(pool: Pool) {
+    fn all_are_leased_once_and_come_back(pool: Pool) {
         let teams: Vec<Leased> = (0..pool.count()).map(|_| Leased::of(pool)).collect();
         for (team, expected) in teams.iter().zip(0..) {
             assert!(team.asks());

@@ -6,7 +6,7 @@ use crate::memory::control::leaders::{COPIES, GATHER};
 /// Bytes that travel with an exchange: such collectives cost what a barrier costs.
 pub(crate) const PAYLOAD_BYTES: usize = PAYLOAD_WORDS * 8;
 
-/// Bytes of an exchange that go by mail among few nodes. Longer ones need a zone.
+/// Bytes of an exchange that go in inline messages among few nodes. Longer ones need buffers.
 pub(crate) const SHORT: usize = 256;
 
 /// Bytes of the arrays of a node up to which its leader combines them alone.

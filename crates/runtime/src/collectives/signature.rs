@@ -38,7 +38,7 @@ pub(crate) enum CallKind {
     /// The colours of a split, which come before its slot.
     Colors,
     Destroy,
-    /// The members of an active set leave the place that was lent to them.
+    /// The members of an active set leave the place that they have leased.
     Leave,
     Init,
     Finalize,

@@ -4,9 +4,9 @@
 //! 0          the index for readers from outside, the PE's state, its bell, its waits
 //! DOINGS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
-//! MAILBOXES_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
-//! BUFFERS_AT   where leaders put more than fits the mail, lent to the teams that need it
-//! RINGS_AT   broadcasts whose root goes on at once, lent to the teams that make them (see `casts`)
+//! MAILBOXES_AT mailboxes and signals of the leaders of nodes, for the slots of teams that span nodes (see `leaders`)
+//! BUFFERS_AT where leaders put more than a mailbox holds, leased by the teams that need it
+//! RINGS_AT   broadcasts whose root goes on at once, leased by the teams that make them (see `broadcast_ring`)
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
 //! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
@@ -116,7 +116,7 @@ pub(crate) fn own() -> usize {
 
 pub(crate) use oxshmem_flight::State;
 
-/// Slots that are lent to who meets without being a team.
+/// Slots that are leased by PEs that meet without being a team.
 #[repr(C)]
 pub(crate) struct Registry {
     /// The owner of the slot; zero: nobody.
@@ -145,7 +145,7 @@ pub(crate) struct ControlBlock {
     /// The number that the owner's process has for itself.
     pub(crate) process: core::sync::atomic::AtomicU32,
     _apart_again: [u32; 28],
-    /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
+    /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
@@ -216,7 +216,7 @@ impl ControlBlock {
         });
     }
 
-    /// The bell that ends this PE's naps.
+    /// The bell that ends this PE's sleeps.
     pub(crate) fn bell(&self) -> Bell<'_> {
         Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
     }
@@ -322,7 +322,7 @@ pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
     unsafe { &*(at as *const Area) }
 }
 
-/// The mail of slot `slot`, below [`SPANNING`], in window `window`.
+/// The mailboxes of slot `slot`, below [`SPANNING`], in window `window`.
 pub(crate) fn mailboxes(window: u32, slot: u32) -> &'static Mailboxes {
     debug_assert!((slot as usize) < SPANNING);
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAILBOXES_AT + slot as usize * size_of::<Mailboxes>();
@@ -331,7 +331,7 @@ pub(crate) fn mailboxes(window: u32, slot: u32) -> &'static Mailboxes {
     unsafe { &*(at as *const Mailboxes) }
 }
 
-/// Zone `set`, below [`BUFFER_SETS`], in window `window`.
+/// Set `set` of buffers, below [`BUFFER_SETS`], in window `window`.
 pub(crate) fn buffers(window: u32, set: u32) -> &'static TeamBuffers {
     debug_assert!(set < BUFFER_SETS);
     let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BUFFERS_AT + set as usize * size_of::<TeamBuffers>();
@@ -349,18 +349,18 @@ pub(crate) fn broadcast_ring(window: u32, ring: u32) -> &'static BroadcastRing {
     unsafe { &*(at as *const BroadcastRing) }
 }
 
-/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a set: [`SMALL_GATHER`]
+/// The gather buffer of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a lease: [`SMALL_GATHER`]
 /// bytes.
 pub(crate) fn small_gather(window: u32, slot: u32, parity: usize) -> *mut u8 {
-    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SMALL_GATHERS_AT;
-    (boards + (slot as usize * 2 + parity) * SMALL_GATHER) as *mut u8
+    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SMALL_GATHERS_AT;
+    (buffers + (slot as usize * 2 + parity) * SMALL_GATHER) as *mut u8
 }
 
-/// The board in window `window` of what leaves set `set`, below [`BUFFER_SETS`], in even or odd exchanges: [`GATHER`] bytes.
+/// The outgoing buffer in window `window` of set `set`, below [`BUFFER_SETS`], in even or odd exchanges: [`GATHER`] bytes.
 pub(crate) fn outgoing(window: u32, set: u32, parity: usize) -> *mut u8 {
     debug_assert!(set < BUFFER_SETS);
-    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
-    (boards + (set as usize * 2 + parity) * GATHER) as *mut u8
+    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
+    (buffers + (set as usize * 2 + parity) * GATHER) as *mut u8
 }
 
 /// Where something of the caller's own control window is, in terms of every PE's window.

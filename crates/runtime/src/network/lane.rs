@@ -190,7 +190,7 @@ impl Drop for Patience<'_> {
 /// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
 static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Collectives wait for each other's signals, and for completion only where they have lent an operand to the network.
+/// Collectives wait for each other's signals, and for completion only where the network reads an operand of the caller's.
 fn own() -> &'static ContextLane {
     made(&OWN, LaneOptions { rarely_completed: true, ..LaneOptions::default() })
 }

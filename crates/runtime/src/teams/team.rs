@@ -61,9 +61,9 @@ pub(crate) struct TeamState {
     looked_up: bool,
     /// How the members lie on the nodes, if they are on several; on all members or on none.
     pub(crate) span: Option<Box<Span>>,
-    /// The room that a team on several nodes is lent for more than mail.
+    /// The buffers that a team on several nodes has leased.
     pub(crate) buffers: Leased,
-    /// The ring of its broadcasts, if it has been lent one.
+    /// The ring of its broadcasts, if it has leased one.
     pub(crate) ring: LeasedRing,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,

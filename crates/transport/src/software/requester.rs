@@ -177,7 +177,7 @@ impl Requester {
                 questions.waiting.retain(|other, earlier| {
                     earlier.answered
                         || earlier.pe != asked.pe
-                        || planted!("told-after-the-question", other > number, false)
+                        || planted!("acknowledged-by-an-earlier-question", other > number, false)
                 });
                 questions.unacknowledged = questions.waiting.values().filter(|sent| !sent.answered).count();
             }

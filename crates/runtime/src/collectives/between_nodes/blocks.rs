@@ -77,9 +77,9 @@ unsafe fn fetch_blocks(
 }
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
-/// leader's board, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
+/// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
 /// to where it is told, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
-/// must have equally many members and the boards the room.
+/// must have equally many members and the gather buffers the room.
 #[cold]
 pub(crate) fn alltoall_by_nodes(
     call: Call<'_>,
@@ -97,7 +97,7 @@ pub(crate) fn alltoall_by_nodes(
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |from: usize, to: usize| (from * each + to) * bytes;
     for node in 0..nodes {
-        // This part of the board is the caller's; its last user has left it, as for every board.
+        // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
         span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
     }
     gather(call, span, parts.number());

@@ -14,7 +14,7 @@ pub(super) struct InFlightBytes(pub(super) usize);
 impl InFlightBytes {
     /// Returns when the arrays may be written again: the network has read them.
     pub(super) fn complete_locally(self, call: Call<'_>) {
-        match planted!("lent-bytes-kept", self.0, 0) {
+        match planted!("local-completion-skipped", self.0, 0) {
             0 => {}
             1..=LOCAL_COMPLETION => lane::complete_locally(call.name),
             _ => lane::complete(call.name),

@@ -1,7 +1,7 @@
-//! TeamBuffers are lent to the teams that need more room than their mail, and rings to those that broadcast.
+//! Leases: buffers for the teams that send more than mailboxes hold, and rings for those that broadcast.
 //!
 //! The members agree on a number that is free on all of them when they first want one, and keep it until the team ends. So a
-//! team that never sends more than mail has none, and which slot a team has does not matter. All members ask at the same
+//! team that needs nothing but mailboxes leases none, and which slot a team has does not matter. All members ask at the same
 //! calls, so they agree in step. Where none is free on all of them they go without, and ask again later.
 
 use super::all_of;
@@ -10,7 +10,7 @@ use crate::collectives::leased::Leased;
 use crate::memory::control::{REGISTRY, SPANNING};
 use crate::teams::span::Span;
 
-/// The zone of the call's team, which is lent one if it has none and there is one. All members ask alike, outside of any
+/// The buffers of the call's team, which leases a set if it has none and one is free. All members ask alike, outside of any
 /// other exchange.
 pub(super) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
     let lease = &call.team.buffers;

@@ -1,7 +1,7 @@
-//! An exchange of parts, one from every node of a team for every other one, eagerly on boards.
+//! An exchange of parts, one from every node of a team for every other one, eagerly into gather buffers.
 //!
-//! The members of a node lay their share of each part on their leader's outgoing board, and count in. The leaders exchange the
-//! parts, which come to the board of the zone. Both boards belong to one exchange and are written again two exchanges later, as
+//! The members of a node write their share of each part into their leader's outgoing buffer, and count in. The leaders exchange the
+//! parts, which arrive in the gather buffer. Both buffers belong to one exchange and are written again two exchanges later, as
 //! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
 
 use oxshmem_base::planted;
@@ -26,7 +26,7 @@ pub(super) struct PartsWay {
     plan: Plan,
 }
 
-/// The boards of an exchange of parts.
+/// The gather buffers of an exchange of parts.
 pub(super) struct NodeParts<'a> {
     call: Call<'a>,
     span: &'a Span,
@@ -65,8 +65,8 @@ impl NodeParts<'_> {
         self.number
     }
 
-    fn at(&self, board: *mut u8, node: u32) -> *mut u8 {
-        board.wrapping_add(node as usize * self.with.plan.count as usize)
+    fn at(&self, buffer: *mut u8, node: u32) -> *mut u8 {
+        buffer.wrapping_add(node as usize * self.with.plan.count as usize)
     }
 
     /// The part that goes to a node.
@@ -86,9 +86,9 @@ impl NodeParts<'_> {
     pub(super) unsafe fn exchange(&self) {
         let Self { call, span, with: PartsWay { way, plan, .. }, .. } = *self;
         let (leads, stamp) = (call.team.my == span.my_leader(), call.signature.stamp(self.number));
-        let head = |board, node| self.at(board, node).cast::<u64>();
+        let head = |buffer, node| self.at(buffer, node).cast::<u64>();
         if leads {
-            // SAFETY: the board is this leader's and has room for the parts, each of which begins at a multiple of 16.
+            // SAFETY: the gather buffer is this leader's and has room for the parts, each of which begins at a multiple of 16.
             (0..span.nodes()).for_each(|node| unsafe { head(self.outgoing, node).write(stamp) });
         }
         let room = plan.count as usize * span.nodes() as usize;
@@ -97,7 +97,7 @@ impl NodeParts<'_> {
         let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
         in_flight.complete_locally(call);
         if leads {
-            // SAFETY: the network has written all parts of this leader's board, each with its head.
+            // SAFETY: the network has written all parts of this leader's gather buffer, each with its head.
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };
             if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
                 // A part of another length lies elsewhere, so that there is no head here.

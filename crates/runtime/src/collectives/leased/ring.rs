@@ -1,4 +1,4 @@
-//! The rooms of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
+//! The blocks of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
 //! `between_nodes::broadcast_ring` has the argument.
 
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
@@ -17,7 +17,7 @@ pub(crate) struct BroadcastTree {
 pub(crate) struct RingBlock {
     /// Bytes behind the start of the ring.
     pub(crate) at: usize,
-    /// Bytes of the room.
+    /// Bytes of the block.
     pub(crate) bytes: usize,
     /// The half in which the one before was. Leaders acknowledge it to their parents when they may.
     pub(crate) left: Option<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct RingBlock {
     pub(crate) again: Option<usize>,
 }
 
-/// Which room is next. All members count alike.
+/// Which block is next. All members count alike.
 #[derive(Default)]
 pub(super) struct Ring {
     /// The number of the last synchronising run: with it both halves became free.
@@ -42,14 +42,14 @@ pub(super) struct Ring {
 impl Ring {
     /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
     /// next one.
-    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
+    pub(super) fn block(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
         if self.run != run {
             *self = Self { run, ..Self::default() };
         }
         let bytes = bytes.next_multiple_of(BLOCK_ALIGN);
         self.mixed |= *self.tree.get_or_insert(tree) != tree;
         // Halves are used again by agreement of parents and children of one tree.
-        if bytes > HALF || self.mixed && self.changes > 1 && planted!("room-of-another-tree", true, false) {
+        if bytes > HALF || self.mixed && self.changes > 1 && planted!("block-of-another-tree", true, false) {
             return None;
         }
         if self.used + bytes <= HALF {
@@ -58,7 +58,7 @@ impl Ring {
             return Some(RingBlock { at, bytes, left: None, again: None });
         }
         let is_used = self.changes > 0;
-        if is_used && self.mixed && planted!("room-of-another-tree", true, false) {
+        if is_used && self.mixed && planted!("block-of-another-tree", true, false) {
             return None;
         }
         let left = (!self.mixed).then_some(self.half);
@@ -119,35 +119,35 @@ mod tests {
         let mut ring = Ring::default();
         for run in [0, 1, 2, 7] {
             for half in [0, 1, 0, 1, 0] {
-                let first = ring.room(run, 3000, TREE).unwrap();
+                let first = ring.block(run, 3000, TREE).unwrap();
                 let mut end = first.at + 3000;
                 assert_eq!(first.at, half * HALF);
                 for _ in 1..HALF / 3072 {
-                    let room = ring.room(run, 3000, TREE).unwrap();
-                    assert!(room.at >= end && (room.left, room.again) == (None, None), "{room:?}");
-                    end = room.at + 3000;
+                    let block = ring.block(run, 3000, TREE).unwrap();
+                    assert!(block.at >= end && (block.left, block.again) == (None, None), "{block:?}");
+                    end = block.at + 3000;
                 }
                 assert!(end <= (half + 1) * HALF);
             }
         }
-        assert_eq!((ring.room(8, HALF + 1, TREE), ring.room(8, HALF, TREE).map(|room| room.at)), (None, Some(0)));
+        assert_eq!((ring.block(8, HALF + 1, TREE), ring.block(8, HALF, TREE).map(|block| block.at)), (None, Some(0)));
     }
 
     #[test]
     fn halves_change_by_agreement_of_one_tree() {
         let (mut ring, other) = (Ring::default(), BroadcastTree { root: 1, radix: 4 });
-        let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
-        let room = |at: usize, left, again| Some(RingBlock { at: at * HALF, bytes: HALF, left, again });
-        assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
-        assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), Some(1)));
+        let half = |ring: &mut Ring, run, tree| ring.block(run, HALF, tree);
+        let block = |at: usize, left, again| Some(RingBlock { at: at * HALF, bytes: HALF, left, again });
+        assert_eq!(half(&mut ring, 3, TREE), block(0, None, None));
+        assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), None));
+        assert_eq!(half(&mut ring, 3, TREE), block(0, Some(1), Some(0)));
+        assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), Some(1)));
         // Nobody knows what the children of another tree have taken, and nobody will.
         assert_eq!(half(&mut ring, 3, other), None);
         assert_eq!(half(&mut ring, 3, TREE), None);
         // After a run everything is free once, whatever the tree.
-        assert_eq!(half(&mut ring, 4, other), room(0, None, None));
-        assert_eq!(half(&mut ring, 4, TREE), room(1, None, None));
+        assert_eq!(half(&mut ring, 4, other), block(0, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), block(1, None, None));
         assert_eq!(half(&mut ring, 4, TREE), None);
     }
 

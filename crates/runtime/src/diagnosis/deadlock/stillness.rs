@@ -18,7 +18,7 @@
 //!    still: all threads of all PEs waited in the library. Each look is counted only after its PE has found that no other
 //!    thread, process, debugger or device could act for it, and that no operation it had issued was incomplete. None could be
 //!    issued since. So at T nothing was under way, and memory could change only by a thread whose wait ends. A collective that
-//!    is set aside is a participant of its own, which the looks of threads move on. The state grows when its wait ends, before it acts,
+//!    is suspended is a participant of its own, which the looks of threads move on. The state grows when its wait ends, before it acts,
 //!    and when it has acted; and a thread that moves one on counts no look meanwhile. So none acted at T.
 //! 2. The second reading began after T, and between it and the third each participant has grown by its stride. So each waiter
 //!    has looked in vain after T.

@@ -1,4 +1,4 @@
-//! The memory of the leaders of nodes in each other's control window: mail, and zones for longer data. How they use
+//! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data. How they use
 //! both is told in `between_nodes::wire`.
 
 use core::cell::UnsafeCell;
@@ -11,7 +11,7 @@ use oxshmem_schedule::step::LANES;
 pub(crate) const WORDS: usize = 56;
 /// Words of a lane: of 16,384 leaders a tree of radix 4 signals 7 * 3.
 pub(crate) const LANE_WORDS: usize = 24;
-/// 64-bit words of all boxes of a parity: with 21 boxes, which is what a dissemination among 16,384 leaders needs, each
+/// 64-bit words of all mailboxes of a parity: with 21 mailboxes, which is what a dissemination among 16,384 leaders needs, each
 /// holds a payload.
 pub(crate) const MAILBOX_WORDS: usize = 336;
 
@@ -20,7 +20,7 @@ pub(crate) const MAILBOX_WORDS: usize = 336;
 pub(crate) struct Mailboxes {
     /// Mailboxes, by parity. The owner's network writes whole words; the owner reads each with one load.
     pub(crate) boxes: [[AtomicU64; MAILBOX_WORDS]; 2],
-    /// Signals without mail: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
+    /// Signals without a mailbox: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
     pub(crate) words: [[AtomicU64; WORDS]; 2],
     pub(crate) lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
     /// Arrivals, by parity.
@@ -32,7 +32,7 @@ pub(crate) struct Mailboxes {
 const _: () = assert!(size_of::<Mailboxes>() == 8192);
 
 impl Mailboxes {
-    /// Makes all boxes as good as never used. See `between_nodes::wire` for when.
+    /// Makes all mailboxes as good as never used. See `between_nodes::wire` for when.
     pub(crate) fn clear(&self) {
         (0..2).for_each(|parity| self.clear_parity(parity));
     }
@@ -42,18 +42,18 @@ impl Mailboxes {
     }
 }
 
-/// TeamBuffers of a PE. A team that spans nodes is lent one when it first needs it (see `between_nodes::leases`).
+/// Sets of buffers of a PE. A team that spans nodes leases one when it first needs it (see `between_nodes::leases`).
 pub(crate) const BUFFER_SETS: u32 = 16;
-/// Bytes of a zone where schedules put operands; longer reductions are cut to it.
+/// Bytes of the scratch, where schedules put operands; longer reductions are cut to it.
 pub(crate) const SCRATCH: usize = 256 << 10;
-/// Bytes of a board, to which others may put.
+/// Bytes of a leased gather buffer, to which others may put.
 pub(crate) const GATHER: usize = 256 << 10;
-/// Bytes of a board of a team that has no zone: longer lines are fetched one by one there, so more would not be faster.
+/// Bytes of the gather buffer of a team without a lease: longer lines are fetched one by one there, so more would not be faster.
 pub(crate) const SMALL_GATHER: usize = 4 << 10;
 /// Bytes of operands that a run may keep for the network after it is over.
 pub(crate) const COPIES: usize = 128 << 10;
 
-/// Room for what is too long for the mail, by parity: of runs, and for boards of exchanges.
+/// The buffers that a team leases, by the parity of runs (scratch, copies) and of exchanges (gather).
 #[repr(C, align(4096))]
 pub(crate) struct TeamBuffers {
     pub(crate) scratch: [UnsafeCell<[u8; SCRATCH]>; 2],
@@ -62,11 +62,11 @@ pub(crate) struct TeamBuffers {
     pub(crate) copies: [UnsafeCell<[u8; COPIES]>; 2],
 }
 
-// SAFETY: zones are reached through raw pointers only, and schedules are proven free of races.
+// SAFETY: the buffers are reached through raw pointers only, and schedules are proven free of races.
 unsafe impl Sync for TeamBuffers {}
 
 impl TeamBuffers {
-    /// The board of even or odd exchanges.
+    /// The gather buffer of even or odd exchanges.
     pub(crate) fn gather(&self, parity: usize) -> *mut u8 {
         self.gather[parity].get().cast()
     }

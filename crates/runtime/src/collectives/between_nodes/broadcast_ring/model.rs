@@ -38,7 +38,7 @@ pub(super) enum WeakerRule {
 /// A call that all leaders make.
 #[derive(Clone, Copy, Debug)]
 enum ModelCall {
-    Broadcast { root: u32, room: RingBlock, run: u32 },
+    Broadcast { root: u32, block: RingBlock, run: u32 },
     Synchronisation,
 }
 
@@ -51,16 +51,16 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a room is one, too.
+    /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a block is one, too.
     pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
         let (lease, mut run) = (LeasedRing::default(), 0);
         let calls = calls.iter().map(|call| {
-            let room = call.and_then(|(root, bytes)| {
+            let block = call.and_then(|(root, bytes)| {
                 let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
                 Some((root, lease.block(run, bytes, BroadcastTree { root: shown, radix })?))
             });
-            match room {
-                Some((root, room)) => ModelCall::Broadcast { root, room, run },
+            match block {
+                Some((root, block)) => ModelCall::Broadcast { root, block, run },
                 None => {
                     run += 1;
                     ModelCall::Synchronisation
@@ -76,7 +76,7 @@ impl History {
 
     /// How often a half is used again.
     pub(super) fn again(&self) -> usize {
-        let is_again = |call: &&ModelCall| matches!(call, ModelCall::Broadcast { room, .. } if room.again.is_some());
+        let is_again = |call: &&ModelCall| matches!(call, ModelCall::Broadcast { block, .. } if block.again.is_some());
         self.calls.iter().filter(is_again).count()
     }
 }
@@ -224,7 +224,7 @@ impl ModelState {
                 let met = |other: &ModelLeader| (other.call, other.stage == Stage::Met) >= (leader.call, true);
                 self.leaders.iter().all(met)
             }
-            (ModelCall::Broadcast { room: RingBlock { again: Some(half), .. }, .. }, Stage::Enter) => {
+            (ModelCall::Broadcast { block: RingBlock { again: Some(half), .. }, .. }, Stage::Enter) => {
                 leader.acknowledged[half] >= leader.expected[half] || history.rule == WeakerRule::NobodyWaits
             }
             (ModelCall::Broadcast { root, .. }, Stage::Run(pc)) => match history.step(root, rank, pc) {
@@ -238,7 +238,7 @@ impl ModelState {
     fn step(&mut self, history: &History, rank: usize) -> Result<(), String> {
         let leader = &mut self.leaders[rank];
         let (call, number) = (history.calls[leader.call as usize], leader.call);
-        let ModelCall::Broadcast { root, room, run } = call else {
+        let ModelCall::Broadcast { root, block, run } = call else {
             match leader.stage {
                 Stage::Enter => leader.stage = Stage::Gather,
                 Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
@@ -253,22 +253,22 @@ impl ModelState {
         match leader.stage {
             Stage::Enter => {
                 leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
-                if let (Some(half), WeakerRule::BeforeTheNode) = (room.left, history.rule) {
+                if let (Some(half), WeakerRule::BeforeTheNode) = (block.left, history.rule) {
                     self.owe(history, rank, root, half, run)?;
                 }
                 self.acknowledge(history, rank, run);
             }
             Stage::Lay => {
-                let room = &mut leader.payload[history.units(number)];
-                if room.iter().any(|&there| there > leader.taken) {
+                let block = &mut leader.payload[history.units(number)];
+                if block.iter().any(|&there| there > leader.taken) {
                     return Err(format!("{rank} has not taken what it lays down in call {number}"));
                 }
-                room.fill(number + 1);
+                block.fill(number + 1);
                 leader.stage = Stage::Gather;
             }
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
-                if let Some(half) = room.left
+                if let Some(half) = block.left
                     && history.rule != WeakerRule::BeforeTheNode
                 {
                     self.owe(history, rank, root, half, run)?;
@@ -324,7 +324,7 @@ impl ModelState {
 impl History {
     fn units(&self, call: u8) -> core::ops::Range<usize> {
         match self.calls[call as usize] {
-            ModelCall::Broadcast { room, .. } => room.at / UNIT..(room.at + room.bytes) / UNIT,
+            ModelCall::Broadcast { block, .. } => block.at / UNIT..(block.at + block.bytes) / UNIT,
             ModelCall::Synchronisation => 0..0,
         }
     }

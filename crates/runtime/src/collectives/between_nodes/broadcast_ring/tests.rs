@@ -1,4 +1,4 @@
-//! Nobody writes a room that somebody still needs: every order of events in small trees, random orders in large ones.
+//! Nobody writes a block that somebody still needs: every order of events in small trees, random orders in large ones.
 
 use super::model::{History, ModelEvent, ModelState, UNIT, WeakerRule};
 use std::collections::HashSet;

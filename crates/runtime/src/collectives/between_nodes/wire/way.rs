@@ -1,4 +1,4 @@
-//! The way in which the leaders run a schedule: what goes by mail, where operands land, how long the pieces are.
+//! The way in which the leaders run a schedule: which messages are inline, where operands land, how long the pieces are.
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Plan, Traffic};
@@ -25,7 +25,7 @@ pub(in crate::collectives::between_nodes) struct Way {
 pub(in crate::collectives::between_nodes) const PRIVATE: usize = 4096;
 
 impl Way {
-    /// A way to run the schedule for a team with this zone; `None` if there is no room for it. `longest` is the most elements that one
+    /// A way to run the schedule for a team with this set of buffers; `None` if there is no room for it. `longest` is the most elements that one
     /// message of the plan has, `reach` what others may put to the caller's dest.
     pub(in crate::collectives::between_nodes) fn find(
         schedule: Schedule,
