@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_P3_what_comes_makes_naps_short_again() {
+    fn fault_P3_what_comes_makes_backoffs_short_again() {
         let begin = Instant::now().checked_sub(Duration::from_secs(1)).expect("the machine runs for longer");
         let backoff = Backoff { begin, last: AtomicU64::new(0) };
         assert_eq!(backoff.next(), BACKOFF.1);

@@ -192,7 +192,7 @@ fn run(drive: &dyn Drive, closed: &AtomicBool) {
             Next::Sleep(most) => drive.sleep(most),
             Next::Backoff(time) => {
                 if !std::mem::replace(&mut exact, true)
-                    && let Err(error) = process::nap_exactly()
+                    && let Err(error) = process::sleep_exactly()
                 {
                     tracing::debug!(%error, "short sleeps take longer");
                 }

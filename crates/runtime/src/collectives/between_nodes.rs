@@ -1,7 +1,7 @@
 //! Teams with members on several nodes: how they meet, and what travels when they do.
 //!
 //! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
-//! run a schedule of `oxshmem_schedule` among themselves ([`wire`] carries it), and each releases its node
+//! run a schedule of `oxshmem_schedule` among themselves ([`leader_wire`] carries it), and each releases its node
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
 //! another node is the one who moves the network on.
 //!
@@ -20,13 +20,13 @@ pub(crate) mod eager;
 mod line_exchange;
 
 mod in_flight;
+mod leader_wire;
 mod leases;
 mod meeting;
 mod parts;
 mod reach;
 pub(crate) mod reduce;
 pub(crate) mod slices;
-mod wire;
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -50,9 +50,9 @@ use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
 use in_flight::InFlightBytes;
+use leader_wire::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
-use wire::{Leaders, PRIVATE, Way};
 
 pub(crate) use line_exchange::exchange;
 

@@ -2,7 +2,7 @@
 //!
 //! A schedule says what a member does next, and [`run`] does it. What stays inside the member is done here; what reaches
 //! another member goes through a [`Wire`]: the memory of the node ([`memory`]), or between the leaders of nodes the
-//! network (`between_nodes::wire`). Nothing is allocated, and nothing is chosen at run time but the schedule.
+//! network (`between_nodes::leader_wire`). Nothing is allocated, and nothing is chosen at run time but the schedule.
 //!
 //! On a node the engine of [`crate::collectives::on_node`] is the standard; schedules run where the user asks for one
 //! (`choice`), on teams whose slot has an [`Area`](crate::memory::control::area::Area). All members know alike whether that is so, so they agree on which

@@ -6,7 +6,7 @@
 //!
 //! Two calls of one kind may have the same digest by chance. So a digest only finds mistakes; memory is never touched on its
 //! word. Whatever else bounds a transfer is compared in full (`collective::Call::enter_to_write`) or bounded by what the
-//! receiver has prepared (`between_nodes::wire`).
+//! receiver has prepared (`between_nodes::leader_wire`).
 
 use core::fmt;
 

@@ -264,7 +264,7 @@ mod tests {
 
     /// Two PEs that have both lost their patience: each answer waits for the other's sleep.
     #[test]
-    fn fault_P1_pes_that_nap_in_turns_find_out_of_it() {
+    fn fault_P1_pes_that_sleep_in_turns_find_out_of_it() {
         for work in 1..=60 {
             for rarely in 0..=Pace::RAREST {
                 let impatient = Pace { patience: 1, missed: 0, failed: rarely, probing: false };

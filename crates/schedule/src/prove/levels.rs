@@ -106,7 +106,7 @@ impl<'a> Levels<'a> {
             return None;
         }
         let here = |loc: Loc| match (loc.place, self.load) {
-            // The board is the leaders' dest, and the node's part of it is where it belongs.
+            // The gather buffer is the leaders' dest, and the node's part of it is where it belongs.
             (Place::Source, LevelLoad::Blocks) => scratch(share.offset + loc.at),
             (Place::Dest, LevelLoad::Blocks) => scratch(loc.at),
             (Place::Source | Place::Dest, _) => scratch(self.sum(plan) + loc.at),
@@ -192,7 +192,7 @@ impl Algorithm for Levels<'_> {
             LevelLoad::Blocks => u64::from(plan.size),
         };
         if pc < copies {
-            // Everybody's place on the board is by node, in the result by number.
+            // Everybody's place in the gather buffer is by node, in the result by number.
             let member = if made(LevelMistake::OrderForgotten) {
                 pc
             } else {

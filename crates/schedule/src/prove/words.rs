@@ -41,7 +41,7 @@ impl Word {
         Ok(())
     }
 
-    /// The owner waits for `value` at time `now`: the write that satisfies it, if it has come. Mail is taken once.
+    /// The owner waits for `value` at time `now`: the write that satisfies it, if it has come. An inline message is taken once.
     pub(super) fn wait(&mut self, value: u64, now: u32, inline: bool) -> Result<Option<u32>, Fault> {
         // The first value that is large enough: what the owner is sure to know, however late it looks.
         let first = self.sets.partition_point(|set| set.value < value);

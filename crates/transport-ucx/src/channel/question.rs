@@ -58,7 +58,7 @@ pub(super) enum RequestData<'a> {
     /// UCX reads it until the answer has come.
     Borrowed(&'a [u8]),
     Copied(&'a [u8]),
-    /// As `Lent`, by rendezvous.
+    /// As `Borrowed`, by rendezvous.
     Long(&'a [u8]),
     /// The batch that the peer has not been sent.
     Batch,
@@ -124,7 +124,7 @@ impl Channel {
         question.copy.clear();
         let bytes = data.bytes().len();
         let way = if matches!(data, RequestData::Long(_)) { UCP_AM_SEND_FLAG_RNDV } else { UCP_AM_SEND_FLAG_EAGER };
-        let lent = match data {
+        let borrowed = match data {
             RequestData::Borrowed(data) | RequestData::Long(data) => Some(data),
             RequestData::Copied(data) => {
                 question.copy.extend_from_slice(data);
@@ -149,11 +149,11 @@ impl Channel {
         }
         let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
-        // them, and the caller what it has lent.
+        // them, and the caller the borrowed data.
         let (outcome, back) = unsafe {
             start_owning(question, sent, param, |question, param| {
                 let header = (*question).header.as_ptr().cast();
-                let data = lent.unwrap_or(&(*question).copy);
+                let data = borrowed.unwrap_or(&(*question).copy);
                 started(send(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), param))
             })
         };

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_have_every_line_once_and_fit_the_board() {
+    fn batches_have_every_line_once_and_fit_the_gather_buffer() {
         let layouts: [&dyn Fn(u32) -> u32; 4] =
             [&|pe| pe / 4, &|pe| pe % 5, &|pe| pe * pe % 7, &|pe| u32::from(pe > 0)];
         for size in [7, 30, 100] {

@@ -33,11 +33,11 @@ pub(crate) struct Area {
     /// How much of the counters earlier calls account for. The owner's alone.
     counted: Apart<[AtomicU64; 2]>,
     /// Scratch, by parity; accessed as plain memory under the schedules' protocol.
-    scratch: [Scratch; 2],
+    scratch: [ScratchBuffer; 2],
 }
 
 #[repr(C, align(4096))]
-struct Scratch(UnsafeCell<[u8; SCRATCH]>);
+struct ScratchBuffer(UnsafeCell<[u8; SCRATCH]>);
 
 // SAFETY: scratch are reached through raw pointers only, and schedules are proven free of races.
 unsafe impl Sync for Area {}

@@ -1,5 +1,5 @@
 //! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data. How they use
-//! both is told in `between_nodes::wire`.
+//! both is told in `between_nodes::leader_wire`.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,7 +32,7 @@ pub(crate) struct Mailboxes {
 const _: () = assert!(size_of::<Mailboxes>() == 8192);
 
 impl Mailboxes {
-    /// Makes all mailboxes as good as never used. See `between_nodes::wire` for when.
+    /// Makes all mailboxes as good as never used. See `between_nodes::leader_wire` for when.
     pub(crate) fn clear(&self) {
         (0..2).for_each(|parity| self.clear_parity(parity));
     }

@@ -129,7 +129,7 @@ fn a_message_is_not_begun_while_another_thread_has_the_one_before() {
 }
 
 #[test]
-fn letters_that_follow_one_another_travel_together_and_first_of_all() {
+fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
     let sent = || post.sent.swap(0, Ordering::Relaxed);
@@ -162,7 +162,7 @@ fn letters_that_follow_one_another_travel_together_and_first_of_all() {
 }
 
 #[test]
-fn a_letter_that_waits_wakes_the_thread_that_sleeps() {
+fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
     #[derive(Default)]
     struct Woken(crate::driver::Callers, AtomicBool);
     impl Drive for Woken {

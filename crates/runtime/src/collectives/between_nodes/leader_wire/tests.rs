@@ -55,7 +55,7 @@ fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
 }
 
 #[test]
-fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
+fn payloads_are_inline_among_as_many_leaders_as_there_may_be() {
     for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
         for collective in
             [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
@@ -90,7 +90,7 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
 }
 
 #[test]
-fn what_is_long_needs_a_zone_and_is_cut_to_it() {
+fn long_messages_need_buffers_and_are_cut_to_them() {
     let plan = Plan::new(2, 1 << 20);
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
     assert!(Way::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
