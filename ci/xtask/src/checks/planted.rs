@@ -106,7 +106,7 @@ const FAULTS: &[PlantedFault] = &[
     tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
-    tests("acknowledged-by-an-earlier-question", "an answer completes what was told after its question", REQUESTER),
+    tests("acknowledged-by-an-earlier-question", "an answer acknowledges what was sent after its question", REQUESTER),
 ];
 
 /// Plants each fault, or those that are named, and looks whether it is found.
