@@ -113,7 +113,8 @@ unsafe fn run(
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
     let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
-    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
+    // SAFETY: the caller promises that dest has `room` bytes; private scratch lives until this function returns.
+    let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has

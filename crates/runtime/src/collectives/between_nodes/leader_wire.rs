@@ -81,8 +81,11 @@ pub(super) struct Leaders<'a> {
 }
 
 impl<'a> Leaders<'a> {
-    /// The run with number `turn`. `private` is scratch of [`PRIVATE`] bytes.
-    pub(super) fn new(
+    /// The run with number `turn`.
+    ///
+    /// # Safety
+    /// During the run `dest` is writable for its length. So is `private` for [`PRIVATE`] bytes if the way is private.
+    pub(super) unsafe fn new(
         call: Call<'a>,
         span: &'a Span,
         way: Way,
@@ -209,8 +212,8 @@ impl<'a> Leaders<'a> {
         let start = start.wrapping_add(offset);
         for (i, word) in mailbox[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
             let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
-            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or scratch, as was just compared
-            // with the lengths that the caller of the run vouches for.
+            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or scratch, as was just compared with their
+            // lengths. The scratch is leased or private, and `new` demands that dest and private scratch are writable.
             unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
         }
     }
