@@ -75,9 +75,10 @@ impl<'a> Call<'a> {
         Self { team, name, signature: Signature::of(kind), late: None }
     }
 
-    /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
+    /// Declares of what kind the call is: `bytes` is what must agree of the sizes, `root` of the rest. The declaration stands in the
+    /// control window for members that find that they are in different calls.
     #[inline(always)]
-    pub(crate) fn is(self, kind: CallKind, bytes: usize, root: u32) -> Self {
+    pub(crate) fn declare(self, kind: CallKind, bytes: usize, root: u32) -> Self {
         let signature = Signature::of(kind).with(bytes, root);
         // A call of nothing sends nothing, so the next one is as far in the team's history.
         if bytes > 0 {
