@@ -44,7 +44,7 @@ pub(crate) enum Needs<'a> {
     Lock(u32),
     /// All these must act.
     All(&'a dyn Gathering),
-    /// So many of the caller's variables must change.
+    /// How many of the caller's variables must change.
     Variables(u64, Comparand),
     /// Collectives of this PE that have returned at once must be over.
     Collectives(Collectives<'a>),
@@ -152,7 +152,7 @@ fn wait_long<R>(
 const SHORT_SLEEP: Duration = Duration::from_micros(20);
 
 /// How a rung was left.
-enum Left {
+enum RungOutcome {
     /// The wait is over.
     Ready,
     /// A peer was served, and may ask for more.
@@ -174,13 +174,13 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
         let slow = slow.get_or_insert_with(|| SlowWait { begin: since, watch: LongWait::begin() });
         let mut in_vain = Instant::now();
         let left = match give_way(bell.is_some(), ready) {
-            Left::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
+            RungOutcome::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
             over => over,
         };
         if !pace::crowded() {
             pace::note_outlived(in_vain - since, since.elapsed());
         }
-        if let Left::Ready = left {
+        if let RungOutcome::Ready = left {
             return;
         }
     }
@@ -264,20 +264,20 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 }
 
 /// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind sleeps.
-fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
+fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let yields = if rung || !pace::crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
         let served = network::progress();
         suspended::move_on();
         if ready() {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if served {
-            return Left::Served;
+            return RungOutcome::Served;
         }
     }
-    Left::Idle
+    RungOutcome::Idle
 }
 
 /// The last rung: sleep, look whether the one who must act still can, have a long wait watched. What comes over the network
@@ -289,7 +289,7 @@ fn sleep(
     ready: &mut dyn FnMut() -> bool,
     in_vain: &mut Instant,
     SlowWait { begin, watch }: &mut SlowWait,
-) -> Left {
+) -> RungOutcome {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
@@ -311,13 +311,13 @@ fn sleep(
         }
         suspended::move_on();
         if ready() {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) && outlives(&reason, own, watch, begin.elapsed(), ready) {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if served {
-            return Left::Served;
+            return RungOutcome::Served;
         }
     }
 }

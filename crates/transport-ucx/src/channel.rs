@@ -28,7 +28,7 @@ use oxshmem_transport::{Amo, NotIssued, Region, Remote, SignalUpdate, Width};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::flush::{Flush, LateSignal};
-use self::question::{Expected, RequestData, SentQuestion, Unanswered, on_answer};
+use self::question::{Expected, OpenQuestion, RequestData, SentQuestion, on_answer};
 use self::reach::Watched;
 use self::reached::ReachedPeer;
 use crate::message::{ANSWER, Ask};
@@ -95,7 +95,7 @@ struct Inbox {
     puts: [Cell<u64>; 2],
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
-    unanswered: RefCell<HashMap<u64, Unanswered>>,
+    unanswered: RefCell<HashMap<u64, OpenQuestion>>,
     /// Messages that expect no answer of their own and are not known to be done.
     unacknowledged: Cell<u64>,
     /// Messages that UCX has not sent yet.

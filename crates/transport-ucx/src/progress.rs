@@ -14,7 +14,7 @@ const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_m
 const BESIDE_A_CALLER: Duration = Duration::from_micros(400);
 /// The backoff where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
-/// So many turns in a row before others get a chance.
+/// Turns in a row before others get a chance.
 const TURNS: usize = 64;
 
 impl Net {

@@ -18,7 +18,7 @@ use crate::channel::Channel;
 use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
-use crate::receiver::{Announced, Receiver};
+use crate::receiver::{AnnouncedData, Receiver};
 use crate::rendezvous::Receipt;
 use crate::shared_channel::SharedChannel;
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn on_ask(
     net.note_guest(pe);
     let is_behind = net.backlog.is_due(pe);
     if is_announced {
-        let announced = Announced { descriptor: data, bytes: length };
+        let announced = AnnouncedData { descriptor: data, bytes: length };
         if is_behind {
             net.backlog.add(HeldQuestion { question, reply, data: HeldData::Announced(announced) });
             return UCS_INPROGRESS;

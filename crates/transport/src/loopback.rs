@@ -37,7 +37,7 @@ pub struct Options {
     /// Its atomics; if it has none, there are only [`Messages`]. In the network domain a PE's card keeps an object from the
     /// moment it changes it until it has written it back, so that what a processor does to it meanwhile is lost.
     pub amo: AmoDomain,
-    /// So many bytes of a put or get are issued at once.
+    /// Bytes of a put or get that are issued at once.
     pub longest: usize,
     /// Bytes of the longest message; longer than the least, messages are said to beat puts.
     pub message: usize,

@@ -10,7 +10,7 @@ use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::control;
-use crate::memory::control::{ControlBlock, Said};
+use crate::memory::control::{CallDeclaration, ControlBlock};
 use crate::network::lane;
 use crate::start::job;
 use crate::teams::team::TeamState;
@@ -198,19 +198,19 @@ impl<'a> Call<'a> {
     }
 
     /// The last statement of a member.
-    fn statement_of(self, member: u32) -> Said {
+    fn statement_of(self, member: u32) -> CallDeclaration {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
             return ControlBlock::of(window).doings().statement.read();
         }
-        let mut words = [0_u64; Said::BYTES / 8];
+        let mut words = [0_u64; CallDeclaration::BYTES / 8];
         let offset = control::offset(&raw const ControlBlock::own().doings().statement);
         let from = Remote { pe, region: Region::Control, offset };
         // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
         // and stays until `complete` has returned.
         lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
         lane::complete(self.name);
-        Said::from_words(words)
+        CallDeclaration::from_words(words)
     }
 
     /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
@@ -239,7 +239,7 @@ fn behind_suspended(team: &TeamState, name: &'static str) {
 }
 
 /// A call in words; with its numbers if what was said belongs to it.
-fn words(signature: Signature, said: Said) -> String {
+fn words(signature: Signature, said: CallDeclaration) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
             format!("{signature} ({} bytes, root {})", said.bytes, said.root())

@@ -272,7 +272,7 @@ fn read_nodes(observer: &mut Observer, job: &Job, here: NodeWord) -> Option<Vec<
     None
 }
 
-/// So many PEs of other nodes are asked what they wait for; a connection to each is needed.
+/// PEs of other nodes that are asked what they wait for; a connection to each is needed.
 const ASKED: u32 = 256;
 
 /// Prints it, and ends the job if that is wanted. All PEs wait, so nobody is kept.

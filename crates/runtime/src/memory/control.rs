@@ -35,13 +35,13 @@ use crate::wait::bell::Bell;
 
 use area::{AREAS, Area};
 use broadcast_ring::{BroadcastRing, RINGS};
-pub(crate) use demand::{Demand, Wanted};
+pub(crate) use demand::{Demand, WantedMemory};
 use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
 use statement::Statement;
 
 pub(crate) use split::SplitStatement;
-pub(crate) use statement::Said;
+pub(crate) use statement::CallDeclaration;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;

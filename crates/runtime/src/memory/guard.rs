@@ -11,14 +11,14 @@ use oxshmem_base::call_site::CallSite;
 
 /// The least length of the redzone before a block, and the length of the one behind it.
 pub(crate) const REDZONE: u64 = 64;
-/// So many bytes of freed blocks stay unused, together.
+/// Bytes of freed blocks that stay unused, together.
 const KEPT: u64 = 1 << 20;
 const IN_REDZONE: u8 = 0xfa;
 const FREED: u8 = 0xfd;
 
 /// A block.
 #[derive(Debug)]
-struct Guarded {
+struct GuardedBlock {
     /// Where the redzone before it begins: the block of the allocator.
     base: u64,
     /// Where the program's bytes begin, and how many there are.
@@ -31,8 +31,8 @@ struct Guarded {
 /// The guarded blocks of this PE.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    live: BTreeMap<u64, Guarded>,
-    freed: VecDeque<Guarded>,
+    live: BTreeMap<u64, GuardedBlock>,
+    freed: VecDeque<GuardedBlock>,
     /// The bytes of freed blocks.
     kept: u64,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// A block was allocated. The redzones are painted when its memory is there.
     pub(crate) fn add(&mut self, base: u64, start: u64, size: u64) {
-        let block = Guarded { base, start, size, allocated: CallSite::here(), freed: None };
+        let block = GuardedBlock { base, start, size, allocated: CallSite::here(), freed: None };
         self.live.insert(start, block);
     }
 
@@ -117,7 +117,7 @@ impl Guard {
             let over = offset.saturating_add(bytes).saturating_sub(end);
             return (over > 0).then(|| format!("the access ends {over} bytes after {}", block.name()));
         }
-        let near = |block: &&Guarded| (block.base..block.start + block.size + REDZONE).contains(&offset);
+        let near = |block: &&GuardedBlock| (block.base..block.start + block.size + REDZONE).contains(&offset);
         let block = self.live.values().find(near).or_else(|| self.freed.iter().find(near));
         Some(match block {
             Some(block) => format!("the access begins {}", block.place(offset, bytes)),
@@ -142,7 +142,7 @@ impl Guard {
     }
 }
 
-impl Guarded {
+impl GuardedBlock {
     /// Where an offset lies, seen from the block.
     fn place(&self, offset: u64, bytes: u64) -> String {
         let end = self.start + self.size;

@@ -85,14 +85,14 @@ pub(crate) struct TeamState {
     /// The shareable contexts that live on it.
     pub(crate) contexts: Mutex<Vec<LiveContext>>,
     /// Slots reserved on all members for this team's children.
-    pub(crate) held: Mutex<Held>,
+    pub(crate) held: Mutex<TeamLeases>,
     /// The handle that stands for it.
     handle: AtomicPtr<TeamObject>,
 }
 
 /// The leases of a team, and the numbers that go with them.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct TeamLeases {
     pub(crate) leases: Leases,
     pub(crate) base: u64,
 }
@@ -152,7 +152,7 @@ impl TeamState {
             splits: AtomicU64::new(0),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
-            held: Mutex::new(Held::default()),
+            held: Mutex::new(TeamLeases::default()),
             handle: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -195,7 +195,7 @@ impl TeamState {
     }
 
     /// With leases for its children.
-    pub(crate) fn holding(self, held: Held) -> Self {
+    pub(crate) fn holding(self, held: TeamLeases) -> Self {
         Self { held: Mutex::new(held), ..self }
     }
 

@@ -21,7 +21,7 @@ use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// A question to `pe` whose answer has not come.
-pub(super) struct Unanswered {
+pub(super) struct OpenQuestion {
     pub(super) pe: u32,
     expected: Expected,
     /// The unacknowledged messages before it, which the answer acknowledges.
@@ -143,7 +143,7 @@ impl Channel {
         if answered {
             self.peers[peer].unacknowledged_bytes = 0;
             self.inbox
-                .expect(number, Unanswered { pe, expected, covers: mem::take(&mut self.peers[peer].unacknowledged) });
+                .expect(number, OpenQuestion { pe, expected, covers: mem::take(&mut self.peers[peer].unacknowledged) });
         } else if !matches!(ask, Ask::Many) {
             self.note_unacknowledged(peer, bytes);
         }
@@ -192,7 +192,7 @@ impl Channel {
 }
 
 impl Inbox {
-    fn expect(&self, number: u64, question: Unanswered) {
+    fn expect(&self, number: u64, question: OpenQuestion) {
         self.unanswered.borrow_mut().insert(number, question);
     }
 
@@ -203,7 +203,7 @@ impl Inbox {
     }
 
     /// The question of this number is over, and with it what its answer would have acknowledged.
-    fn settle(&self, number: u64) -> Option<Unanswered> {
+    fn settle(&self, number: u64) -> Option<OpenQuestion> {
         let question = self.unanswered.borrow_mut().remove(&number)?;
         self.unacknowledged.set(self.unacknowledged.get() - question.covers);
         Some(question)

@@ -12,7 +12,7 @@ use super::active_message::batch;
 /// Longest message that waits, and how long a batch becomes before it goes.
 const SHORT: usize = 2 << 10;
 const FULL: usize = 8 << 10;
-/// So many messages of a step go at once. More than one, because what a caller waits for may come without a step: the network's
+/// Messages of a step that go at once. More than one, because what a caller waits for may come without a step: the network's
 /// software may take it in while it sends.
 pub(super) const AT_ONCE: u32 = 4;
 

@@ -27,7 +27,7 @@ pub(super) struct Requester {
 
 #[derive(Default)]
 struct Requests {
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, OpenRequest>,
     /// How many of them expect no answer of their own.
     unacknowledged: usize,
     /// How many of them went to a PE since it was last asked for an answer.
@@ -37,7 +37,7 @@ struct Requests {
 }
 
 /// A message that is not known to be done.
-struct Waiting {
+struct OpenRequest {
     pe: u32,
     era: u64,
     width: Width,
@@ -46,7 +46,7 @@ struct Waiting {
 }
 
 // SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
-unsafe impl Send for Waiting {}
+unsafe impl Send for OpenRequest {}
 
 impl Requester {
     pub(super) fn new(service: Arc<Service>) -> Self {
@@ -114,7 +114,7 @@ impl Requester {
             self.account.issue(1);
             let era = questions.era;
             let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
-            questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
+            questions.waiting.insert(number, OpenRequest { pe, era, width, old, answered });
             if answered {
                 questions.unasked.remove(&pe);
             } else {

@@ -19,14 +19,14 @@ use crate::collectives::executor::Arrays;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::network::lane;
 use crate::teams::span::Span;
-use crate::transfers::indirect::{Found, on_world_pe};
+use crate::transfers::indirect::{FoundObject, on_world_pe};
 
 /// Where the members of other nodes have the caller's symmetric array.
 pub(super) fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize) -> (Region, u64) {
     let elsewhere = span.leader(u32::from(span.node() == 0));
     match on_world_pe(call.name, array as usize, bytes, call.team.world(elsewhere)) {
-        Found::There(Remote { region, offset, .. }) => (region, offset),
-        Found::Here(_) => unreachable!("another node's leader is elsewhere"),
+        FoundObject::There(Remote { region, offset, .. }) => (region, offset),
+        FoundObject::Here(_) => unreachable!("another node's leader is elsewhere"),
     }
 }
 
@@ -39,9 +39,9 @@ pub(super) fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize)
 pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
     match on_world_pe(call.name, from as usize, bytes, call.team.world(member)) {
         // SAFETY: found mapped; the caller vouches for the rest.
-        Found::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
+        FoundObject::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
         // SAFETY: inside a region; the caller vouches for the rest.
-        Found::There(from) => lane::issue(call.name, |lane| unsafe { lane.get_nbi(to, from, bytes) }),
+        FoundObject::There(from) => lane::issue(call.name, |lane| unsafe { lane.get_nbi(to, from, bytes) }),
     }
 }
 
@@ -59,11 +59,11 @@ pub(crate) fn fetched(call: Call<'_>) {
 /// `from` is readable for `bytes` bytes until then, and stays as it is.
 pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes: usize) {
     match on_world_pe(call.name, to as usize, bytes, call.team.world(member)) {
-        Found::Here(to) if to == from as usize => {}
+        FoundObject::Here(to) if to == from as usize => {}
         // SAFETY: found mapped; the caller vouches for the rest.
-        Found::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
+        FoundObject::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
         // SAFETY: inside a region; the caller keeps the source until completion.
-        Found::There(to) => lane::issue(call.name, |lane| unsafe { lane.put_nbi(to, from, bytes) }),
+        FoundObject::There(to) => lane::issue(call.name, |lane| unsafe { lane.put_nbi(to, from, bytes) }),
     }
 }
 

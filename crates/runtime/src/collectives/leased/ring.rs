@@ -69,10 +69,10 @@ impl Ring {
 
 /// The acknowledgements that a leader owes its parents, by half.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct OwedAcknowledgements([Option<Owed>; 2]);
+pub(crate) struct OwedAcknowledgements([Option<OwedAcknowledgement>; 2]);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Owed {
+struct OwedAcknowledgement {
     parent: u32,
     /// The number of the last synchronising run.
     run: u32,
@@ -82,7 +82,7 @@ impl OwedAcknowledgements {
     /// The leader's node has taken what was in `half`, which has come from `parent` since synchronising run number `run`.
     pub(crate) fn owe(&mut self, half: usize, parent: u32, run: u32) {
         debug_assert!(!self.owes(half), "a half is left again only after its acknowledgement");
-        self.0[half] = Some(Owed { parent, run });
+        self.0[half] = Some(OwedAcknowledgement { parent, run });
     }
 
     /// The number of the run after which the first of them was owed.

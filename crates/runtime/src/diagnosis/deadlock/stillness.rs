@@ -36,7 +36,7 @@ pub(crate) type Shown = (u64, u64);
 pub(crate) const OF_THREADS: u64 = 2;
 /// The progress by which a node's has to.
 pub(crate) const OF_NODES: u64 = 3;
-/// So many readings after the first one prove it.
+/// Readings after the first one that prove it.
 pub(crate) const PROOF: u64 = 2;
 
 /// The readings of one group.
