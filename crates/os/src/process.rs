@@ -36,9 +36,9 @@ pub fn kill_self() -> ! {
     }
 }
 
-/// Lets the calling thread's naps last as long as it says. Otherwise the kernel may add some 50 us, to wake several threads
+/// Lets the calling thread's sleeps last as long as it says. Otherwise the kernel may add some 50 us, to wake several threads
 /// at once.
-pub fn nap_exactly() -> io::Result<()> {
+pub fn sleep_exactly() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 

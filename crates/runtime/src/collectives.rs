@@ -19,6 +19,7 @@ pub(crate) mod call;
 pub(crate) mod choice;
 pub(crate) mod executor;
 mod gather;
+pub(crate) mod leased;
 pub(crate) mod levels;
 mod limits;
 mod lookout;
@@ -28,7 +29,6 @@ mod scan;
 pub(crate) mod signature;
 mod sync;
 mod variable;
-pub(crate) mod zones;
 
 pub(crate) use agreement::agree_on_choice;
 pub(crate) use alltoall::{alltoall, alltoalls};

@@ -1,16 +1,16 @@
 //! The one place that blocks.
 //!
-//! A wait climbs a ladder: loads without pause, loads with pause, yields, naps. How long it stays on a rung depends on
-//! whether the node's PEs have a processor each. A nap is a futex wait with a timeout that grows with the time already
+//! A wait climbs a ladder: loads without pause, loads with pause, yields, sleeps. How long it stays on a rung depends on
+//! whether the node's PEs have a processor each. A sleep is a futex wait with a timeout that grows with the time already
 //! waited, so a sleeper that nobody wakes adds a few percent to its wait and no more, and a waiter costs a processor
 //! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
-//! rings the waiter's [`Bell`] and the nap ends at once.
+//! rings the waiter's [`Bell`] and the sleep ends at once.
 
-pub(crate) mod aside;
 pub(crate) mod bell;
 pub(crate) mod departed;
 pub(crate) mod pace;
 pub(crate) mod reason;
+pub(crate) mod suspended;
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, Te
 /// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
 /// A look of the kinds from [`Needs::Lock`] on is loads that change nothing, of memory that only stores of PEs change. So a look in
-/// vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is set aside may be
+/// vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is suspended may be
 /// moved on by a look of any kind, and counts its own changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
@@ -44,13 +44,13 @@ pub(crate) enum Needs<'a> {
     Lock(u32),
     /// All these must act.
     All(&'a dyn Gathering),
-    /// So many of the caller's variables must change.
+    /// How many of the caller's variables must change.
     Variables(u64, Comparand),
     /// Collectives of this PE that have returned at once must be over.
     Collectives(Collectives<'a>),
 }
 
-/// Some collectives that are set aside.
+/// Some collectives that are suspended.
 #[derive(Clone, Copy)]
 pub(crate) enum Collectives<'a> {
     /// All of them.
@@ -110,7 +110,7 @@ pub(crate) fn until<R>(_reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: i
             continue;
         };
         let mut result = None;
-        bell.nap(Duration::MAX, &mut || {
+        bell.sleep(Duration::MAX, &mut || {
             result = ready();
             result.is_some()
         });
@@ -142,17 +142,17 @@ fn wait_long<R>(
         result = ready();
         result.is_some()
     };
-    if !aside::until(|| Reason { call, address, needs }.describe(), &mut look) {
+    if !suspended::until(|| Reason { call, address, needs }.describe(), &mut look) {
         climb(Reason { call, address, needs }, bell, &mut look);
     }
     result.expect("the climb ends when there is a result")
 }
 
-/// A nap while calls are set aside.
-const SHORT_NAP: Duration = Duration::from_micros(20);
+/// A sleep while calls are suspended.
+const SHORT_SLEEP: Duration = Duration::from_micros(20);
 
 /// How a rung was left.
-enum Left {
+enum RungOutcome {
     /// The wait is over.
     Ready,
     /// A peer was served, and may ask for more.
@@ -174,13 +174,13 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
         let slow = slow.get_or_insert_with(|| SlowWait { begin: since, watch: LongWait::begin() });
         let mut in_vain = Instant::now();
         let left = match give_way(bell.is_some(), ready) {
-            Left::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
+            RungOutcome::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
             over => over,
         };
         if !pace::crowded() {
             pace::note_outlived(in_vain - since, since.elapsed());
         }
-        if let Left::Ready = left {
+        if let RungOutcome::Ready = left {
             return;
         }
     }
@@ -195,7 +195,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     loop {
         network::look(again);
         again = true;
-        aside::move_on();
+        suspended::move_on();
         if ready() {
             return;
         }
@@ -245,7 +245,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     loop {
         for _ in 0..32 {
             let served = network::progress();
-            aside::move_on();
+            suspended::move_on();
             if ready() {
                 pace::note_caught();
                 return None;
@@ -263,25 +263,25 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     }
 }
 
-/// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind naps.
-fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> Left {
+/// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind sleeps.
+fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let yields = if rung || !pace::crowded() { 8 } else { 64 };
     for _ in 0..yields {
         std::thread::yield_now();
         let served = network::progress();
-        aside::move_on();
+        suspended::move_on();
         if ready() {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if served {
-            return Left::Served;
+            return RungOutcome::Served;
         }
     }
-    Left::Idle
+    RungOutcome::Idle
 }
 
-/// The last rung: nap, look whether the one who must act still can, have a long wait watched. What comes over the network
-/// ends the nap, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile. `in_vain`
+/// The last rung: sleep, look whether the one who must act still can, have a long wait watched. What comes over the network
+/// ends the sleep, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile. `in_vain`
 /// is when the wait was last known to go on.
 fn sleep(
     reason: Reason<'_>,
@@ -289,35 +289,35 @@ fn sleep(
     ready: &mut dyn FnMut() -> bool,
     in_vain: &mut Instant,
     SlowWait { begin, watch }: &mut SlowWait,
-) -> Left {
+) -> RungOutcome {
     // Without the library nobody can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
-        // Nobody rings for sure: then the nap grows with the time already waited.
+        // Nobody rings for sure: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
         let most = ((*in_vain - *begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
         let most = if bell.is_some() { Duration::from_millis(10) } else { most };
-        // Other PEs may wait for a collective that has been set aside here.
-        let most = if aside::any() { SHORT_NAP } else { most };
+        // Other PEs may wait for a collective that has been suspended here.
+        let most = if suspended::any() { SHORT_SLEEP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
-            None => bell.unwrap_or(own.bell()).nap(most, ready) || network::progress(),
+            None => bell.unwrap_or(own.bell()).sleep(most, ready) || network::progress(),
         };
         let now = Instant::now();
         if now - *in_vain < most {
-            // The nap was cut short by what ends the wait.
+            // The sleep was cut short by what ends the wait.
             *in_vain = now;
         }
-        aside::move_on();
+        suspended::move_on();
         if ready() {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if begin.elapsed() > Duration::from_millis(20) && outlives(&reason, own, watch, begin.elapsed(), ready) {
-            return Left::Ready;
+            return RungOutcome::Ready;
         }
         if served {
-            return Left::Served;
+            return RungOutcome::Served;
         }
     }
 }
@@ -341,9 +341,9 @@ impl Reason<'_> {
 impl Collectives<'_> {
     fn describe(self) -> AwaitedCollectives {
         let (call, ahead, team) = match self {
-            Self::All => ("", aside::count(), None),
-            Self::Of(team, key) => ("", aside::pending(key), Some(team)),
-            Self::One(team, key, call, number) => (call, aside::ahead(key, number), Some(team)),
+            Self::All => ("", suspended::count(), None),
+            Self::Of(team, key) => ("", suspended::pending(key), Some(team)),
+            Self::One(team, key, call, number) => (call, suspended::ahead(key, number), Some(team)),
         };
         AwaitedCollectives { call: CallName::of(call), ahead: ahead as u64, team: team.map(Gathering::meeting) }
     }

@@ -148,9 +148,9 @@ impl Schedule {
         }
     }
 
-    /// Whether each word is signalled at most once in a call, and what is put with the signal may wait beside the word
-    /// until the wait for it takes it to its place. Proven with [`prove::Case::by_mail`](crate::prove::Case).
-    pub const fn goes_by_mail(&self) -> bool {
+    /// Whether each word is signalled at most once in a call, so that data which comes inline with the signal may wait in the mailbox
+    /// of the word until the wait for it copies it to its place. Proven with [`prove::Case::inline`](crate::prove::Case).
+    pub const fn allows_inline(&self) -> bool {
         matches!(
             self,
             Self::Dissemination(_)
@@ -163,15 +163,15 @@ impl Schedule {
         )
     }
 
-    /// Whether puts go to landing zones only, so that a member which has not entered the call, and has no dest ready, is not
+    /// Whether puts go to scratch only, so that a member which has not entered the call, and has no dest ready, is not
     /// disturbed. A test compares that with the steps.
     pub const fn spares_dest(&self) -> bool {
         matches!(self, Self::Dissemination(_) | Self::Census(_) | Self::Scan(_) | Self::Shares(_))
     }
 
-    /// Whether what is put stays as it is until the target has seen the signal, or the call is over, so that the network
-    /// may read it late. Proven with [`prove::Case::lent`](crate::prove::Case).
-    pub const fn lends(&self) -> bool {
+    /// Whether the source of a put stays as it is until the target has seen the signal, or the call is over, so that the network
+    /// may read it late, without a copy. Proven with [`prove::Case::zero_copy`](crate::prove::Case).
+    pub const fn allows_zero_copy(&self) -> bool {
         matches!(
             self,
             Self::RingReduce(_)
@@ -186,8 +186,8 @@ impl Schedule {
         )
     }
 
-    /// Whether operands may land in dest, where the results go, if that is not the source and every member is ready: then no
-    /// landing zone bounds the length. Proven with [`prove::Case::lands`](crate::prove::Case).
+    /// Whether operands may land in dest, where the results go, if that is not the source and every member is ready: then the
+    /// size of the scratch does not bound the length. Proven with [`prove::Case::lands`](crate::prove::Case).
     pub const fn lands_in_dest(&self) -> bool {
         matches!(self, Self::RingReduce(_))
     }

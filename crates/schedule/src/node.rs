@@ -239,7 +239,7 @@ pub trait Protocol {
     fn hand(&self, _shape: &Shape, _plan: &Plan) -> u64 {
         0
     }
-    /// The `index`-th of the members that may wait for a line of member `rank`, so that the writer can end their naps.
+    /// The `index`-th of the members that may wait for a line of member `rank`, so that the writer can end their sleeps.
     fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32>;
     /// The step at `pc`. After the first [`Move::Done`] nobody asks further.
     fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move;

@@ -23,13 +23,13 @@ pub(crate) mod memory;
 mod words;
 
 #[cfg(test)]
-mod lending;
-#[cfg(test)]
 mod levels;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
 mod suite;
+#[cfg(test)]
+mod zero_copy;
 
 pub use cone::prove_invariant;
 
@@ -74,11 +74,11 @@ pub struct Case<'a> {
     /// Whether dest is source; for reductions and scans.
     pub in_place: bool,
     /// Data of a put that sets a word waits beside the word until the wait for it takes the data to its place. So
-    /// nothing but boxes is written remotely.
-    pub by_mail: bool,
+    /// nothing but mailboxes is written remotely.
+    pub inline: bool,
     /// A put may read its operand until the target sees the signal; calls end when all their puts have been read.
-    pub lent: bool,
-    /// Operands land in dest, from the start of it on, and there is no landing zone.
+    pub zero_copy: bool,
+    /// Operands land in dest, from the start of it on, and there is no scratch.
     pub lands: bool,
     /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
     pub interleaving: u64,

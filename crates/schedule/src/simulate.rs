@@ -32,7 +32,7 @@ pub struct Outcome {
 
 /// Why there is no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum SimulationFailure {
     /// More steps than the budget.
     TooLong,
     /// The schedule waits for a signal nobody sends.
@@ -106,7 +106,7 @@ pub fn simulate<A: Algorithm>(
     plan: &Plan,
     machine: &Cluster,
     setting: &Setting,
-) -> Result<Outcome, Refused> {
+) -> Result<Outcome, SimulationFailure> {
     let size = plan.size as usize;
     let start = |rank: usize| setting.skew * (hash(rank as u64) >> 40) as f64 / f64::from(1 << 24);
     let mut pes: Vec<SimulatedPe> =
@@ -166,13 +166,13 @@ pub fn simulate<A: Algorithm>(
                 pe.pc += 1;
                 steps += 1;
                 if steps > setting.budget {
-                    return Err(Refused::TooLong);
+                    return Err(SimulationFailure::TooLong);
                 }
             }
             *place = pe;
         }
         if steps == before {
-            return Err(Refused::Stuck);
+            return Err(SimulationFailure::Stuck);
         }
     }
     Ok(outcome)
@@ -185,7 +185,7 @@ pub fn simulate_symmetric<A: Algorithm>(
     plan: &Plan,
     machine: &Cluster,
     setting: &Setting,
-) -> Result<Outcome, Refused> {
+) -> Result<Outcome, SimulationFailure> {
     let mut pe = SimulatedPe::default();
     let mut sent = BTreeMap::new();
     let mut last = 0f64;
@@ -201,7 +201,7 @@ pub fn simulate_symmetric<A: Algorithm>(
                 }
             }
             Step::Wait { word, value } => {
-                let at = sent.remove(&(word, value)).ok_or(Refused::Stuck)?;
+                let at = sent.remove(&(word, value)).ok_or(SimulationFailure::Stuck)?;
                 machine.receive(&mut pe, at);
             }
             Step::WaitCount { .. } => machine.receive(&mut pe, last),
@@ -213,7 +213,7 @@ pub fn simulate_symmetric<A: Algorithm>(
         }
         pe.pc += 1;
     }
-    Err(Refused::TooLong)
+    Err(SimulationFailure::TooLong)
 }
 
 fn hash(x: u64) -> u64 {

@@ -12,7 +12,7 @@
 //! - Words hold 64-bit values that only grow: a waiter compares with `>=` and nothing is ever reset.
 //! - *Synchronising* calls (nobody leaves before everybody has entered) use words, counter and scratch of the parity
 //!   of their [`Turn`]. Two synchronising calls later everybody has left the first one, so its area is quiet.
-//! - *One-way* calls (a broadcast root leaves at once) have no landing zone: they write `dest`, which the caller has
+//! - *One-way* calls (a broadcast root leaves at once) have no scratch: they write `dest`, which the caller has
 //!   made ready, and each of their words has one writer for ever, whatever the root.
 
 /// One memory object of a collective call, the same on every PE.
@@ -22,7 +22,7 @@ pub enum Place {
     Source,
     /// The caller's dest array.
     Dest,
-    /// The landing zone of the call's parity.
+    /// The scratch of the call's parity: memory of each member in which messages and partial results lie.
     Scratch,
 }
 
@@ -45,7 +45,7 @@ pub const fn dest(at: u64) -> Loc {
     Loc { place: Place::Dest, at }
 }
 
-/// An element of the landing zone.
+/// An element of the scratch.
 pub const fn scratch(at: u64) -> Loc {
     Loc { place: Place::Scratch, at }
 }
@@ -241,7 +241,7 @@ pub trait Algorithm {
     }
     /// Words it signals.
     fn words(&self, plan: &Plan) -> u32;
-    /// Elements of its landing zone.
+    /// Elements of its scratch.
     fn scratch(&self, plan: &Plan) -> u64;
     /// Arrivals at `rank`'s counter during the call.
     fn arrivals(&self, _plan: &Plan, _rank: u32) -> u64 {

@@ -43,7 +43,7 @@ pub(crate) struct Endpoint {
     forgets: bool,
     /// Bytes that a put injects need not be copied before.
     reads_at_once: bool,
-    /// So many slots wait for messages; none on a further rail.
+    /// How many slots wait for messages; none on a further rail.
     receives: usize,
 }
 

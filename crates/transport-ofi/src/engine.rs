@@ -32,8 +32,8 @@ pub(crate) struct Engine {
     outbox: VecDeque<(u32, Vec<u8>)>,
     /// Messages that have come and have not been looked at; empty but for the time of a drain.
     heard: Vec<Heard>,
-    /// Letters for the software above, with their senders.
-    pub(crate) mail: VecDeque<(u32, Vec<u8>)>,
+    /// Active messages for the software above, with their senders.
+    pub(crate) active_messages: VecDeque<(u32, Vec<u8>)>,
 }
 
 impl Engine {
@@ -48,7 +48,7 @@ impl Engine {
             give_up,
             outbox: VecDeque::new(),
             heard: Vec::new(),
-            mail: VecDeque::new(),
+            active_messages: VecDeque::new(),
         }
     }
 
@@ -180,9 +180,9 @@ impl Engine {
         self.flush();
     }
 
-    /// As [`Engine::send`], for a letter.
-    pub(crate) fn send_letter(&mut self, pe: u32, letter: &[u8]) {
-        self.outbox.push_back((pe, Message::encode_letter(self.me, letter)));
+    /// As [`Engine::send`], for an active message.
+    pub(crate) fn send_active(&mut self, pe: u32, message: &[u8]) {
+        self.outbox.push_back((pe, Message::encode_active(self.me, message)));
         self.flush();
     }
 
@@ -240,7 +240,7 @@ impl Engine {
     /// A message of a peer.
     fn hear(&mut self, from: u32, message: Message) {
         match message {
-            Message::Letter(letter) => self.mail.push_back((from, letter)),
+            Message::Active(message) => self.active_messages.push_back((from, message)),
             Message::Where { region, offset } => {
                 let Ok(region) = Region::try_from(region) else { return };
                 let windows = self.around(region, offset);

@@ -200,7 +200,7 @@ unsafe impl Lane for OfiLane {
     }
 
     /// A put that is to be read back has left its source before.
-    fn let_go(&self) -> Result<bool, Error> {
+    fn poll_local_completion(&self) -> Result<bool, Error> {
         let mut unread = 0;
         self.net.drain_with(|engine| unread = self.state(engine).unread.len() as u64);
         self.failure().map_or(Ok(self.outstanding() == unread), Err)

@@ -23,7 +23,7 @@
 //! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation |
 //! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
-//! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The runtime's own lane tells: now and then a message is answered |
+//! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then |
 //! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |
 //! | `FI_ORDER_WAW`, `FI_ORDER_RAW` and `FI_ORDER_WAR` up to the longest message | a fence between puts and such atomics is free; otherwise it waits |
 //! | `inject_size` | puts so short are free on return: with `FI_INJECT`, or without a completion where they are read back; a call whose source must be free copies up to a page. A provider that refuses such a put (EFA reports the size of messages) gets copied ones from then on |
@@ -44,6 +44,7 @@
 mod address;
 mod amo;
 mod atomic;
+mod backoff;
 mod connect;
 mod delivery;
 mod devices;
@@ -58,7 +59,6 @@ mod list;
 mod message;
 #[cfg(test)]
 mod mock;
-mod naps;
 mod objects;
 mod peers;
 mod progress;

@@ -6,14 +6,14 @@ use crate::windows::Window;
 
 const _: () = assert!(5 + 8 + MOST_RAILS * (1 + Window::BYTES) <= ROOM, "an answer names the windows of all rails");
 
-/// The kind of a letter.
-const LETTER: u8 = 1;
+/// The kind of an active message.
+const ACTIVE: u8 = 1;
 
 /// A message. Each begins with its kind and its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
     /// For the software above that makes atomics.
-    Letter(Vec<u8>),
+    Active(Vec<u8>),
     /// The sender wants to reach this byte of this region.
     Where { region: u8, offset: u64 },
     /// The windows that hold it, each with the number of its rail, and how long the region is.
@@ -27,17 +27,17 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// Bytes before a letter.
+    /// Bytes before an active message.
     pub(crate) const HEAD: usize = 5;
 
-    /// A letter, which may be long, with as few copies as there can be.
-    pub(crate) fn encode_letter(from: u32, letter: &[u8]) -> Vec<u8> {
-        [&[LETTER][..], &from.to_le_bytes(), letter].concat()
+    /// An active message, which may be long, with as few copies as there can be.
+    pub(crate) fn encode_active(from: u32, message: &[u8]) -> Vec<u8> {
+        [&[ACTIVE][..], &from.to_le_bytes(), message].concat()
     }
 
     pub(crate) fn encode(&self, from: u32) -> Vec<u8> {
         let (kind, body) = match self {
-            Self::Letter(letter) => return Self::encode_letter(from, letter),
+            Self::Active(message) => return Self::encode_active(from, message),
             Self::Where { region, offset } => (2, [&[*region][..], &offset.to_le_bytes()].concat()),
             Self::There(windows, len) => {
                 let mut body = len.to_le_bytes().to_vec();
@@ -59,7 +59,7 @@ impl Message {
         let (from, body) = rest.split_first_chunk::<4>()?;
         let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
         let message = match kind {
-            LETTER => Self::Letter(body.to_vec()),
+            ACTIVE => Self::Active(body.to_vec()),
             2 => {
                 let (&region, offset) = body.split_first()?;
                 Self::Where { region, offset: number(offset)? }
@@ -89,7 +89,7 @@ mod tests {
         let piece = RegionPiece { start: 1, len: 2, address: 3, key: u64::MAX };
         let window = Window { region: Region::Heap, piece };
         for message in [
-            Message::Letter(vec![7; ROOM - Message::HEAD]),
+            Message::Active(vec![7; ROOM - Message::HEAD]),
             Message::Where { region: 2, offset: 1 << 40 },
             Message::There(vec![(0, window); MOST_RAILS], 0),
             Message::There(Vec::new(), 99),

@@ -2,7 +2,7 @@
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
 //! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
-//! descriptor where there is one and naps where there is none (`naps`).
+//! descriptor where there is one and backs off where there is none (`backoff`).
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use oxshmem_transport::OperationLock;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
 use parking_lot::MutexGuard;
 
+use crate::backoff::Backoff;
 use crate::delivery::Delivery;
 use crate::engine::Engine;
 use crate::message::Message;
-use crate::naps::Naps;
 use crate::slots::ROOM;
 use crate::spread::SPREAD;
 
@@ -34,8 +34,8 @@ pub(crate) struct Net {
     pub(crate) card: bool,
     /// The target's processor takes part in each put and acknowledges it.
     pub(crate) puts_are_acknowledged: bool,
-    /// Bytes of the longest letter.
-    pub(crate) longest_letter: usize,
+    /// Bytes of the longest active message.
+    pub(crate) longest_active_message: usize,
     /// The endpoint does the job's atomics.
     pub(crate) atomics: bool,
     pub(crate) atomics_ordered: bool,
@@ -48,10 +48,10 @@ pub(crate) struct Net {
     wakeup: Option<Wakeup>,
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
-    naps: Naps,
+    backoff: Backoff,
     callers: Callers,
-    /// Letters that wait for the software above. Changed with the engine locked.
-    letters: AtomicU64,
+    /// Active messages that wait for the software above. Changed with the engine locked.
+    waiting: AtomicU64,
     /// Whether the engine is broken. Stored with the engine locked.
     broken: AtomicBool,
     /// Where bytes go that nobody wants.
@@ -73,7 +73,7 @@ impl Net {
             messages_follow: info.orders_messages(),
             card: info.endpoint().card,
             puts_are_acknowledged: !info.endpoint().card && engine.first.objects.delivery() == Delivery::Complete,
-            longest_letter: engine.first.longest_message() - Message::HEAD,
+            longest_active_message: engine.first.longest_message() - Message::HEAD,
             atomics,
             atomics_ordered: info.orders_atomics(),
             inject: info.tx().inject_size.min(ROOM),
@@ -81,9 +81,9 @@ impl Net {
             descriptors,
             wakeup,
             served: AtomicU64::new(0),
-            naps: Naps::new(),
+            backoff: Backoff::new(),
             callers: Callers::default(),
-            letters: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             scrap: Box::default(),
             engine: OperationLock::new(engine),
@@ -120,7 +120,7 @@ impl Net {
         let before = self.served.swap(served, Ordering::Relaxed);
         let done = done + served.wrapping_sub(before) as usize;
         if done > 0 {
-            self.naps.note();
+            self.backoff.note();
         }
         done
     }
@@ -132,14 +132,14 @@ impl Net {
         self.callers.note();
         let mut engine = self.lock();
         let done = self.serve(&mut engine);
-        if done > 0 || !engine.mail.is_empty() {
+        if done > 0 || !engine.active_messages.is_empty() {
             return done;
         }
         drop(engine);
         let woken = if self.descriptors.is_some() {
             self.sleep_on_queues(most)
         } else {
-            self.callers.rest(|| std::thread::sleep(self.naps.next().min(most)));
+            self.callers.rest(|| std::thread::sleep(self.backoff.next().min(most)));
             false
         };
         self.drain().max(usize::from(woken))
@@ -156,17 +156,17 @@ impl Net {
         self.wakeup.is_some()
     }
 
-    /// Whether a letter for the software above has come.
-    pub(crate) fn has_letters(&self) -> bool {
-        self.letters.load(Ordering::Acquire) > 0
+    /// Whether an active message for the software above has come.
+    pub(crate) fn has_active_messages(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// The next letter for the software above, if one has come.
-    pub(crate) fn letter(&self) -> Option<(u32, Vec<u8>)> {
-        if !self.has_letters() {
+    /// The next active message for the software above, if one has come.
+    pub(crate) fn active_message(&self) -> Option<(u32, Vec<u8>)> {
+        if !self.has_active_messages() {
             return None;
         }
-        self.lock().mail.pop_front()
+        self.lock().active_messages.pop_front()
     }
 
     /// Whether the endpoint is of no use any more.
@@ -197,14 +197,14 @@ impl Drive for Net {
         let mut engine = self.lock();
         let done = self.serve(&mut engine);
         if self.atomics
-            && let Some((from, _)) = engine.mail.pop_front()
+            && let Some((from, _)) = engine.active_messages.pop_front()
         {
-            tracing::warn!(from, "a letter was dropped: the endpoint does the atomics of this job");
+            tracing::warn!(from, "an active message was dropped: the endpoint does the atomics of this job");
         }
         match &self.descriptors {
-            _ if done > 0 || !engine.mail.is_empty() => Next::Again,
+            _ if done > 0 || !engine.active_messages.is_empty() => Next::Again,
             Some(_) => Next::Sleep(PATIENCE),
-            None => Next::Nap(self.naps.next()),
+            None => Next::Backoff(self.backoff.next()),
         }
     }
 
@@ -244,7 +244,7 @@ impl std::ops::DerefMut for Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.net.letters.store(self.engine.mail.len() as u64, Ordering::Release);
+        self.net.waiting.store(self.engine.active_messages.len() as u64, Ordering::Release);
         if self.engine.broken().is_some() {
             self.net.broken.store(true, Ordering::Release);
         }

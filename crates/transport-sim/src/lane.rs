@@ -199,7 +199,7 @@ unsafe impl Lane for SimLane {
         self.error().map(|()| 0)
     }
 
-    fn let_go(&self) -> Result<bool, Error> {
+    fn poll_local_completion(&self) -> Result<bool, Error> {
         self.poll();
         self.error()?;
         let mut queue = self.pe.queue.lock();

@@ -125,7 +125,7 @@ impl Attempt {
                     Err(e) if is_not_yet(&e) => return Ok(Answer::Open),
                     Err(e) => return Err(e),
                 }
-                // No message of the handshake is to wait for company.
+                // No message of the handshake is to be held back.
                 self.stream.set_nodelay(true)?;
             }
             let mut bytes = [0; LONGEST];

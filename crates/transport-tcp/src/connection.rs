@@ -86,7 +86,9 @@ impl Connection {
         received.ended = loop {
             let (place, bytes) = self.receiver.space();
             let room = place.map_or(0, |place| place.n) + bytes.len();
-            match socket::receive(self.stream.as_fd(), place, bytes) {
+            // SAFETY: the place is registered memory that `Host::place` has bounded, or the destination of a get that is not
+            // complete, which the caller of `Lane` keeps.
+            match unsafe { socket::receive(self.stream.as_fd(), place, bytes) } {
                 Ok(0) => break Some("the peer has closed the connection".to_owned()),
                 Ok(n) => {
                     received.read += n;
@@ -118,7 +120,9 @@ impl Sealing {
             self.sent = 0;
             let Some((mut frame, place)) = session.whole_frame() else { return Ok(()) };
             if let Some(place) = place {
-                served::append(&mut frame, place);
+                // SAFETY: the range is the source of a put that is not complete, which the caller of `Lane` keeps, or registered
+                // memory that `Host::place` has bounded.
+                unsafe { served::append(&mut frame, place) };
             }
             self.sealer.seal(&mut frame).map_err(|garbage| io::Error::other(garbage.0))?;
             self.staged = frame;
@@ -128,7 +132,9 @@ impl Sealing {
 
 fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
     while session.has_output() {
-        let sent = socket::send(stream.as_fd(), session.pieces())?;
+        // SAFETY: ranges of memory in a session are sources of puts that are not complete, which the callers of `Lane` keep, or
+        // registered memory that `Host::place` has bounded.
+        let sent = unsafe { socket::send(stream.as_fd(), session.pieces())? };
         session.sent(sent);
     }
     Ok(())

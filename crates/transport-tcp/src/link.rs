@@ -340,7 +340,8 @@ impl LinkState {
 
     /// Reads and executes what has come. Returns how much was executed and whether there is more to read at once.
     fn receive(&mut self, local: &LocalPe, pe: u32) -> (usize, bool) {
-        let mut served = Served { memory: &local.memory, lanes: &local.lanes, pe };
+        // SAFETY: `TcpLane` alone gives the session ranges to fetch to, and its callers keep them until completion.
+        let mut served = unsafe { Served::new(&local.memory, &local.lanes, pe) };
         let received = self.carrier.receive(&mut self.session, &mut served);
         self.heard |= received.read > 0;
         self.retire();

@@ -8,9 +8,19 @@ use crate::proto::Host;
 
 /// The host of one connection while its bytes are executed.
 pub(crate) struct Served<'f> {
-    pub(crate) memory: &'f RegisteredMemory,
-    pub(crate) lanes: &'f LaneTable,
-    pub(crate) pe: u32,
+    memory: &'f RegisteredMemory,
+    lanes: &'f LaneTable,
+    pe: u32,
+}
+
+impl<'f> Served<'f> {
+    /// The host of the connection to `pe`.
+    ///
+    /// # Safety
+    /// Ranges to which the session of this connection fetches are writable until their answer has come.
+    pub(crate) unsafe fn new(memory: &'f RegisteredMemory, lanes: &'f LaneTable, pe: u32) -> Self {
+        Self { memory, lanes, pe }
+    }
 }
 
 impl Host for Served<'_> {
@@ -37,9 +47,8 @@ impl Host for Served<'_> {
 
     fn fill(&mut self, at: usize, data: &[u8]) {
         let at: *mut u8 = ptr::with_exposed_provenance_mut(at);
-        // SAFETY: places are made from memory that `Host::place` has bounded and that stays mapped while the fabric is
-        // open, and from destinations that the callers of `Lane` keep until completion; the protocol hands on no more
-        // bytes than the place has.
+        // SAFETY: a place is memory that `Host::place` has bounded and that stays mapped while the fabric is open, or a range to
+        // which the session fetches, which is writable as `new` demands; the protocol hands on no more bytes than the place has.
         unsafe { ptr::copy(data.as_ptr(), at, data.len()) }
     }
 
@@ -49,11 +58,13 @@ impl Host for Served<'_> {
 }
 
 /// Appends a copy of what is at a place.
-pub(crate) fn append(bytes: &mut Vec<u8>, place: crate::proto::MemoryRange) {
+///
+/// # Safety
+/// `place` is readable.
+pub(crate) unsafe fn append(bytes: &mut Vec<u8>, place: crate::proto::MemoryRange) {
     let old = bytes.len();
     bytes.resize(old + place.n, 0);
     let from: *const u8 = ptr::with_exposed_provenance(place.at);
-    // SAFETY: places that are sent are sources of puts that are not complete, which their lane's caller keeps, or parts
-    // of registered memory; the destination has just been made long enough.
+    // SAFETY: the caller promises that the place is readable; the destination has just been made long enough.
     unsafe { ptr::copy(from, bytes.as_mut_ptr().add(old), place.n) }
 }

@@ -16,7 +16,13 @@ const PIECES: usize = 64;
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
 /// Sends as much of the pieces as the socket takes. A closed peer is an error, never a signal.
-pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = OutputPiece<'p>>) -> io::Result<usize> {
+///
+/// # Safety
+/// Ranges of memory among the pieces are readable during the call.
+pub(crate) unsafe fn send<'p>(
+    socket: BorrowedFd<'_>,
+    pieces: impl Iterator<Item = OutputPiece<'p>>,
+) -> io::Result<usize> {
     let nothing = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
     let mut vectors = [nothing; PIECES];
     let mut count = 0;
@@ -31,27 +37,34 @@ pub(crate) fn send<'p>(socket: BorrowedFd<'_>, pieces: impl Iterator<Item = Outp
     }
     if let [only] = vectors[..count] {
         // The plain call is the faster one, and most sends are of one piece.
-        // SAFETY: the piece is a slice of the caller or memory that lanes and the fabric keep valid until completion; the kernel
-        // only reads it.
+        // SAFETY: the piece is a slice of the caller, or memory that is readable during the call, as this function demands; the
+        // kernel only reads it.
         return retry(|| unsafe { libc::send(socket.as_raw_fd(), only.iov_base, only.iov_len, FLAGS) });
     }
     message(&mut vectors[..count], |header| {
-        // SAFETY: `header` and its vectors are alive; byte pieces are slices of the caller, places are memory that peers
-        // of the fabric keep mapped and lanes keep valid until completion. The kernel only reads them.
+        // SAFETY: `header` and its vectors are alive; byte pieces are slices of the caller, ranges of memory are readable during
+        // the call, as this function demands. The kernel only reads them.
         unsafe { libc::sendmsg(socket.as_raw_fd(), header, FLAGS) }
     })
 }
 
 /// Receives to the place, then to the bytes. 0 means that the peer has closed.
-pub(crate) fn receive(socket: BorrowedFd<'_>, place: Option<MemoryRange>, bytes: &mut [u8]) -> io::Result<usize> {
+///
+/// # Safety
+/// `place` is writable during the call.
+pub(crate) unsafe fn receive(
+    socket: BorrowedFd<'_>,
+    place: Option<MemoryRange>,
+    bytes: &mut [u8],
+) -> io::Result<usize> {
     let rest = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let Some(place) = place else {
         // SAFETY: the slice is borrowed mutably.
         return retry(|| unsafe { libc::recv(socket.as_raw_fd(), rest.iov_base, rest.iov_len, libc::MSG_DONTWAIT) });
     };
     message(&mut [vector_of(place), rest], |header| {
-        // SAFETY: `header` and its vectors are alive. The kernel writes the place, which was bounded by a registered region or is
-        // the destination of a get that is not complete, and the slice, which is borrowed mutably.
+        // SAFETY: `header` and its vectors are alive. The kernel writes the place, which is writable as this function demands, and
+        // the slice, which is borrowed mutably.
         unsafe { libc::recvmsg(socket.as_raw_fd(), header, libc::MSG_DONTWAIT) }
     })
 }

@@ -8,7 +8,7 @@ use oxshmem_ucx_sys::ucp_ep_h;
 use parking_lot::Mutex;
 
 use crate::message::AskMessage;
-use crate::receiver::{Announced, Receiver};
+use crate::receiver::{AnnouncedData, Receiver};
 
 /// The questions of PEs whose long puts are on their way, in their order.
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub(crate) struct HeldQuestion {
 /// The data of a question that waits.
 pub(crate) enum HeldData {
     Here(Vec<u8>),
-    Announced(Announced),
+    Announced(AnnouncedData),
 }
 
 // SAFETY: endpoints and announcements belong to the serving worker; whoever moves it on uses them.

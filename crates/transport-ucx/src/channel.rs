@@ -1,19 +1,19 @@
 //! One lane's worker, the peers it reaches, and its operations under way.
 //!
-//! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `telling` puts by messages to
-//! it, `letters` are short messages that travel together; `reach` has the peers and their memory keys; `flush` completes.
+//! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `unacknowledged` puts by messages to
+//! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes.
 
 mod atomic;
+mod coalescing;
 mod flush;
-mod letters;
 mod question;
 mod reach;
 mod reached;
-mod telling;
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 mod transfer;
+mod unacknowledged;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use oxshmem_transport::{Amo, NotIssued, Region, Remote, SignalUpdate, Width};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::flush::{Flush, LateSignal};
-use self::question::{Expected, SentQuestion, Told, Unanswered, on_answer};
+use self::question::{Expected, OpenQuestion, RequestData, SentQuestion, on_answer};
 use self::reach::Watched;
 use self::reached::ReachedPeer;
 use crate::message::{ANSWER, Ask};
@@ -66,12 +66,12 @@ pub(crate) struct Channel {
     counter: usize,
     /// The next operation waits for those before it.
     fenced: bool,
-    /// The lane's operations are told to the target's processor (`telling`).
-    pub(crate) tells: bool,
+    /// The lane's puts and signals are messages that the target does not acknowledge one by one (`unacknowledged`).
+    pub(crate) skips_acknowledgements: bool,
     asked: u64,
     /// How often it has been moved on.
     steps: u64,
-    /// Letters of all peers.
+    /// Messages in the batches of all peers.
     waiting: u64,
     /// The box of the last message, for the next one.
     spare: Option<Box<SentQuestion>>,
@@ -95,9 +95,9 @@ struct Inbox {
     puts: [Cell<u64>; 2],
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
-    unanswered: RefCell<HashMap<u64, Unanswered>>,
+    unanswered: RefCell<HashMap<u64, OpenQuestion>>,
     /// Messages that expect no answer of their own and are not known to be done.
-    told: Cell<u64>,
+    unacknowledged: Cell<u64>,
     /// Messages that UCX has not sent yet.
     unsent: Cell<u64>,
     keys: RefCell<Option<Vec<u8>>>,
@@ -118,7 +118,7 @@ impl Channel {
             late: Vec::new(),
             counter: 0,
             fenced: false,
-            tells: false,
+            skips_acknowledgements: false,
             asked: 0,
             steps: 0,
             waiting: 0,
@@ -134,21 +134,24 @@ impl Channel {
         self.worker.context.ucx
     }
 
-    /// An atomic of the target's processor, or of UCX where it does those of the job; the caller keeps `old` until
-    /// completion.
-    pub(crate) fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+    /// An atomic of the target's processor, or of UCX where it does those of the job.
+    ///
+    /// # Safety
+    /// `old` is null, or writable for `width` bytes until completion.
+    pub(crate) unsafe fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
         let ask = Ask::Amo { at: to.position(), width, amo };
-        if self.tells {
+        if self.skips_acknowledgements {
             self.start_message(peers)?;
             if old.is_null() {
-                self.tell(peers, to.pe, ask, Told::Lent(&[]));
+                self.send_unacknowledged(peers, to.pe, ask, RequestData::Borrowed(&[]));
                 return Ok(());
             }
         } else {
             self.start(peers)?;
         }
         if peers.atomics {
-            return self.atomic(peers, to, width, amo, old);
+            // SAFETY: the caller keeps `old` until completion, as this function demands.
+            return unsafe { self.atomic(peers, to, width, amo, old) };
         }
         self.ask(peers, to.pe, ask, &[], Expected::Old(width, old));
         Ok(())
@@ -165,13 +168,14 @@ impl Channel {
         signal: Remote,
         update: SignalUpdate,
     ) -> Issued {
-        if self.tells {
+        if self.skips_acknowledgements {
             // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
-            return unsafe { self.tell_put(peers, to, source, n, Some((signal, update))) };
+            return unsafe { self.put_unacknowledged(peers, to, source, n, Some((signal, update))) };
         }
         self.start(peers)?;
         if n == 0 {
-            return self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut());
+            // SAFETY: no old value is asked for.
+            return unsafe { self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut()) };
         }
         if n > TOGETHER || peers.atomics {
             if peers.atomics {
@@ -192,7 +196,7 @@ impl Channel {
     }
 
     /// Later operations wait until those that were issued have taken effect: UCX may use several paths to one peer, and messages
-    /// travel apart from puts. What is told waits for transfers only.
+    /// travel apart from puts. Unacknowledged messages wait for transfers only.
     pub(crate) fn fence(&mut self) {
         self.fenced = self.outstanding() > 0;
     }
@@ -209,12 +213,12 @@ impl Channel {
 
     /// Operations under way that moving the channel on brings nearer to their end.
     pub(crate) fn to_move(&self) -> u64 {
-        self.outstanding() - self.inbox.told.get() + self.inbox.unsent.get() + self.waiting
+        self.outstanding() - self.inbox.unacknowledged.get() + self.inbox.unsent.get() + self.waiting
     }
 
     /// Messages that are not known to be done.
     pub(crate) fn owed(&self) -> u64 {
-        self.asked_for() + self.inbox.told.get()
+        self.asked_for() + self.inbox.unacknowledged.get()
     }
 
     /// Questions whose answers have not come.
@@ -234,9 +238,9 @@ impl Channel {
         }
     }
 
-    /// Moves everything on, and asks nobody whether it has done what it was told. Returns whether no local buffer is in use: UCX
+    /// Moves everything on, and asks no peer for an acknowledgement. Returns whether no local buffer is in use: UCX
     /// has read what it has sent.
-    pub(crate) fn let_go(&mut self, peers: &Directory) -> Result<bool, Error> {
+    pub(crate) fn poll_local_completion(&mut self, peers: &Directory) -> Result<bool, Error> {
         self.begin_flush(peers);
         self.step(peers);
         match &*self.inbox.error.borrow() {
@@ -248,7 +252,7 @@ impl Channel {
     /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
     pub(crate) fn step(&mut self, peers: &Directory) -> usize {
         self.steps += 1;
-        self.send_all_letters(peers);
+        self.send_all_batches(peers);
         let done = self.worker.progress();
         self.move_flush(peers);
         if !self.late.is_empty() {

@@ -33,7 +33,7 @@ impl UcxLane {
                 Ok(all)
             }
         };
-        let waits = channel.has_letters();
+        let waits = channel.has_batch();
         drop(channel);
         if waits {
             self.net.remind();
@@ -61,7 +61,8 @@ unsafe impl Lane for UcxLane {
     }
 
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        self.issue((), |channel, peers| channel.amo(peers, to, width, amo, old))
+        // SAFETY: the caller keeps `old` until completion, as `Lane` demands.
+        self.issue((), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
     }
 
     unsafe fn put_signal(
@@ -89,8 +90,8 @@ unsafe impl Lane for UcxLane {
         self.channel.lock().progress(&self.net.peers)
     }
 
-    fn let_go(&self) -> Result<bool, Error> {
-        self.channel.lock().let_go(&self.net.peers)
+    fn poll_local_completion(&self) -> Result<bool, Error> {
+        self.channel.lock().poll_local_completion(&self.net.peers)
     }
 }
 

@@ -11,11 +11,11 @@
 //! of a job's at once (`channel::atomic`), those of a PE on itself too.
 
 mod backlog;
+mod batch;
 mod channel;
 mod devices;
 mod keys;
 mod lane;
-mod letters;
 mod load;
 mod message;
 mod net;

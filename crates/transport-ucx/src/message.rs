@@ -24,7 +24,7 @@ pub(crate) enum Ask {
     Mark,
     /// The asking PE will ask no more.
     Bye,
-    /// The questions that come with it as data (`letters`).
+    /// The questions that come with it as data (`batch`).
     Many,
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct Net {
     pub(crate) peers: Directory,
     pub(crate) context: Arc<UcxContext>,
     pub(crate) regions: Regions,
-    /// Lanes whose completions are rarely waited for tell their puts.
-    tells: bool,
+    /// Lanes whose completions are rarely waited for send unacknowledged messages.
+    skips_acknowledgements: bool,
     /// The channel whose worker peers reach; none after the end.
     pub(crate) service: Mutex<Option<Arc<SharedChannel>>>,
     /// A lane has the serving channel.
@@ -57,11 +57,11 @@ struct Channels {
 impl Net {
     pub(crate) fn new(participant: &Participant<'_>, context: Arc<UcxContext>, atomics: bool) -> Self {
         // UCX's own atomics are not atomic against those of the processor.
-        let tells = context.by_processors && !atomics;
+        let skips_acknowledgements = context.by_processors && !atomics;
         Self {
             peers: Directory::new(participant, atomics),
             regions: Regions::new(context.clone()),
-            tells,
+            skips_acknowledgements,
             context,
             service: Mutex::default(),
             service_is_taken: AtomicBool::new(false),
@@ -108,15 +108,15 @@ impl Net {
 
     /// A channel for a new lane.
     ///
-    /// The first lane that tells gets the serving one: what two PEs tell each other goes by one connection then, so that acknowledgements
+    /// The first lane without acknowledgements gets the serving one: the messages between two PEs go by one connection then, so that acknowledgements
     /// of TCP's travel with data, and a caller looks at one worker.
     pub(crate) fn take_channel(&self, options: LaneOptions) -> Result<Arc<SharedChannel>, Error> {
-        let tells = options.rarely_completed && self.tells;
-        if tells
+        let skips_acknowledgements = options.rarely_completed && self.skips_acknowledgements;
+        if skips_acknowledgements
             && let Some(shared) = &*self.service.lock()
             && !self.service_is_taken.swap(true, Ordering::AcqRel)
         {
-            shared.lock().tells = true;
+            shared.lock().skips_acknowledgements = true;
             return Ok(shared.clone());
         }
         let free = self.channels.lock().free.pop();
@@ -124,7 +124,7 @@ impl Net {
             Some(shared) => shared,
             None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
         };
-        shared.lock().tells = tells;
+        shared.lock().skips_acknowledgements = skips_acknowledgements;
         self.channels.lock().taken.push(shared.clone());
         Ok(shared)
     }
@@ -154,11 +154,11 @@ impl Net {
 
     /// Says good-bye to all PEs that this one has asked.
     pub(crate) fn leave(&self) {
-        let mut told = HashSet::new();
+        let mut greeted = HashSet::new();
         for shared in self.channels() {
             let mut channel = shared.lock();
             for pe in channel.peers() {
-                if told.insert(pe) {
+                if greeted.insert(pe) {
                     channel.ask_bye(&self.peers, pe);
                 }
             }

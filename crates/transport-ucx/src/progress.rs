@@ -12,9 +12,9 @@ use crate::net::Net;
 const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
 /// The longest sleep while a caller moves its lane on.
 const BESIDE_A_CALLER: Duration = Duration::from_micros(400);
-/// The nap where UCX has nothing to wait for.
+/// The backoff where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
-/// So many turns in a row before others get a chance.
+/// Turns in a row before others get a chance.
 const TURNS: usize = 64;
 
 impl Net {
@@ -41,10 +41,10 @@ impl Net {
 }
 
 impl Net {
-    /// Letters wait in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send them.
+    /// A batch waits in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send it.
     ///
     /// Dekker's agreement with [`Drive::sleep`]: each side writes before it reads what the other writes, with a fence between. So
-    /// either the thread sees the letters before it sleeps, or the caller sees that it sleeps and wakes it.
+    /// either the thread sees the batch before it sleeps, or the caller sees that it sleeps and wakes it.
     pub(crate) fn remind(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
@@ -76,10 +76,10 @@ impl Drive for Net {
     fn turn(&self, _resumed: bool) -> Next {
         let (_, busy) = self.move_lanes();
         let service = self.service.lock();
-        let Some(shared) = service.as_ref() else { return Next::Nap(BLIND) };
+        let Some(shared) = service.as_ref() else { return Next::Backoff(BLIND) };
         let mut channel = shared.lock();
         match (0..TURNS).any(|_| channel.step(&self.peers) == 0) {
-            true if channel.worker.descriptor().is_none() => Next::Nap(BLIND),
+            true if channel.worker.descriptor().is_none() => Next::Backoff(BLIND),
             true => Next::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),
             false => Next::Again,
         }
@@ -88,7 +88,7 @@ impl Drive for Net {
     fn sleep(&self, most: Duration) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Letters that have come since the turn are sent.
+        // A batch that was begun since the turn is sent.
         if self.nudge_service() + self.move_lanes().0 == 0 {
             self.sleep_armed(most);
         }

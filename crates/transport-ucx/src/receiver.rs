@@ -11,7 +11,7 @@ use oxshmem_ucx_sys::{
 use crate::objects::{Worker, blank};
 
 /// A message whose data UCX has not received: its description, as a callback was told, and how long it is.
-pub(crate) struct Announced {
+pub(crate) struct AnnouncedData {
     pub(crate) descriptor: *mut c_void,
     pub(crate) bytes: usize,
 }
@@ -43,7 +43,7 @@ impl Receiver {
     /// its last argument as a `Box<T>`.
     pub(crate) unsafe fn receive<T>(
         self,
-        announced: &Announced,
+        announced: &AnnouncedData,
         place: *mut u8,
         owned: Box<T>,
         over: Received,
@@ -55,7 +55,7 @@ impl Receiver {
             user_data: owned.cast(),
             ..blank()
         };
-        let &Announced { descriptor, bytes } = announced;
+        let &AnnouncedData { descriptor, bytes } = announced;
         // SAFETY: the worker is live in its callback; the caller vouches for the data and the place.
         let receipt = unsafe { (self.ucx.am_recv_data)(self.worker, descriptor, place.cast(), bytes, &param) };
         let outcome = started(receipt);
@@ -70,7 +70,7 @@ impl Receiver {
     ///
     /// # Safety
     /// The caller is a callback of the worker, and the data has not been received.
-    pub(crate) unsafe fn release(self, announced: Announced) {
+    pub(crate) unsafe fn release(self, announced: AnnouncedData) {
         // SAFETY: the worker is live in its callback; the caller vouches for the description.
         unsafe { (self.ucx.am_data_release)(self.worker, announced.descriptor) }
     }

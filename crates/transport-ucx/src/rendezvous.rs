@@ -12,7 +12,7 @@ use crate::backlog::{HeldData, HeldQuestion};
 use crate::message::{Ask, AskMessage};
 use crate::net::Net;
 use crate::objects::{finish, meaning};
-use crate::receiver::Announced;
+use crate::receiver::AnnouncedData;
 
 /// A receipt, as it has begun.
 #[derive(PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Receipt {
 }
 
 /// A put on its way, as its callback needs it.
-struct Coming {
+struct PutUnderWay {
     net: *const Net,
     question: AskMessage,
     reply: ucp_ep_h,
@@ -36,7 +36,7 @@ impl Net {
     ///
     /// # Safety
     /// The caller is a callback of the serving worker. The endpoint `reply` is open until the asking PE has its answer.
-    pub(crate) unsafe fn receive(&self, question: AskMessage, reply: ucp_ep_h, announced: &Announced) -> Receipt {
+    pub(crate) unsafe fn receive(&self, question: AskMessage, reply: ucp_ep_h, announced: &AnnouncedData) -> Receipt {
         let (Ask::Put { to, .. }, Some(receiver)) = (question.ask, self.backlog.receiver()) else {
             tracing::warn!("UCX: an announced message that is no put was dropped");
             return Receipt::Refused;
@@ -49,9 +49,9 @@ impl Net {
                 return Receipt::Refused;
             }
         };
-        let coming = Box::new(Coming { net: self, question, reply });
+        let coming = Box::new(PutUnderWay { net: self, question, reply });
         // SAFETY: the caller is a callback of the worker. `find` bounds the place by a segment that its owner keeps mapped, `arrived`
-        // takes a boxed `Coming`, and the net outlives its serving worker.
+        // takes a boxed `PutUnderWay`, and the net outlives its serving worker.
         match unsafe { receiver.receive(announced, place, coming, arrived) } {
             Started::Request(_) => {
                 self.backlog.expect(question.pe, None);
@@ -98,7 +98,7 @@ impl Net {
 
 unsafe extern "C" fn arrived(request: *mut c_void, status: ucs_status_t, _bytes: usize, coming: *mut c_void) {
     // SAFETY: `coming` is the box of `receive`, which UCX hands back once.
-    let Coming { net, question, reply } = *unsafe { Box::from_raw(coming.cast::<Coming>()) };
+    let PutUnderWay { net, question, reply } = *unsafe { Box::from_raw(coming.cast::<PutUnderWay>()) };
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, |why| tracing::warn!("UCX: a put was lost on its way: {why}")) };
     // SAFETY: the net outlives its serving worker, whose callback this is.

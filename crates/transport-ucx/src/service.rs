@@ -13,12 +13,12 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::backlog::{HeldData, HeldQuestion};
+use crate::batch::Batch;
 use crate::channel::Channel;
-use crate::letters::Letters;
 use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
 use crate::objects::{blank, finish, meaning, start_owning};
-use crate::receiver::{Announced, Receiver};
+use crate::receiver::{AnnouncedData, Receiver};
 use crate::rendezvous::Receipt;
 use crate::shared_channel::SharedChannel;
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn on_ask(
     net.note_guest(pe);
     let is_behind = net.backlog.is_due(pe);
     if is_announced {
-        let announced = Announced { descriptor: data, bytes: length };
+        let announced = AnnouncedData { descriptor: data, bytes: length };
         if is_behind {
             net.backlog.add(HeldQuestion { question, reply, data: HeldData::Announced(announced) });
             return UCS_INPROGRESS;
@@ -87,8 +87,8 @@ impl Net {
     /// # Safety
     /// The endpoint `reply` is open.
     pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
-        let mut letters = Letters(data);
-        let many = matches!(question.ask, Ask::Many).then_some(letters.by_ref());
+        let mut batch = Batch(data);
+        let many = matches!(question.ask, Ask::Many).then_some(batch.by_ref());
         let one = if many.is_none() { Some((question, data)) } else { None };
         for (question, data) in many.into_iter().flatten().chain(one) {
             if let Some(answer) = self.take(question, data) {
@@ -96,8 +96,8 @@ impl Net {
                 unsafe { send(self.context.ucx, reply, answer) };
             }
         }
-        if matches!(question.ask, Ask::Many) && !letters.0.is_empty() {
-            tracing::warn!(bytes = letters.0.len(), "UCX: the rest of a message that is no question was dropped");
+        if matches!(question.ask, Ask::Many) && !batch.0.is_empty() {
+            tracing::warn!(bytes = batch.0.len(), "UCX: the rest of a message that is no question was dropped");
         }
     }
 

@@ -21,13 +21,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// So many operations are about to be issued.
+    /// Counts operations that are about to be issued.
     #[inline]
     pub fn issue(&self, count: u64) {
         self.issued.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// So many operations are complete, or will never be and touch no buffer any more.
+    /// Counts operations that are complete, or never will be and touch no buffer any more.
     #[inline]
     pub fn complete(&self, count: u64) {
         self.completed.fetch_add(count, Ordering::Release);

@@ -2,12 +2,12 @@
 //!
 //! A caller that waits serves peers itself, so that no other thread has to be woken between a message and the caller that waits
 //! for it. The thread sleeps in the kernel while nothing happens and serves what comes while no caller polls. While callers
-//! poll it only naps: two threads that wake for the same message hold each other up.
+//! poll it only sleeps for a short time: two threads that wake for the same message hold each other up.
 //!
 //! # Memory order
 //!
 //! [`Callers`] holds signs of life, and all its accesses are relaxed. A thread that sees an old number serves once too often or
-//! naps once more, which costs time only: whatever is served has its own lock. `closed` is stored with release before the
+//! backs off once more, which costs time only: whatever is served has its own lock. `closed` is stored with release before the
 //! thread is unparked and woken, and loaded with acquire before each turn; joining the thread orders everything else.
 
 use std::os::fd::RawFd;
@@ -21,13 +21,13 @@ use oxshmem_os::sockets::{self, PollEntry};
 use oxshmem_os::{process, time};
 use parking_lot::Mutex;
 
-/// The shortest nap while callers poll, and the longest one that needs no reason.
-const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
-/// The longest nap while callers poll without a gap, and the share of that time that a nap may take. The end of a nap takes a
-/// processor from a caller: with naps of 1 ms a barrier between two nodes took 4 percent longer than without any. A call that begins a
-/// series of barriers meets short naps, so they grow fast: with a share of an eighth instead of a 32nd the first 4 ms of barriers over
+/// The shortest backoff while callers poll, and the longest one that needs no reason.
+const BACKOFF: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
+/// The longest backoff while callers poll without a gap, and the share of that time that a backoff may take. The end of a backoff takes a
+/// processor from a caller: with backoffs of 1 ms a barrier between two nodes took 4 percent longer than without any. A call that begins a
+/// series of barriers meets short backoffs, so they grow fast: with a share of an eighth instead of a 32nd the first 4 ms of barriers over
 /// UCX took 6.3 us each instead of 6.6.
-const LONGEST_NAP: Duration = Duration::from_millis(4);
+const LONGEST_BACKOFF: Duration = Duration::from_millis(4);
 const SHARE: u32 = 8;
 /// [`time::cycles`] between two polls that are a gap: the callers computed, and peers may have waited for the thread. That is 100 to 400
 /// microseconds. The clock would cost a tenth of a short put and its quiet.
@@ -58,8 +58,8 @@ pub enum Next {
     Again,
     /// There was nothing: [`Drive::sleep`], for so long at most.
     Sleep(Duration),
-    /// There was nothing, and nothing to sleep on: a nap, before the next look.
-    Nap(Duration),
+    /// There was nothing, and nothing to sleep on: back off before the next look.
+    Backoff(Duration),
 }
 
 /// Signs of life of the callers that serve peers.
@@ -108,30 +108,30 @@ impl Callers {
     }
 }
 
-/// The naps of the thread while callers poll.
+/// The backoff of the thread while callers poll.
 ///
-/// A caller that leaves for its own work is noticed at the end of a nap. So naps are short where callers do that, and elsewhere
+/// A caller that leaves for its own work is noticed at the end of a backoff. So backoffs are short where callers do that, and elsewhere
 /// grow with the time for which they have not.
 #[derive(Default)]
-struct CallerNaps {
+struct CallerBackoff {
     /// How many in a row.
     count: u32,
     /// For how long callers have polled without a gap.
     steady: Duration,
 }
 
-impl CallerNaps {
-    /// The next nap; `had_gap`: the callers have done something else since the last one.
+impl CallerBackoff {
+    /// The next backoff; `had_gap`: the callers have done something else since the last one.
     fn next(&mut self, had_gap: bool) -> Duration {
         self.steady = if had_gap { Duration::ZERO } else { self.steady };
-        let longest = (self.steady / SHARE).clamp(NAPS.1, LONGEST_NAP);
-        let nap = (NAPS.0 * (1 << self.count.min(8))).min(longest);
-        self.count += u32::from(nap < longest);
-        self.steady = self.steady.saturating_add(nap);
-        nap
+        let longest = (self.steady / SHARE).clamp(BACKOFF.1, LONGEST_BACKOFF);
+        let time = (BACKOFF.0 * (1 << self.count.min(8))).min(longest);
+        self.count += u32::from(time < longest);
+        self.steady = self.steady.saturating_add(time);
+        time
     }
 
-    /// The thread has work of its own again. Returns whether it has napped.
+    /// The thread has work of its own again. Returns whether it has backed off.
     fn end(&mut self) -> bool {
         std::mem::take(self).count > 0
     }
@@ -180,23 +180,23 @@ impl Drop for Driver {
 }
 
 fn run(drive: &dyn Drive, closed: &AtomicBool) {
-    let (mut seen, mut naps, mut exact) = (0, CallerNaps::default(), false);
+    let (mut seen, mut backoff, mut exact) = (0, CallerBackoff::default(), false);
     while !closed.load(Ordering::Acquire) {
         if drive.callers().attend(&mut seen) {
             drive.aside();
-            thread::park_timeout(naps.next(drive.callers().had_gap()));
+            thread::park_timeout(backoff.next(drive.callers().had_gap()));
             continue;
         }
-        match drive.turn(naps.end()) {
+        match drive.turn(backoff.end()) {
             Next::Again => {}
             Next::Sleep(most) => drive.sleep(most),
-            Next::Nap(nap) => {
+            Next::Backoff(time) => {
                 if !std::mem::replace(&mut exact, true)
-                    && let Err(error) = process::nap_exactly()
+                    && let Err(error) = process::sleep_exactly()
                 {
-                    tracing::debug!(%error, "short naps take longer");
+                    tracing::debug!(%error, "short sleeps take longer");
                 }
-                thread::park_timeout(nap);
+                thread::park_timeout(time);
             }
         }
     }
@@ -288,19 +288,19 @@ mod tests {
     }
 
     #[test]
-    fn naps_grow_long_only_while_callers_poll_without_a_gap() {
-        let mut naps = CallerNaps::default();
-        let first: Vec<u128> = (0..5).map(|_| naps.next(false).as_micros()).collect();
+    fn backoff_grows_only_while_callers_poll_without_a_gap() {
+        let mut backoff = CallerBackoff::default();
+        let first: Vec<u128> = (0..5).map(|_| backoff.next(false).as_micros()).collect();
         assert_eq!(first, [50, 100, 200, 400, 400]);
         let mut polled = Duration::ZERO;
-        while naps.next(false) < LONGEST_NAP {
-            polled += NAPS.1;
+        while backoff.next(false) < LONGEST_BACKOFF {
+            polled += BACKOFF.1;
         }
-        assert!(polled < LONGEST_NAP * SHARE, "naps grow");
-        assert_eq!(naps.next(true), NAPS.1, "the callers compute");
-        assert!(naps.next(false) == NAPS.1 && naps.next(true) == NAPS.1);
-        assert!(naps.end() && !naps.end());
-        assert_eq!(naps.next(false), NAPS.0);
+        assert!(polled < LONGEST_BACKOFF * SHARE, "backoffs grow");
+        assert_eq!(backoff.next(true), BACKOFF.1, "the callers compute");
+        assert!(backoff.next(false) == BACKOFF.1 && backoff.next(true) == BACKOFF.1);
+        assert!(backoff.end() && !backoff.end());
+        assert_eq!(backoff.next(false), BACKOFF.0);
     }
 
     #[test]

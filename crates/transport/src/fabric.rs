@@ -33,7 +33,7 @@ pub trait AddressBook: Send + Sync {
 pub struct LaneOptions {
     /// Only one thread ever uses it.
     pub private: bool,
-    /// Nobody waits for the completion of its copied puts, signals and atomics but now and then, so peers need not tell of it
+    /// Nobody waits for the completion of its copied puts, signals and atomics but now and then, so peers need not acknowledge them
     /// soon.
     pub rarely_completed: bool,
 }
@@ -200,9 +200,9 @@ pub unsafe trait Lane: Send + Sync {
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
 
-    /// Moves operations on, and asks peers for nothing that only their completion needs. Returns whether the local buffers of all
-    /// that was issued may be reused, which they may when it is complete at the latest.
-    fn let_go(&self) -> Result<bool, Error> {
+    /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its
+    /// local buffers may be reused. Complete operations are complete locally.
+    fn poll_local_completion(&self) -> Result<bool, Error> {
         self.progress()?;
         Ok(self.outstanding() == 0)
     }

@@ -37,7 +37,7 @@ pub struct Options {
     /// Its atomics; if it has none, there are only [`Messages`]. In the network domain a PE's card keeps an object from the
     /// moment it changes it until it has written it back, so that what a processor does to it meanwhile is lost.
     pub amo: AmoDomain,
-    /// So many bytes of a put or get are issued at once.
+    /// Bytes of a put or get that are issued at once.
     pub longest: usize,
     /// Bytes of the longest message; longer than the least, messages are said to beat puts.
     pub message: usize,
@@ -75,10 +75,10 @@ impl Loopback {
 
     /// The message service of this PE, for [`crate::software::fill`].
     pub fn messages(&self) -> Box<dyn Messages> {
-        Box::new(self.mail())
+        Box::new(self.mailbox())
     }
 
-    fn mail(&self) -> LoopbackMessages {
+    fn mailbox(&self) -> LoopbackMessages {
         LoopbackMessages {
             me: self.me,
             job: self.job.clone(),
@@ -126,7 +126,7 @@ impl Fabric for Loopback {
     }
 
     fn drive(&self) -> Option<Arc<dyn Drive>> {
-        (self.options.amo == AmoDomain::None).then(|| Arc::new(self.mail()) as Arc<dyn Drive>)
+        (self.options.amo == AmoDomain::None).then(|| Arc::new(self.mailbox()) as Arc<dyn Drive>)
     }
 
     fn close(&self) {}

@@ -1,8 +1,8 @@
 //! The layer around every provider: a PE's operations on itself, and the atomics and signals that a provider lacks, made of
 //! what it has.
 
-mod company;
-mod letter;
+mod active_message;
+mod coalescer;
 mod requester;
 mod service;
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 
 use crate::driver::{Callers, Drive, Driver, Next};
-use crate::software::letter::TargetTask;
+use crate::software::active_message::TargetTask;
 use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
@@ -121,9 +121,14 @@ impl Fabric for Filled {
         let inner = self.fabric.capabilities();
         let asked = self.service.clone().map(|service| {
             let follows = inner.features.contains(Features::ORDERED) && service.messages().follow_puts();
-            let tells = options.rarely_completed && service.messages().in_order();
-            let tells_puts = tells && service.messages().beat_puts();
-            ByMessages { requester: Requester::new(service), follows, tells, tells_puts }
+            let skips_acknowledgements = options.rarely_completed && service.messages().in_order();
+            let skips_put_acknowledgements = skips_acknowledgements && service.messages().beat_puts();
+            ByMessages {
+                requester: Requester::new(service),
+                follows,
+                skips_acknowledgements,
+                skips_put_acknowledgements,
+            }
         });
         Ok(Box::new(FilledLane {
             me: self.me,
@@ -195,26 +200,26 @@ struct ByMessages {
     /// They follow the puts: then a fence waits for nothing, and a put only for the answers of those on its PE that were sent before
     /// the last fence.
     follows: bool,
-    /// Operations that need no old value are told.
-    tells: bool,
-    /// Puts that fit a message are told.
-    tells_puts: bool,
+    /// Operations that need no old value go unacknowledged.
+    skips_acknowledgements: bool,
+    /// So do puts that fit a message.
+    skips_put_acknowledgements: bool,
 }
 
 impl ByMessages {
-    /// The requester, if it has a put of so many bytes to this PE told. A put that would have to wait for what was told before is told as
-    /// well: messages stay in order by themselves. So is one that can travel with others.
-    fn tells_put(&self, pe: u32, n: usize) -> Option<&Requester> {
+    /// The requester, if a put of so many bytes to this PE goes by message. So does a put that would have to wait for messages before it:
+    /// they stay in order by themselves. So does one that joins a batch.
+    fn sends_put(&self, pe: u32, n: usize) -> Option<&Requester> {
         let requester = &self.requester;
-        let fits = self.tells && (1..=requester.longest_put()).contains(&n);
+        let fits = self.skips_acknowledgements && (1..=requester.longest_put()).contains(&n);
         let waits = || self.follows && requester.may_be_overtaken(pe) || requester.gathers(pe, n);
-        (fits && (self.tells_puts || waits())).then_some(requester)
+        (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
     }
 
     /// Has something done that needs no old value.
     fn request(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
-        if self.tells {
-            return self.requester.tell(pe, task);
+        if self.skips_acknowledgements {
+            return self.requester.send_unacknowledged(pe, task);
         }
         // SAFETY: null asks for no old value.
         unsafe { self.requester.ask(pe, task, ptr::null_mut()) }
@@ -263,15 +268,17 @@ unsafe impl Lane for FilledLane {
             self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
             return Ok(n);
         }
-        if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.tells_put(to.pe, n)) {
+        if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.sends_put(to.pe, n)) {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            return requester.tell(to.pe, TargetTask::Put { to: to.position(), data, signal: None }).map(|()| n);
+            return requester
+                .send_unacknowledged(to.pe, TargetTask::Put { to: to.position(), data, signal: None })
+                .map(|()| n);
         }
         self.may_put_to(to.pe)?;
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         let issued = unsafe { self.lane.put(to, source, n)? };
-        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.tells) {
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements) {
             asked.requester.note_put(to.pe);
         }
         Ok(issued)
@@ -283,7 +290,7 @@ unsafe impl Lane for FilledLane {
             self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
             return Ok(n);
         }
-        if self.asked.as_ref().is_some_and(|asked| asked.tells_put(to.pe, n).is_some()) {
+        if self.asked.as_ref().is_some_and(|asked| asked.sends_put(to.pe, n).is_some()) {
             // SAFETY: the source is readable for `n` bytes until completion; `put` needs it during the call.
             return unsafe { self.put(to, source, n) };
         }
@@ -382,10 +389,10 @@ unsafe impl Lane for FilledLane {
     }
 
     /// A message has a copy of what it carries, but for the place of an old value.
-    fn let_go(&self) -> Result<bool, Error> {
+    fn poll_local_completion(&self) -> Result<bool, Error> {
         let requester = self.asked.as_ref().map(|asked| &asked.requester);
         let expects = requester.is_some_and(Requester::expects_values);
-        let free = self.lane.let_go()?;
+        let free = self.lane.poll_local_completion()?;
         self.failure().map_or(Ok(free && !expects), Err)
     }
 }

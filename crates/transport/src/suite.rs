@@ -233,7 +233,7 @@ impl SuitePe {
     }
 
     /// Waits as a PE does that has other things under way: nothing completes what its lane has issued.
-    fn wait_for_company(&mut self, what: &str, until: impl Fn(&Self) -> bool) {
+    fn wait_beside_operations(&mut self, what: &str, until: impl Fn(&Self) -> bool) {
         let start = Instant::now();
         while !until(self) {
             self.fabric.progress();

@@ -78,23 +78,23 @@ const REQUESTER: &[&str] = &["--package", "oxshmem-transport", "--lib", "request
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
 const FAULTS: &[PlantedFault] = &[
-    sim("mail-parity", "mail boxes do not take turns", IN_A_ROW),
-    sim("mail-by-its-head", "a message counts as whole when its first word is there", IN_A_ROW),
-    sim("landing-parity", "landing zones do not take turns", IN_A_ROW),
+    sim("mailbox-parity", "mailboxes do not take turns", IN_A_ROW),
+    sim("message-by-its-head", "a message counts as whole when its first word is there", IN_A_ROW),
+    sim("scratch-parity", "scratch does not take turns", IN_A_ROW),
     sim("operand-not-kept", "an operand that changes is put from where it lies", IN_A_ROW),
     sim("copy-parity", "copies of operands do not take turns", IN_A_ROW),
     sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW),
     sim("signals-of-a-word-unordered", "a later signal of a word overtakes an earlier one with its bytes", LONG),
-    sim("lent-bytes-kept", "a collective ends while the network reads its arrays", IN_A_ROW),
+    sim("local-completion-skipped", "a collective ends while the network reads its arrays", IN_A_ROW),
     sim("line-parity", "lines of an exchange do not take turns", IN_A_ROW_ON_TWO),
-    sim("board-parity", "boards of eager collectives do not take turns", IN_A_ROW),
-    sim("part-parity", "boards of parts do not take turns", IN_A_ROW),
-    sim("slice-parity", "boards of slices do not take turns", IN_A_ROW),
+    sim("gather-parity", "gather buffers of eager collectives do not take turns", IN_A_ROW),
+    sim("part-parity", "buffers of parts do not take turns", IN_A_ROW),
+    sim("slice-parity", "gather buffers of slices do not take turns", IN_A_ROW),
     sim("fetched-too-early", "fetched blocks are used before they are there", IN_A_ROW),
-    sim("room-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
+    sim("block-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
     sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
-    sim("room-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
+    sim("block-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
     sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", TEAMS),
     sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", TEAMS),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
@@ -106,7 +106,7 @@ const FAULTS: &[PlantedFault] = &[
     tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
-    tests("told-after-the-question", "an answer completes what was told after its question", REQUESTER),
+    tests("acknowledged-by-an-earlier-question", "an answer acknowledges what was sent after its question", REQUESTER),
 ];
 
 /// Plants each fault, or those that are named, and looks whether it is found.

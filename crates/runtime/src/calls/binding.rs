@@ -61,7 +61,7 @@ pub fn fail(error: &Error) -> ! {
 /// One thread at a time is in a collective of the team.
 pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
     let team = live(call, team);
-    // Collectives that have been set aside come first: the number of exchanges is known behind them.
+    // Collectives that have been suspended come first: the number of exchanges is known behind them.
     let meeting = Call::of(team, call, CallKind::Values);
     // Exchanges never reach the upper bits: a team makes fewer in a century.
     let tag = u64::from(kind) << 56 | team.counts().0;

@@ -1,6 +1,6 @@
 //! Collectives that return at once, and the requests by which a program completes them.
 //!
-//! Such a collective is the call that waits, set aside ([`crate::wait::aside`]) where it would wait. So it takes every way
+//! Such a collective is the call that waits, suspended ([`crate::wait::suspended`]) where it would wait. So it takes every way
 //! that the call takes, on a node and between nodes, and members in different calls are found as they are there. Those of one
 //! team run in the order in which they were issued, and a call that waits comes behind them.
 //!
@@ -24,7 +24,7 @@ use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
 use crate::teams::team::{Team, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
-use crate::wait::{self, Collectives, Needs, Reason, aside};
+use crate::wait::{self, Collectives, Needs, Reason, suspended};
 use parking_lot::Mutex;
 
 /// A `shmem_req_h`: the number of a collective that has been issued; 0 for `SHMEM_REQ_INVALID`.
@@ -42,7 +42,7 @@ struct IssuedCollective {
     /// Alive as long as the collective is not over.
     team: &'static TeamState,
     call: &'static str,
-    /// Its number among the calls that are set aside.
+    /// Its number among the calls that are suspended.
     number: u64,
 }
 
@@ -60,7 +60,7 @@ fn issue(
     }
     let over = Arc::new(AtomicBool::new(false));
     let its = over.clone();
-    let number = aside::issue(
+    let number = suspended::issue(
         Call::key(team),
         Box::new(move || {
             run(Call::new(team, call));
@@ -112,7 +112,7 @@ pub unsafe fn test(request: *mut RequestHandle) -> c_int {
     // SAFETY: the caller passes a readable handle.
     if let Some((handle, IssuedCollective { over, .. })) = unsafe { find("shmem_req_test", request) } {
         network::progress();
-        aside::move_on();
+        suspended::move_on();
         if !over.load(Acquire) {
             polled();
             return 1;
@@ -135,7 +135,7 @@ pub unsafe fn wait(request: *mut RequestHandle) -> c_int {
         if !over.load(Acquire) {
             let needs = Needs::Collectives(Collectives::One(team, Call::key(team), call, number));
             wait::until(Reason { call: NAME, address: 0, needs }, None, || {
-                aside::move_on();
+                suspended::move_on();
                 over.load(Acquire).then_some(())
             });
         }
@@ -159,18 +159,18 @@ pub unsafe fn start(call: &'static str, team: Team, work: Box<dyn FnOnce() + Sen
 /// Moves collectives on, and looks whether this one is over. The request goes on.
 pub fn look(request: RequestHandle) -> bool {
     network::progress();
-    aside::move_on();
+    suspended::move_on();
     let found = REQUESTS.lock().find(request.0);
     if let NumberedHandle::Live(IssuedCollective { over, .. }) = found { over.load(Acquire) } else { true }
 }
 
 /// Returns when all collectives that this PE has issued are over.
 pub(crate) fn complete_all(call: &'static str) {
-    if aside::any() {
+    if suspended::any() {
         let reason = Reason { call, address: 0, needs: Needs::Collectives(Collectives::All) };
         wait::until(reason, None, || {
-            aside::move_on();
-            (!aside::any()).then_some(())
+            suspended::move_on();
+            (!suspended::any()).then_some(())
         });
     }
 }
@@ -204,10 +204,10 @@ pub unsafe fn barrier_all(request: *mut RequestHandle) -> c_int {
 
 /// The arrays of a call, which its caller leaves alone until the request has ended.
 #[derive(Clone, Copy)]
-struct LentArrays<T>(*mut T, *const T);
+struct CallArrays<T>(*mut T, *const T);
 
-// SAFETY: the addresses are used by the call that they were lent to, on whatever thread it is moved on.
-unsafe impl<T> Send for LentArrays<T> {}
+// SAFETY: the addresses are used by the call that they belong to, on whatever thread it is moved on.
+unsafe impl<T> Send for CallArrays<T> {}
 
 macro_rules! data {
     ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($($pass:expr),*))*) => {$(
@@ -220,9 +220,9 @@ macro_rules! data {
             team: Team, dest: *mut T, source: *const T, $($argument: $type,)* request: *mut RequestHandle,
         ) -> c_int {
             const NAME: &str = concat!("shmemx_", stringify!($name), "_nb");
-            let lent = LentArrays(dest, source);
+            let arrays = CallArrays(dest, source);
             issue(NAME, live(NAME, team), request, move |call| {
-                let LentArrays(dest, source) = { lent };
+                let CallArrays(dest, source) = { arrays };
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine, until the request ends.
                 unsafe { collectives::$engine(call, dest.cast(), source.cast(), $($pass),*) };
             })
@@ -248,9 +248,9 @@ macro_rules! reductions {
             team: Team, dest: *mut T, source: *const T, nreduce: usize, request: *mut RequestHandle,
         ) -> c_int {
             const NAME: &str = concat!("shmemx_", stringify!($name), "_nb");
-            let lent = LentArrays(dest, source);
+            let arrays = CallArrays(dest, source);
             issue(NAME, live(NAME, team), request, move |call| {
-                let LentArrays(dest, source) = { lent };
+                let CallArrays(dest, source) = { arrays };
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine, until the request ends.
                 unsafe { collectives::reduce::<$op, T>(call, dest, source, nreduce) };
             })

@@ -11,7 +11,7 @@ use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
 use crate::teams::splits::{self, SplitArguments};
-use crate::teams::team::{Held, Team, TeamState};
+use crate::teams::team::{Team, TeamLeases, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
 /// The result of a split that made no team.
@@ -157,7 +157,7 @@ pub(crate) unsafe fn make(
     config: *const Config,
     mask: c_long,
 ) -> Team {
-    let held = Held::inherited(&mut lease);
+    let held = TeamLeases::inherited(&mut lease);
     let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held).called(lease.name);
     if mask & NUM_CONTEXTS != 0 && !config.is_null() {
         // SAFETY: the caller promises that `config` is readable if the mask names a field.

@@ -43,7 +43,7 @@ use recent::{CalledBy, Recent};
 use rendezvous::Rendezvous;
 
 /// A place that this process has found.
-pub(crate) struct Known {
+pub(crate) struct KnownSet {
     name: Name,
     pub(crate) door: Door,
     /// Which place it is, and when it was made: afterwards it is another one.
@@ -54,14 +54,14 @@ pub(crate) struct Known {
     pub(crate) team: TeamState,
 }
 
-impl CalledBy for Known {
+impl CalledBy for KnownSet {
     #[inline(always)]
     fn name(&self) -> &Name {
         &self.name
     }
 }
 
-impl Known {
+impl KnownSet {
     /// Takes the caller in, if it is the same place still.
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
@@ -80,26 +80,26 @@ impl Known {
     }
 
     /// Whether it is the same place, made at the same time.
-    pub(crate) fn is_same(&self, other: &Known) -> bool {
+    pub(crate) fn is_same(&self, other: &KnownSet) -> bool {
         (self.index, self.made) == (other.index, other.made)
     }
 }
 
 /// The known places. They stay in memory until the next life, so that [`RECENT`] may point to them.
-static KNOWN: Mutex<Option<HashMap<Key, Box<Known>>>> = Mutex::new(None);
+static KNOWN: Mutex<Option<HashMap<Key, Box<KnownSet>>>> = Mutex::new(None);
 
 /// Some of the known places.
-static RECENT: Recent<Known> = Recent::new();
+static RECENT: Recent<KnownSet> = Recent::new();
 
 /// The place where this set has last met.
 #[inline(always)]
-fn recent(name: &Name) -> Option<&'static Known> {
+fn recent(name: &Name) -> Option<&'static KnownSet> {
     // SAFETY: `RECENT` has boxes of `KNOWN`, which are dropped between lives only, or forgotten.
     unsafe { RECENT.find(name) }
 }
 
 /// The place that this process has last found for the pair.
-fn known(key: &Key) -> Option<&'static Known> {
+fn known(key: &Key) -> Option<&'static KnownSet> {
     let map = KNOWN.lock();
     let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
     // SAFETY: boxes in `KNOWN` are dropped between lives only.
@@ -108,7 +108,7 @@ fn known(key: &Key) -> Option<&'static Known> {
 
 /// Remembers a place, unless it is known. What was known of the pair before stays in memory if another thread may be looking
 /// at it.
-fn remember(key: &Key, found: Known) -> &'static Known {
+fn remember(key: &Key, found: KnownSet) -> &'static KnownSet {
     if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
         return known;
     }
@@ -157,10 +157,10 @@ pub(crate) fn end() {
 /// Where the members of a set are while they run a collective.
 enum Stay {
     /// In a place of the node.
-    Place(&'static Known),
+    Place(&'static KnownSet),
     /// In the slot of a set that spans nodes.
     Slot(&'static TeamState),
-    /// In a slot that is lent.
+    /// In a slot that is lease.
     #[cfg(not(loom))]
     Rendezvous(Box<Rendezvous>),
 }
@@ -251,7 +251,7 @@ fn find(call: &'static str, name: Name) -> Stay {
 }
 
 /// Takes the caller into the place of the node where the members meet.
-fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) -> &'static Known {
+fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) -> &'static KnownSet {
     known(key).filter(|known| known.enter()).unwrap_or_else(|| {
         let places = Places::of(key);
         let reason = Reason { call, address: places.base, needs: Needs::Anyone };
@@ -311,10 +311,10 @@ impl Places {
     }
 
     /// A place in which the caller, member `my`, is.
-    pub(crate) fn known(&self, index: u32, name: Name, members: Members, size: u32, my: u32) -> Known {
+    pub(crate) fn known(&self, index: u32, name: Name, members: Members, size: u32, my: u32) -> KnownSet {
         let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
         let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
-        Known { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team }
+        KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team }
     }
 }
 

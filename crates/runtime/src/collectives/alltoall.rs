@@ -18,7 +18,7 @@ use crate::transfers::length::{self, Cover};
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    let call = call.is(CallKind::Alltoall, bytes, 0);
+    let call = call.declare(CallKind::Alltoall, bytes, 0);
     let all = length::of(bytes, call.team.size as usize);
     if bytes > 0 {
         call.needs((dest, all), (source, all));
@@ -103,7 +103,7 @@ pub(crate) unsafe fn alltoalls(
     nelems: usize,
 ) {
     let block = length::of(nelems, element);
-    let call = call.is(CallKind::Alltoalls, block, dst.wrapping_mul(sst) as u32);
+    let call = call.declare(CallKind::Alltoalls, block, dst.wrapping_mul(sst) as u32);
     if nelems == 0 {
         return;
     }

@@ -1,27 +1,27 @@
 //! Teams with members on several nodes: how they meet, and what travels when they do.
 //!
 //! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
-//! run a schedule of `oxshmem_schedule` among themselves ([`mail`] carries it), and each releases its node
+//! run a schedule of `oxshmem_schedule` among themselves ([`leader_wire`] carries it), and each releases its node
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
 //! another node is the one who moves the network on.
 //!
-//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, on a *board* at
+//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
 //! [`reduce`] and [`blocks`] have the collectives that move more.
 //!
-//! **Why lines and boards may be used again** two exchanges later: a member that writes for exchange k+2 has been
-//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and boards of
+//! **Why lines and gather buffers may be used again** two exchanges later: a member that writes for exchange k+2 has been
+//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and gather buffers of
 //! k do so before they enter k+1.
 
 pub(crate) mod blocks;
-mod boards;
+mod broadcast_ring;
 pub(crate) mod bytes;
-mod casts;
 pub(crate) mod eager;
+mod line_exchange;
 
-mod lending;
-mod lent;
-mod mail;
+mod in_flight;
+mod leader_wire;
+mod leases;
 mod meeting;
 mod parts;
 mod reach;
@@ -49,21 +49,21 @@ use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
-use lent::LentBytes;
-use mail::{Leaders, PRIVATE, Way};
+use in_flight::InFlightBytes;
+use leader_wire::{Leaders, PRIVATE, Way};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
 
-pub(crate) use boards::exchange;
+pub(crate) use line_exchange::exchange;
 
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
-/// The most nodes of a job: a payload from each of their leaders fits the mail.
+/// The most nodes of a job: their leaders' schedules find a mailbox that holds a payload for each word that they signal.
 pub(crate) const MOST_NODES: u32 = 16_384;
-/// Bytes at the beginning of each node's part of a board: the number of the exchange, and the signature of its call.
+/// Bytes at the beginning of each node's part of a gather buffer: the number of the exchange, and the signature of its call.
 const HEADER: usize = 8;
 
-/// Slots that teams may have: all of one node; of several, those with mail but for what the registry gives away.
+/// Slots that teams may have: on one node all; on several those with mailboxes, but for the slots of the registry.
 pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
 }
@@ -78,7 +78,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.zone.number(), plan, element, longest, reach);
+    let find = |schedule| Way::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -105,22 +105,23 @@ unsafe fn run(
     share: Share<'_>,
     arrays: Arrays,
     there: There,
-) -> LentBytes {
+) -> InFlightBytes {
     let turn = call.team.next_turn(way.schedule.traffic());
     if call.team.my != span.my_leader() {
-        return LentBytes::default();
+        return InFlightBytes::default();
     }
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
     let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
-    let wire = Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there);
+    // SAFETY: the caller promises that dest has `room` bytes; private scratch lives until this function returns.
+    let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
-    // looked at the room of the landing zone.
-    unsafe { executor::run(&wire, wire.landing(), &way.schedule, &plan, &me, arrays) };
+    // compared the size of the scratch.
+    unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
-    wire.lent()
+    wire.in_flight()
 }
 
 const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
@@ -161,7 +162,7 @@ unsafe fn gather_parts(
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,
-) -> LentBytes {
+) -> InFlightBytes {
     let (nodes, node) = (span.nodes(), span.node());
     let (offset, total, mine) = (start(node), start(nodes), start(node + 1) - start(node));
     let before = |window: u32| match node.checked_sub(window) {
@@ -232,7 +233,7 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) 
         }
     }
     let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
-    // SAFETY: the sum has `n` elements; all of it goes by mail.
+    // SAFETY: the sum has `n` elements; all messages are inline.
     unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {
         // SAFETY: the sum has `n` elements, which are at most a payload.
@@ -275,21 +276,21 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     (0..n).all(|i| both[i] == !both[n + i])
 }
 
-/// A team ends in `call`: its slot's mail is as new for the next one, and its zone and ring free. All runs of the team are over.
+/// A team ends in `call`: its slot's mailboxes are empty for the next one, and its leases end. All runs of the team are over.
 pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if let (Some(span), Some(slot)) = (&team.span, team.slot)
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
-        control::mail(window, slot).clear();
-        if let Some(number) = team.casts.lent.number() {
-            let ring = control::cast_ring(window, number);
-            casts::acknowledge_all(call, team, ring);
+        control::mailboxes(window, slot).clear();
+        if let Some(number) = team.ring.lease.number() {
+            let ring = control::broadcast_ring(window, number);
+            broadcast_ring::acknowledge_all(call, team, ring);
             if planted!("stamps-of-a-dead-team", true, false) {
                 ring.forget();
             }
         }
     }
-    team.zone.give_back();
-    team.casts.give_back();
+    team.buffers.give_back();
+    team.ring.give_back();
 }

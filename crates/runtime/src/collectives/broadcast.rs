@@ -26,7 +26,7 @@ pub(crate) unsafe fn broadcast(
     to_root: bool,
 ) {
     let root = call.check_root(root);
-    let call = call.is(CallKind::Broadcast, bytes, root);
+    let call = call.declare(CallKind::Broadcast, bytes, root);
     if bytes > 0 {
         // The root's own destination stays as it is where nothing goes to it.
         let into = if to_root || call.team.my != root { dest } else { source };

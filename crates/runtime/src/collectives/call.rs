@@ -10,13 +10,13 @@ use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::control;
-use crate::memory::control::{ControlBlock, Said};
+use crate::memory::control::{CallDeclaration, ControlBlock};
 use crate::network::lane;
 use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
 use crate::transfers::range;
-use crate::wait::{self, Collectives, Needs, Reason, aside};
+use crate::wait::{self, Collectives, Needs, Reason, suspended};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -60,8 +60,8 @@ impl<'a> Call<'a> {
     /// A barrier or a sync, unless [`Self::is`] says otherwise.
     #[inline(always)]
     pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
-        if aside::any() {
-            behind_those_aside(team, name);
+        if suspended::any() {
+            behind_suspended(team, name);
         }
         Self { team, name, signature: Signature::of(CallKind::Barrier), late: None }
     }
@@ -69,15 +69,16 @@ impl<'a> Call<'a> {
     /// A call of that kind of which nothing else must be alike.
     #[inline(always)]
     pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
-        if aside::any() {
-            behind_those_aside(team, name);
+        if suspended::any() {
+            behind_suspended(team, name);
         }
         Self { team, name, signature: Signature::of(kind), late: None }
     }
 
-    /// The call is of that kind, and `bytes` is what must agree of the sizes, `root` of the rest.
+    /// Declares of what kind the call is: `bytes` is what must agree of the sizes, `root` of the rest. The declaration stands in the
+    /// control window for members that find that they are in different calls.
     #[inline(always)]
-    pub(crate) fn is(self, kind: CallKind, bytes: usize, root: u32) -> Self {
+    pub(crate) fn declare(self, kind: CallKind, bytes: usize, root: u32) -> Self {
         let signature = Signature::of(kind).with(bytes, root);
         // A call of nothing sends nothing, so the next one is as far in the team's history.
         if bytes > 0 {
@@ -197,19 +198,19 @@ impl<'a> Call<'a> {
     }
 
     /// The last statement of a member.
-    fn statement_of(self, member: u32) -> Said {
+    fn statement_of(self, member: u32) -> CallDeclaration {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
             return ControlBlock::of(window).doings().statement.read();
         }
-        let mut words = [0_u64; Said::BYTES / 8];
+        let mut words = [0_u64; CallDeclaration::BYTES / 8];
         let offset = control::offset(&raw const ControlBlock::own().doings().statement);
         let from = Remote { pe, region: Region::Control, offset };
         // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
         // and stays until `complete` has returned.
         lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
         lane::complete(self.name);
-        Said::from_words(words)
+        CallDeclaration::from_words(words)
     }
 
     /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
@@ -222,23 +223,23 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns when the team's collectives that have been set aside are over: its collectives take place in the order of their
+/// Returns when the team's collectives that have been suspended are over: its collectives take place in the order of their
 /// calls.
 #[cold]
 #[inline(never)]
-fn behind_those_aside(team: &TeamState, name: &'static str) {
+fn behind_suspended(team: &TeamState, name: &'static str) {
     let key = Call::key(team);
-    if !aside::is_aside() && aside::pending(key) > 0 {
+    if !suspended::is_suspended() && suspended::pending(key) > 0 {
         let needs = Needs::Collectives(Collectives::Of(team, key));
         wait::until(Reason { call: name, address: 0, needs }, None, || {
-            aside::move_on();
-            (aside::pending(key) == 0).then_some(())
+            suspended::move_on();
+            (suspended::pending(key) == 0).then_some(())
         });
     }
 }
 
 /// A call in words; with its numbers if what was said belongs to it.
-fn words(signature: Signature, said: Said) -> String {
+fn words(signature: Signature, said: CallDeclaration) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
             format!("{signature} ({} bytes, root {})", said.bytes, said.root())
@@ -249,7 +250,7 @@ fn words(signature: Signature, said: Said) -> String {
 }
 
 impl Call<'_> {
-    /// The key under which the team's collectives are set aside.
+    /// The key under which the team's collectives are suspended.
     pub(crate) fn key(team: &TeamState) -> usize {
         core::ptr::from_ref(team) as usize
     }

@@ -2,7 +2,7 @@
 //!
 //! A schedule says what a member does next, and [`run`] does it. What stays inside the member is done here; what reaches
 //! another member goes through a [`Wire`]: the memory of the node ([`memory`]), or between the leaders of nodes the
-//! network (`between_nodes::mail`). Nothing is allocated, and nothing is chosen at run time but the schedule.
+//! network (`between_nodes::leader_wire`). Nothing is allocated, and nothing is chosen at run time but the schedule.
 //!
 //! On a node the engine of [`crate::collectives::on_node`] is the standard; schedules run where the user asks for one
 //! (`choice`), on teams whose slot has an [`Area`](crate::memory::control::area::Area). All members know alike whether that is so, so they agree on which
@@ -64,11 +64,11 @@ pub(crate) struct Arrays {
 ///
 /// # Safety
 /// The arrays hold the elements that the schedule touches under this plan, dest and source the same or disjoint; so do
-/// those of the other members, which make the same call with the same plan. `landing` is the caller's own landing zone,
+/// those of the other members, which make the same call with the same plan. `scratch` is the caller's own scratch,
 /// to which the wire puts, and has room for the schedule.
 pub(crate) unsafe fn run(
     wire: &impl Wire,
-    landing: *mut u8,
+    scratch: *mut u8,
     schedule: &Schedule,
     plan: &Plan,
     me: &Caller<'_>,
@@ -79,13 +79,13 @@ pub(crate) unsafe fn run(
         let start = match loc.place {
             Place::Source => arrays.source.cast_mut(),
             Place::Dest => arrays.dest,
-            Place::Scratch => landing,
+            Place::Scratch => scratch,
         };
         start.wrapping_add(bytes(loc.at))
     };
     for pc in 0.. {
         match schedule.step(plan, me, pc) {
-            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with room
             // for it on all members.
             Step::Put { to, from, into, len, signal } => unsafe {
                 wire.put(to, locate(from), into.place, bytes(into.at), bytes(len), signal);
@@ -95,14 +95,14 @@ pub(crate) unsafe fn run(
             Step::Reduce { into, left, right, stride, terms, len } => {
                 let kernel = arrays.kernel.expect("only reductions reduce");
                 let right = |term: u32| locate(Loc { at: right.at + u64::from(term) * stride, ..right }).cast_const();
-                // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with
+                // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with
                 // room for it.
                 unsafe { fold(kernel, locate(into), locate(left), right, terms, len as usize) }
             }
-            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with room
             // for it.
             Step::Copy { into, from, len } => unsafe { ptr::copy(locate(from), locate(into), bytes(len)) },
-            // SAFETY: the caller promises arrays with the elements that the schedule touches, and a landing zone with room
+            // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with room
             // for it.
             Step::Zero { into, len } => unsafe { ptr::write_bytes(locate(into), 0, bytes(len)) },
             Step::Skip => {}

@@ -18,7 +18,7 @@ use crate::transfers::length;
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
-    let call = call.is(CallKind::Fcollect, bytes, 0);
+    let call = call.declare(CallKind::Fcollect, bytes, 0);
     if bytes > 0 {
         call.needs((dest, length::of(bytes, call.team.size as usize)), (source, bytes));
     }
@@ -59,7 +59,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     const INLINE: usize = PAYLOAD_BYTES - 16;
-    let call = call.is(CallKind::Collect, 0, 0);
+    let call = call.declare(CallKind::Collect, 0, 0);
     if bytes > 0 {
         // How long the destination is the members say; it has at least the caller's own block.
         call.needs((dest, bytes), (source, bytes));

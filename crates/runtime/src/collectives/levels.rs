@@ -29,7 +29,7 @@ use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::{Call, place_of};
 use crate::collectives::limits::{MOST_PIECES, PAYLOAD_BYTES};
 use crate::collectives::lookout::{nudge, until_reached, until_told};
-use crate::memory::control::lines::{CASTING, MEETING};
+use crate::memory::control::lines::{ONE_WAY, SYNCHRONISING};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::hierarchy::{self, Hierarchy};
 
@@ -65,7 +65,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) -> bool {
     let element = reduction.element as u64;
     let piece = piece(reduction.bytes()) / element;
     let plan = Plan { piece, ..hierarchy::plan(reduction.n as u64, element) };
-    if chain.lines(shape, &plan) > MEETING {
+    if chain.lines(shape, &plan) > SYNCHRONISING {
         return false;
     }
     agree_on_dest(call, reduction);
@@ -119,7 +119,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let shape = &call.team.hierarchy().shape;
     let plan = Plan { root, piece: piece(bytes), ..hierarchy::plan(bytes as u64, 1) };
-    if Relay.lines(shape, &plan) > CASTING {
+    if Relay.lines(shape, &plan) > ONE_WAY {
         return false;
     }
     let before = call.team.pass_announcements(plan.pieces());

@@ -19,7 +19,7 @@ pub(crate) fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
     (my + 1..size).chain(0..my)
 }
 
-/// Cuts a member's nap short. No part of the protocol, since naps end by themselves: the models go without.
+/// Cuts a member's sleep short. No part of the protocol, since sleeps end by themselves: the models go without.
 #[inline(always)]
 pub(crate) fn nudge(team: &TeamState, member: u32) {
     #[cfg(not(loom))]

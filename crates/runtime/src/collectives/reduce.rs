@@ -27,7 +27,7 @@ const ON_STACK: usize = 16;
 #[inline(always)]
 pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     let bytes = length::bytes::<T>(n);
-    let call = call.is(const { kind_of(O::OP) }, bytes, T::KIND as u32);
+    let call = call.declare(const { kind_of(O::OP) }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }

@@ -23,7 +23,7 @@ const BLOCK: usize = 2048;
 /// As for `reduce`.
 pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
     let bytes = length::bytes::<T>(n);
-    let call = call.is(if inclusive { CallKind::Inscan } else { CallKind::Exscan }, bytes, T::KIND as u32);
+    let call = call.declare(if inclusive { CallKind::Inscan } else { CallKind::Exscan }, bytes, T::KIND as u32);
     if n == 0 {
         return;
     }

@@ -6,7 +6,7 @@
 //!
 //! Two calls of one kind may have the same digest by chance. So a digest only finds mistakes; memory is never touched on its
 //! word. Whatever else bounds a transfer is compared in full (`collective::Call::enter_to_write`) or bounded by what the
-//! receiver has prepared (`between_nodes::mail`).
+//! receiver has prepared (`between_nodes::leader_wire`).
 
 use core::fmt;
 
@@ -38,7 +38,7 @@ pub(crate) enum CallKind {
     /// The colours of a split, which come before its slot.
     Colors,
     Destroy,
-    /// The members of an active set leave the place that was lent to them.
+    /// The members of an active set leave the place that they have leased.
     Leave,
     Init,
     Finalize,

@@ -36,7 +36,7 @@ pub(crate) enum Into {
 /// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
 /// named by `into` has the room.
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
-    let call = call.is(CallKind::Alltoallv, 0, 0);
+    let call = call.declare(CallKind::Alltoallv, 0, 0);
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
     call.needs((blocks.offsets.cast(), words), (blocks.sizes.cast(), words));
     call.enter();

@@ -1,7 +1,7 @@
 //! Certain deadlock: all PEs of the job wait in the library, and nothing can end these waits. The job says so by itself.
 //!
 //! A thread that waits long counts its looks in vain, each after [`idle`] has found that its process can do nothing but wait. A
-//! collective that has returned at once, and is set aside in a wait, counts looks as a thread does ([`aside::look`]).
+//! collective that has returned at once, and is suspended in a wait, counts looks as a thread does ([`suspended::look`]).
 //! The first PE of a node (its window is number 0) reads the records of the node's PEs again and again, and publishes what
 //! that has shown in its control window. PE 0 reads what the first PEs have published, over a lane of its own, and when that
 //! proves a deadlock ([`stillness`] has the argument) it fetches the records of all and prints the report.
@@ -34,8 +34,8 @@ use crate::memory::control::{self, ControlBlock, State};
 use crate::network;
 use crate::start::job;
 use crate::start::state;
-use crate::wait::aside;
 use crate::wait::reason::WaitReason;
+use crate::wait::suspended;
 use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject, WaitEntry};
 use oxshmem_flight::{Witness, report};
 
@@ -82,7 +82,7 @@ impl LongWait {
     ) -> bool {
         if waited >= self.refresh {
             self.refresh = waited + (waited / 40).clamp(REFRESH.0, REFRESH.1);
-            aside::record(own);
+            suspended::record(own);
             self.record(own, &describe, waited);
         }
         self.reports.look(waited);
@@ -136,7 +136,7 @@ impl Drop for LongWait {
 fn count(own: &ControlBlock, record: usize, reason: &WaitReason, ready: &mut dyn FnMut() -> bool) -> bool {
     let Some(idle) = idle::look(&own.records) else { return false };
     own.others_may_store.store(idle.others_may_store.into(), Relaxed);
-    if !aside::look(own) {
+    if !suspended::look(own) {
         return ready();
     }
     // Behind the count of the look before, and behind every store of this process.
@@ -272,7 +272,7 @@ fn read_nodes(observer: &mut Observer, job: &Job, here: NodeWord) -> Option<Vec<
     None
 }
 
-/// So many PEs of other nodes are asked what they wait for; a connection to each is needed.
+/// PEs of other nodes that are asked what they wait for; a connection to each is needed.
 const ASKED: u32 = 256;
 
 /// Prints it, and ends the job if that is wanted. All PEs wait, so nobody is kept.

@@ -106,7 +106,7 @@ pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str
     )
 }
 
-/// So long has the launcher to hear how a PE has ended before another one says that it misses it.
+/// The time that the launcher has to hear how a PE has ended, before another one says that it misses it.
 const HEARING: Duration = Duration::from_millis(200);
 
 /// A team member ended, so that the call can never return.

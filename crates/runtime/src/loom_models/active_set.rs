@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::collectives::active_set::{Key, Known, Name, Place, Places, Seat};
+use crate::collectives::active_set::{Key, KnownSet, Name, Place, Places, Seat};
 use crate::collectives::barrier::exchange;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
@@ -60,9 +60,9 @@ fn collective(
     pe: u32,
     key: &Key,
     my: u32,
-    known: &mut Option<Known>,
+    known: &mut Option<KnownSet>,
     round: u64,
-    enter: fn(&Known) -> bool,
+    enter: fn(&KnownSet) -> bool,
 ) {
     let places = board.places(pe);
     if !known.as_ref().is_some_and(enter) {
@@ -86,7 +86,7 @@ fn collective(
 }
 
 /// Looks whether it is the same place still, and only then marks itself.
-fn enter_late(known: &Known) -> bool {
+fn enter_late(known: &KnownSet) -> bool {
     let is_right = known.is_there();
     if is_right {
         known.door.mark.fetch_add(1, SeqCst);
@@ -97,11 +97,11 @@ fn enter_late(known: &Known) -> bool {
 /// PEs 0 and 1 meet twice, PE 2 comes between, with another array.
 fn meet(board: &Board, pe: u32) {
     if pe == 2 {
-        return collective(board, pe, &ALONE, 0, &mut None, 1, Known::enter);
+        return collective(board, pe, &ALONE, 0, &mut None, 1, KnownSet::enter);
     }
     let mut known = None;
-    collective(board, pe, &PAIR, pe, &mut known, 1, Known::enter);
-    collective(board, pe, &PAIR, pe, &mut known, 2, Known::enter);
+    collective(board, pe, &PAIR, pe, &mut known, 1, KnownSet::enter);
+    collective(board, pe, &PAIR, pe, &mut known, 2, KnownSet::enter);
 }
 
 #[test]
@@ -113,14 +113,14 @@ fn loom_a_counted_place_changes_hands_between_collectives_only() {
 #[test]
 fn loom_a_place_changes_hands_when_all_have_left() {
     let pe = |board: &Board, pe: u32| {
-        collective(board, pe, &PAIR, pe, &mut None, 1, Known::enter);
-        collective(board, pe, &Key { array: 128 + u64::from(pe), ..ALONE }, 0, &mut None, 2, Known::enter);
+        collective(board, pe, &PAIR, pe, &mut None, 1, KnownSet::enter);
+        collective(board, pe, &Key { array: 128 + u64::from(pe), ..ALONE }, 0, &mut None, 2, KnownSet::enter);
     };
     DEDICATED.explore::<2, _>(Board::new, pe, Board::is_left);
 }
 
 /// Two sets of one PE each, one place: both come back to it.
-fn contend(board: &Board, pe: u32, enter: fn(&Known) -> bool) {
+fn contend(board: &Board, pe: u32, enter: fn(&KnownSet) -> bool) {
     let key = Key { array: 64 + u64::from(pe), ..ALONE };
     let mut known = None;
     collective(board, pe, &key, 0, &mut known, 1, enter);
@@ -129,7 +129,7 @@ fn contend(board: &Board, pe: u32, enter: fn(&Known) -> bool) {
 
 #[test]
 fn loom_who_finds_a_strange_place_leaves_it_alone() {
-    DEDICATED.explore::<2, _>(Board::new, |board, pe| contend(board, pe, Known::enter), Board::is_left);
+    DEDICATED.explore::<2, _>(Board::new, |board, pe| contend(board, pe, KnownSet::enter), Board::is_left);
 }
 
 #[test]
@@ -142,5 +142,5 @@ fn loom_mutant_who_looks_before_marking_itself_meets_strangers() {
 #[should_panic(expected = "Causality violation")]
 fn loom_mutant_without_release_a_place_is_given_on_too_early() {
     let setting = DEDICATED.with(Mistake::NoRelease);
-    setting.explore::<2, _>(Board::new, |board, pe| contend(board, pe, Known::enter), Board::is_left);
+    setting.explore::<2, _>(Board::new, |board, pe| contend(board, pe, KnownSet::enter), Board::is_left);
 }

@@ -66,7 +66,7 @@ fn loom_mutant_without_the_fences_a_wake_up_is_lost() {
     CROWDED.with(Mistake::NoFence).explore::<2, _>(Board::new, ring, nothing);
 }
 
-/// Why naps that only a nudge ends have a timeout.
+/// Why sleeps that only a nudge ends have a timeout.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn loom_mutant_a_nudge_alone_loses_a_wake_up() {
@@ -88,7 +88,7 @@ fn loom_mutant_without_the_second_look_a_wake_up_is_lost() {
         if my == 0 {
             return ring(board, my);
         }
-        // Every second look, the one of the nap, finds nothing.
+        // Every second look, the one of the sleep, finds nothing.
         let mut looks = 0;
         wait::until(REASON, Some(board.bell()), || {
             looks += 1;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::size;
 use oxshmem_os::limits::{Limit, Limits, MemoryQueue, MemoryTurn, TurnAnswer};
 
-use crate::memory::control::{ControlBlock, Wanted};
+use crate::memory::control::{ControlBlock, WantedMemory};
 use crate::start::job;
 use crate::wait::{self, Needs, Reason};
 
@@ -74,7 +74,7 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
     (0..pes as u32).for_each(|window| await_step(call, window, step + 2));
     let piece = if smallest == 0 { PIECES.1 } else { (smallest / (4 * pes)).clamp(PIECES.0, PIECES.1) };
     let grant = Grant { limits, piece, turn, step: step + 3 };
-    let demands: Vec<Wanted> = (0..pes as u32).map(|window| ControlBlock::of(window).demand.read()).collect();
+    let demands: Vec<WantedMemory> = (0..pes as u32).map(|window| ControlBlock::of(window).demand.read()).collect();
     match short(&demands) {
         None => Ok(grant),
         Some(Short { window, identity, wanted, spare }) => {
@@ -166,7 +166,7 @@ struct Short {
 
 /// The first such limit, the same on all PEs, because all look at the same demands. Of what PEs under one limit have seen
 /// at their different moments the least counts.
-fn short(demands: &[Wanted]) -> Option<Short> {
+fn short(demands: &[WantedMemory]) -> Option<Short> {
     let mut all: BTreeMap<u64, Short> = BTreeMap::new();
     for (window, demand) in (0..).zip(demands).filter(|(_, demand)| demand.bytes > 0) {
         for &(identity, spare) in &demand.limits {
@@ -183,8 +183,8 @@ fn short(demands: &[Wanted]) -> Option<Short> {
 mod tests {
     use super::*;
 
-    fn wants(bytes: u64, limits: &[(u64, u64)]) -> Wanted {
-        Wanted { bytes, limits: limits.to_vec() }
+    fn wants(bytes: u64, limits: &[(u64, u64)]) -> WantedMemory {
+        WantedMemory { bytes, limits: limits.to_vec() }
     }
 
     #[test]

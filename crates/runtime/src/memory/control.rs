@@ -4,22 +4,22 @@
 //! 0          the index for readers from outside, the PE's state, its bell, its waits
 //! DOINGS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
-//! MAIL_AT    what leaders of nodes hear from each other, for the slots of teams that span nodes (see `mail`)
-//! ZONES_AT   where leaders put more than fits the mail, lent to the teams that need it
-//! RINGS_AT   broadcasts whose root goes on at once, lent to the teams that make them (see `casts`)
+//! MAILBOXES_AT mailboxes and signals of the leaders of nodes, for the slots of teams that span nodes (see `leaders`)
+//! BUFFERS_AT where leaders put more than a mailbox holds, leased by the teams that need it
+//! RINGS_AT   broadcasts whose root goes on at once, leased by the teams that make them (see `broadcast_ring`)
 //! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
 //! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
-//! BOARDS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
+//! SMALL_GATHERS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
 //! is short, because there are networks that pin every page that others may reach.
 
 pub(crate) mod area;
-pub(crate) mod casts;
+pub(crate) mod broadcast_ring;
 mod demand;
+pub(crate) mod leaders;
 pub(crate) mod lines;
-pub(crate) mod mail;
 mod split;
 mod statement;
 
@@ -34,14 +34,14 @@ use crate::sync::{Apart, AtomicU32, AtomicU64, Cell};
 use crate::wait::bell::Bell;
 
 use area::{AREAS, Area};
-use casts::{CastRing, RINGS};
-pub(crate) use demand::{Demand, Wanted};
+use broadcast_ring::{BroadcastRing, RINGS};
+pub(crate) use demand::{Demand, WantedMemory};
+use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
-use mail::{Mail, OPEN_BOARD, UNLENT_BOARD, ZONES, Zones};
 use statement::Statement;
 
 pub(crate) use split::SplitStatement;
-pub(crate) use statement::Said;
+pub(crate) use statement::CallDeclaration;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -49,11 +49,11 @@ const DOINGS_AT: usize = 12 << 10;
 const SLOTS_AT: usize = DOINGS_AT + size_of::<Doings>();
 /// Slots that teams over several nodes may have: all numbers below this one.
 pub(crate) const SPANNING: usize = 2048;
-const MAIL_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mail>());
-const ZONES_AT: usize = MAIL_AT + SPANNING * size_of::<Mail>();
+const MAILBOXES_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mailboxes>());
+const BUFFERS_AT: usize = MAILBOXES_AT + SPANNING * size_of::<Mailboxes>();
 /// The part that other nodes reach.
-pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<CastRing>();
-const RINGS_AT: usize = ZONES_AT + ZONES as usize * size_of::<Zones>();
+pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<BroadcastRing>();
+const RINGS_AT: usize = BUFFERS_AT + BUFFER_SETS as usize * size_of::<TeamBuffers>();
 const SETS_AT: usize = REACHED;
 /// The lines of a slot begin a page.
 const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
@@ -64,9 +64,9 @@ const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_
 /// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
 /// span nodes are theirs.
 pub(crate) const REGISTRY: usize = 128;
-const BOARDS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
-const OUTGOING_AT: usize = BOARDS_AT + SPANNING * 2 * UNLENT_BOARD;
-const END: usize = OUTGOING_AT + ZONES as usize * 2 * OPEN_BOARD;
+const SMALL_GATHERS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
+const OUTGOING_AT: usize = SMALL_GATHERS_AT + SPANNING * 2 * SMALL_GATHER;
+const END: usize = OUTGOING_AT + BUFFER_SETS as usize * 2 * GATHER;
 /// Control windows are this far apart.
 pub(crate) const SHIFT: u32 = END.next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
@@ -116,7 +116,7 @@ pub(crate) fn own() -> usize {
 
 pub(crate) use oxshmem_flight::State;
 
-/// Slots that are lent to who meets without being a team.
+/// Slots that are leased by PEs that meet without being a team.
 #[repr(C)]
 pub(crate) struct Registry {
     /// The owner of the slot; zero: nobody.
@@ -145,7 +145,7 @@ pub(crate) struct ControlBlock {
     /// The number that the owner's process has for itself.
     pub(crate) process: core::sync::atomic::AtomicU32,
     _apart_again: [u32; 28],
-    /// Which slot is lent to which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
+    /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
@@ -216,7 +216,7 @@ impl ControlBlock {
         });
     }
 
-    /// The bell that ends this PE's naps.
+    /// The bell that ends this PE's sleeps.
     pub(crate) fn bell(&self) -> Bell<'_> {
         Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
     }
@@ -322,45 +322,45 @@ pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
     unsafe { &*(at as *const Area) }
 }
 
-/// The mail of slot `slot`, below [`SPANNING`], in window `window`.
-pub(crate) fn mail(window: u32, slot: u32) -> &'static Mail {
+/// The mailboxes of slot `slot`, below [`SPANNING`], in window `window`.
+pub(crate) fn mailboxes(window: u32, slot: u32) -> &'static Mailboxes {
     debug_assert!((slot as usize) < SPANNING);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAIL_AT + slot as usize * size_of::<Mail>();
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAILBOXES_AT + slot as usize * size_of::<Mailboxes>();
     // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
     // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const Mail) }
+    unsafe { &*(at as *const Mailboxes) }
 }
 
-/// Zone `zone`, below [`ZONES`], in window `window`.
-pub(crate) fn zones(window: u32, zone: u32) -> &'static Zones {
-    debug_assert!(zone < ZONES);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + ZONES_AT + zone as usize * size_of::<Zones>();
+/// Set `set` of buffers, below [`BUFFER_SETS`], in window `window`.
+pub(crate) fn buffers(window: u32, set: u32) -> &'static TeamBuffers {
+    debug_assert!(set < BUFFER_SETS);
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BUFFERS_AT + set as usize * size_of::<TeamBuffers>();
     // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
     // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const Zones) }
+    unsafe { &*(at as *const TeamBuffers) }
 }
 
 /// Ring `ring`, below [`RINGS`], in window `window`.
-pub(crate) fn cast_ring(window: u32, ring: u32) -> &'static CastRing {
+pub(crate) fn broadcast_ring(window: u32, ring: u32) -> &'static BroadcastRing {
     debug_assert!(ring < RINGS);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + RINGS_AT + ring as usize * size_of::<CastRing>();
+    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + RINGS_AT + ring as usize * size_of::<BroadcastRing>();
     // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
     // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const CastRing) }
+    unsafe { &*(at as *const BroadcastRing) }
 }
 
-/// The board of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a zone: [`UNLENT_BOARD`]
+/// The gather buffer of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a lease: [`SMALL_GATHER`]
 /// bytes.
-pub(crate) fn board(window: u32, slot: u32, parity: usize) -> *mut u8 {
-    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BOARDS_AT;
-    (boards + (slot as usize * 2 + parity) * UNLENT_BOARD) as *mut u8
+pub(crate) fn small_gather(window: u32, slot: u32, parity: usize) -> *mut u8 {
+    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SMALL_GATHERS_AT;
+    (buffers + (slot as usize * 2 + parity) * SMALL_GATHER) as *mut u8
 }
 
-/// The board in window `window` of what leaves zone `zone`, below [`ZONES`], in even or odd exchanges: [`OPEN_BOARD`] bytes.
-pub(crate) fn outgoing(window: u32, zone: u32, parity: usize) -> *mut u8 {
-    debug_assert!(zone < ZONES);
-    let boards = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
-    (boards + (zone as usize * 2 + parity) * OPEN_BOARD) as *mut u8
+/// The outgoing buffer in window `window` of set `set`, below [`BUFFER_SETS`], in even or odd exchanges: [`GATHER`] bytes.
+pub(crate) fn outgoing(window: u32, set: u32, parity: usize) -> *mut u8 {
+    debug_assert!(set < BUFFER_SETS);
+    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
+    (buffers + (set as usize * 2 + parity) * GATHER) as *mut u8
 }
 
 /// Where something of the caller's own control window is, in terms of every PE's window.

@@ -1,7 +1,7 @@
-//! `SHMEM_CHECK=3`: zones around each block of the heap that nobody may write, and blocks that stay unused for a while after they
+//! `SHMEM_CHECK=3`: redzones around each block of the heap that nobody may write, and blocks that stay unused for a while after they
 //! were freed.
 //!
-//! Zones and freed blocks hold patterns, which are compared at heap calls, at barriers of the world and at the end. Transfers
+//! Redzones and freed blocks hold patterns, which are compared at heap calls, at barriers of the world and at the end. Transfers
 //! into them are refused before they begin. All PEs guard or none, because blocks must lie at the same offsets everywhere.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, VecDeque};
 use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
 
-/// The least length of the zone before a block, and the length of the one behind it.
-pub(crate) const ZONE: u64 = 64;
-/// So many bytes of freed blocks stay unused, together.
+/// The least length of the redzone before a block, and the length of the one behind it.
+pub(crate) const REDZONE: u64 = 64;
+/// Bytes of freed blocks that stay unused, together.
 const KEPT: u64 = 1 << 20;
-const IN_ZONE: u8 = 0xfa;
+const IN_REDZONE: u8 = 0xfa;
 const FREED: u8 = 0xfd;
 
 /// A block.
 #[derive(Debug)]
-struct Guarded {
-    /// Where the zone before it begins: the block of the allocator.
+struct GuardedBlock {
+    /// Where the redzone before it begins: the block of the allocator.
     base: u64,
     /// Where the program's bytes begin, and how many there are.
     start: u64,
@@ -31,16 +31,16 @@ struct Guarded {
 /// The guarded blocks of this PE.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    live: BTreeMap<u64, Guarded>,
-    freed: VecDeque<Guarded>,
+    live: BTreeMap<u64, GuardedBlock>,
+    freed: VecDeque<GuardedBlock>,
     /// The bytes of freed blocks.
     kept: u64,
 }
 
 impl Guard {
-    /// A block was allocated. The zones are painted when its memory is there.
+    /// A block was allocated. The redzones are painted when its memory is there.
     pub(crate) fn add(&mut self, base: u64, start: u64, size: u64) {
-        let block = Guarded { base, start, size, allocated: CallSite::here(), freed: None };
+        let block = GuardedBlock { base, start, size, allocated: CallSite::here(), freed: None };
         self.live.insert(start, block);
     }
 
@@ -60,11 +60,11 @@ impl Guard {
         (offset < start + block.size).then_some(start)
     }
 
-    /// Paints the zones of a new block.
+    /// Paints the redzones of a new block.
     pub(crate) fn paint(&self, memory: &OwnHeap, start: u64) {
         if let Some(block) = self.live.get(&start) {
-            memory.fill(block.base, block.start - block.base, IN_ZONE);
-            memory.fill(block.start + block.size, ZONE, IN_ZONE);
+            memory.fill(block.base, block.start - block.base, IN_REDZONE);
+            memory.fill(block.start + block.size, REDZONE, IN_REDZONE);
         }
     }
 
@@ -97,8 +97,8 @@ impl Guard {
     /// The first write that should not have been.
     pub(crate) fn damage(&self, call: &str, memory: &OwnHeap) -> Option<Error> {
         self.live.values().chain(&self.freed).find_map(|block| {
-            let before = memory.differs(block.base, block.start - block.base, IN_ZONE);
-            let after = memory.differs(block.start + block.size, ZONE, IN_ZONE);
+            let before = memory.differs(block.base, block.start - block.base, IN_REDZONE);
+            let after = memory.differs(block.start + block.size, REDZONE, IN_REDZONE);
             let inside = block.freed.as_ref().and_then(|_| memory.differs(block.start, block.size, FREED));
             let found = before.or(after).or(inside)?;
             Some(
@@ -117,7 +117,7 @@ impl Guard {
             let over = offset.saturating_add(bytes).saturating_sub(end);
             return (over > 0).then(|| format!("the access ends {over} bytes after {}", block.name()));
         }
-        let near = |block: &&Guarded| (block.base..block.start + block.size + ZONE).contains(&offset);
+        let near = |block: &&GuardedBlock| (block.base..block.start + block.size + REDZONE).contains(&offset);
         let block = self.live.values().find(near).or_else(|| self.freed.iter().find(near));
         Some(match block {
             Some(block) => format!("the access begins {}", block.place(offset, bytes)),
@@ -142,7 +142,7 @@ impl Guard {
     }
 }
 
-impl Guarded {
+impl GuardedBlock {
     /// Where an offset lies, seen from the block.
     fn place(&self, offset: u64, bytes: u64) -> String {
         let end = self.start + self.size;
@@ -248,7 +248,7 @@ mod tests {
         let (mut guard, memory) = guarded(&mut heap);
         assert_eq!(guard.refuses(64, 100), None);
         assert!(guard.refuses(64, 112).expect("it is too long").contains("ends 12 bytes after the block of 100 bytes"));
-        assert!(guard.refuses(170, 8).expect("it is in a zone").contains("6 bytes after"));
+        assert!(guard.refuses(170, 8).expect("it is in a redzone").contains("6 bytes after"));
         assert!(guard.refuses(3000, 8).expect("there is nothing").contains("no block"));
         assert_eq!(guard.leaks().len(), 1);
         assert!(guard.leaks()[0].starts_with("1 block of 100 bytes"));
@@ -262,10 +262,10 @@ mod tests {
         // SAFETY: there are no bytes, so nothing is touched.
         let memory = unsafe { OwnHeap::new(64, 0) };
         for block in 0..20 {
-            guard.add(block << 20, (block << 20) + ZONE, 1 << 16);
+            guard.add(block << 20, (block << 20) + REDZONE, 1 << 16);
         }
         let given: usize =
-            (0..20).map(|block| guard.free(&memory, (block << 20) + ZONE).expect("it is there").1.len()).sum();
+            (0..20).map(|block| guard.free(&memory, (block << 20) + REDZONE).expect("it is there").1.len()).sum();
         assert_eq!(given, 4);
     }
 }

@@ -9,7 +9,7 @@ use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
 use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
-use crate::memory::guard::{Guard, OwnHeap, ZONE};
+use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
 use crate::transfers::direct::FAST;
 
@@ -117,7 +117,7 @@ impl SymmetricHeap {
     /// Finds a place for `bytes` bytes. `call` is for messages.
     pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
         let high_water = self.blocks.high_water();
-        let (before, behind) = if self.is_guarded() { (align.max(ZONE), ZONE) } else { (0, 0) };
+        let (before, behind) = if self.is_guarded() { (align.max(REDZONE), REDZONE) } else { (0, 0) };
         let extent = bytes.saturating_add(before + behind);
         let mut placed = self.blocks.allocate(extent, align);
         if placed.is_err() && self.guard.is_some() {

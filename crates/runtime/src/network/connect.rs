@@ -11,7 +11,7 @@ use crate::memory::facts;
 use crate::memory::windows::Windows;
 use crate::network;
 use crate::network::lane;
-use crate::network::vote::{self, Chosen, Joining};
+use crate::network::vote::{self, ChosenTransport, Joining};
 use crate::start::state::Others;
 use crate::teams::context::Context;
 use crate::transfers::direct::FAST;
@@ -39,7 +39,7 @@ pub(crate) fn open(
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
-    let Chosen { fabric, rejected, crowded, one_host, atomics } = vote::choose(&joining, epoch, circle)?;
+    let ChosenTransport { fabric, rejected, crowded, one_host, atomics } = vote::choose(&joining, epoch, circle)?;
     // PEs that take turns never run side by side.
     windows.share_processors(crowded || fabric.turns().is_some());
     let (heap, committed) = FAST.heap.own();

@@ -139,11 +139,11 @@ impl ContextLane {
         });
     }
 
-    /// Returns when no local buffer of what this thread has issued is in use.
-    fn let_go(&self, call: &'static str) {
+    /// Returns when all that this thread has issued is complete locally: no local buffer is in use.
+    fn complete_locally(&self, call: &'static str) {
         let mut patience = Patience::new(self);
         wait::until(self.reason(call, Needs::Anyone), None, || {
-            let is_free = self.lane.let_go().unwrap_or_else(|error| errors::fail(&error));
+            let is_free = self.lane.poll_local_completion().unwrap_or_else(|error| errors::fail(&error));
             patience.look();
             is_free.then_some(())
         });
@@ -190,7 +190,7 @@ impl Drop for Patience<'_> {
 /// The lane of everything that the runtime does between nodes on its own behalf; collectives use no context (COL-6).
 static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Collectives wait for each other's signals, and for completion only where they have lent an operand to the network.
+/// Collectives wait for each other's signals, and for completion only where the network reads an operand of the caller's.
 fn own() -> &'static ContextLane {
     made(&OWN, LaneOptions { rarely_completed: true, ..LaneOptions::default() })
 }
@@ -205,9 +205,10 @@ pub(crate) fn complete(call: &'static str) {
     own().drain(call, Needs::Anyone);
 }
 
-/// Returns when the network has read all that the runtime has lent to it. The targets may not have it yet.
-pub(crate) fn let_go(call: &'static str) {
-    own().let_go(call);
+/// Returns when all that the runtime has issued is complete locally: the network has read its sources. The targets may not have
+/// the data yet.
+pub(crate) fn complete_locally(call: &'static str) {
+    own().complete_locally(call);
 }
 
 /// All lanes, for the last finalize to complete them.

@@ -14,7 +14,7 @@ use oxshmem_transport::{Agreed, Fabric, Participant, Rejected};
 use crate::network::neighbours::Quarters;
 use crate::start::placement;
 
-use asked::Asked;
+use asked::AskedTransport;
 use ballot::{Decision, Vote};
 use providers::PROVIDERS;
 
@@ -29,7 +29,7 @@ pub(crate) struct Joining<'j> {
 }
 
 /// The fabric that was chosen, and why no other one.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenTransport {
     pub(crate) fabric: Box<dyn Fabric>,
     pub(crate) rejected: Vec<String>,
     /// Whether PEs outnumber processors on this node's machine, with those of its other nodes.
@@ -42,13 +42,13 @@ pub(crate) struct Chosen {
 
 /// Checks `SHMEM_TRANSPORT` where there is nothing to choose.
 pub(crate) fn check(settings: &Settings) -> Result<(), Error> {
-    Asked::read(settings, PROVIDERS).map(|_| ())
+    AskedTransport::read(settings, PROVIDERS).map(|_| ())
 }
 
 /// Agrees with the other nodes on a transport and opens it. Collective.
-pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Result<Chosen, Error> {
+pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Result<ChosenTransport, Error> {
     let Joining { job, settings, secret, quarters } = *joining;
-    let asked = Asked::read(settings, PROVIDERS)?;
+    let asked = AskedTransport::read(settings, PROVIDERS)?;
     let (cards, cards_each) = placement::cards();
     let reached = oxshmem_bootstrap::reached();
     let participant = Participant {
@@ -78,7 +78,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
             .fix("run one version of oxshmem on all PEs")
     })?;
     let fabric = (provider.open)(&participant, &Agreed { detail, atomics: domain.network, one_host })?;
-    Ok(Chosen { fabric, rejected, crowded, one_host, atomics: domain.to_string() })
+    Ok(ChosenTransport { fabric, rejected, crowded, one_host, atomics: domain.to_string() })
 }
 
 /// Nothing carries the job as the user wants it.

@@ -105,7 +105,7 @@ impl Hierarchy {
         element: u64,
     ) -> Option<(Arc<[Move]>, MutexGuard<'_, ShortReductions>)> {
         let (tree, plan) = (Tree { load }, plan(count, element));
-        if tree.lines(&self.shape, &plan) > crate::memory::control::lines::MEETING {
+        if tree.lines(&self.shape, &plan) > crate::memory::control::lines::SYNCHRONISING {
             return None;
         }
         let mut short = self.short.lock();

@@ -10,11 +10,11 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
+use crate::collectives::leased;
 use crate::collectives::signature::CallKind;
-use crate::collectives::zones;
 use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
 use crate::start::state;
-use crate::teams::team::{Held, TeamState, mix};
+use crate::teams::team::{TeamLeases, TeamState, mix};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -45,7 +45,7 @@ pub(crate) struct Lease {
     pub(crate) children: Leases,
 }
 
-impl Held {
+impl TeamLeases {
     /// The first state of a child of a splitting parent.
     pub(crate) fn inherited(lease: &mut Lease) -> Self {
         Self { leases: std::mem::take(&mut lease.children), base: lease.base }
@@ -53,11 +53,11 @@ impl Held {
 }
 
 /// Starts with all slots free but the world's; returns the world's leases.
-pub(crate) fn begin() -> Held {
+pub(crate) fn begin() -> TeamLeases {
     let (slots, leases) = Slots::new(crate::collectives::between_nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
-    zones::begin();
-    Held { leases, base: 0 }
+    leased::begin();
+    TeamLeases { leases, base: 0 }
 }
 
 fn lock() -> MutexGuard<'static, Option<Ledger>> {
@@ -99,7 +99,7 @@ pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
 
 /// Finds a slot for a team whose members alone meet, as `meeting`.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
-    let mut held = Held::default();
+    let mut held = TeamLeases::default();
     agree(call, meeting, identity, &mut held)?;
     let slot = held.leases.pop()?;
     with_ledger(|ledger| ledger.teams += 1);
@@ -108,7 +108,7 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
 }
 
 /// Gets leases for `held` by agreement of the team.
-fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut Held) -> Option<()> {
+fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut TeamLeases) -> Option<()> {
     let mut search = Slots::<PIECES>::search(identity);
     loop {
         let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
@@ -202,7 +202,7 @@ mod tests {
             let mut lease = lease(&world);
             assert!(slots.insert(lease.slot.into()), "slot {} is leased twice", lease.slot);
             assert_eq!(lease.base, 0);
-            let held = Held::inherited(&mut lease);
+            let held = TeamLeases::inherited(&mut lease);
             teams.push(alone(lease.slot.into(), lease.base).holding(held));
         }
 

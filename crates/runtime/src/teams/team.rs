@@ -12,7 +12,7 @@ use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
-use crate::collectives::zones::{Lent, LentRing, Pool};
+use crate::collectives::leased::{Leased, LeasedRing, Pool};
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
@@ -61,10 +61,10 @@ pub(crate) struct TeamState {
     looked_up: bool,
     /// How the members lie on the nodes, if they are on several; on all members or on none.
     pub(crate) span: Option<Box<Span>>,
-    /// The room that a team on several nodes is lent for more than mail.
-    pub(crate) zone: Lent,
-    /// The ring of its broadcasts, if it has been lent one.
-    pub(crate) casts: LentRing,
+    /// The buffers that a team on several nodes has leased.
+    pub(crate) buffers: Leased,
+    /// The ring of its broadcasts, if it has leased one.
+    pub(crate) ring: LeasedRing,
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
@@ -85,14 +85,14 @@ pub(crate) struct TeamState {
     /// The shareable contexts that live on it.
     pub(crate) contexts: Mutex<Vec<LiveContext>>,
     /// Slots reserved on all members for this team's children.
-    pub(crate) held: Mutex<Held>,
+    pub(crate) held: Mutex<TeamLeases>,
     /// The handle that stands for it.
     handle: AtomicPtr<TeamObject>,
 }
 
 /// The leases of a team, and the numbers that go with them.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct TeamLeases {
     pub(crate) leases: Leases,
     pub(crate) base: u64,
 }
@@ -139,8 +139,8 @@ impl TeamState {
             step,
             looked_up: false,
             span: None,
-            zone: Lent::of(Pool::Zones),
-            casts: LentRing::default(),
+            buffers: Leased::of(Pool::Buffers),
+            ring: LeasedRing::default(),
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
             leveled: false,
@@ -152,7 +152,7 @@ impl TeamState {
             splits: AtomicU64::new(0),
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
-            held: Mutex::new(Held::default()),
+            held: Mutex::new(TeamLeases::default()),
             handle: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
@@ -195,7 +195,7 @@ impl TeamState {
     }
 
     /// With leases for its children.
-    pub(crate) fn holding(self, held: Held) -> Self {
+    pub(crate) fn holding(self, held: TeamLeases) -> Self {
         Self { held: Mutex::new(held), ..self }
     }
 

@@ -19,7 +19,7 @@ use crate::wait::Needs;
 
 /// Where the caller's symmetric object is on another PE.
 #[derive(Clone, Copy)]
-pub(crate) enum Found {
+pub(crate) enum FoundObject {
     /// Mapped at this address.
     Here(usize),
     /// On another node.
@@ -36,11 +36,11 @@ enum What {
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
 #[inline(always)]
-fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
+fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> FoundObject {
     match elsewhere(context, address, bytes, what, pe) {
         Some(there) => {
             recorder::note(call, Some(there.pe), bytes);
-            Found::There(there)
+            FoundObject::There(there)
         }
         None => search(call, context, address, bytes, what, pe),
     }
@@ -59,23 +59,23 @@ fn elsewhere(context: Context, address: usize, bytes: usize, what: What, pe: c_i
 /// [`locate`] by everything that there is to know.
 #[cold]
 #[inline(never)]
-fn search(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Found {
+fn search(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> FoundObject {
     find(call, address, bytes, what, range::member(call, context, pe))
 }
 
 /// [`locate`] for a transfer and a world number that exists.
-pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> Found {
+pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> FoundObject {
     find(call, address, bytes, What::Transfer, pe)
 }
 
-fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> Found {
+fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> FoundObject {
     let (extent, region) = range::symmetric(call, address, bytes);
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
-        Some(window) if !by_network => Found::Here(extent.in_window(address, window)),
+        Some(window) if !by_network => FoundObject::Here(extent.in_window(address, window)),
         _ => {
             recorder::note(call, Some(pe), bytes);
-            Found::There(Remote { pe, region, offset: (address - extent.own().0) as u64 })
+            FoundObject::There(Remote { pe, region, offset: (address - extent.own().0) as u64 })
         }
     }
 }
@@ -91,9 +91,9 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
     }
     match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
-        Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         // SAFETY: `locate` found `n` bytes inside a region; the caller vouches for the source.
-        Found::There(to) => unsafe { send(call, context, to, source, n) },
+        FoundObject::There(to) => unsafe { send(call, context, to, source, n) },
     }
 }
 
@@ -123,9 +123,9 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
     }
     match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
-        Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         // SAFETY: `locate` found `n` bytes inside a region; the caller vouches for the destination.
-        Found::There(from) => unsafe { fetch(call, context, dest, from, n) },
+        FoundObject::There(from) => unsafe { fetch(call, context, dest, from, n) },
     }
 }
 
@@ -158,8 +158,8 @@ pub(crate) unsafe fn get_nbi(
     }
     match locate(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the destination.
-        Found::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
-        Found::There(from) => {
+        FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        FoundObject::There(from) => {
             // SAFETY: `locate` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
             context.lane().operate(call, from.pe, Direction::Read, |lane| unsafe { lane.get_nbi(dest, from, n) });
         }
@@ -184,8 +184,8 @@ pub(crate) unsafe fn put_nbi(
     }
     match locate(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `locate` found `n` mapped bytes; the caller vouches for the source.
-        Found::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        Found::There(to) => {
+        FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        FoundObject::There(to) => {
             // SAFETY: `locate` found `n` bytes inside a region; the caller keeps the source until the next quiet.
             context.lane().operate(call, to.pe, Direction::Write, |lane| unsafe { lane.put_nbi(to, source, n) })
         }
@@ -200,9 +200,9 @@ pub(crate) unsafe fn put_nbi(
 pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
     match locate(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `locate` found a mapped `T`; the caller vouches for the alignment and for what is no word.
-        Found::Here(there) => unsafe { element::store(there as *mut T, value) },
+        FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `locate` found a `T` inside a region; `value` is a local that stays until the call returns.
-        Found::There(to) => unsafe { send(call, context, to, (&raw const value).cast(), size_of::<T>()) },
+        FoundObject::There(to) => unsafe { send(call, context, to, (&raw const value).cast(), size_of::<T>()) },
     }
 }
 
@@ -214,8 +214,8 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut
 pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
     match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `locate` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
-        Found::Here(there) => unsafe { element::load(there as *const T) },
-        Found::There(from) => {
+        FoundObject::Here(there) => unsafe { element::load(there as *const T) },
+        FoundObject::There(from) => {
             let mut value = core::mem::MaybeUninit::<T>::uninit();
             // SAFETY: `locate` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
             unsafe {
@@ -245,8 +245,8 @@ pub(crate) unsafe fn amo<T: Atomic>(
     }
     let bits = match locate(call, context, at, size_of::<T>(), What::Atomic, pe) {
         // SAFETY: `locate` found the whole object in mapped memory, and it is aligned.
-        Found::Here(there) => unsafe { here(there, size_of::<T>(), amo) },
-        Found::There(to) => {
+        FoundObject::Here(there) => unsafe { here(there, size_of::<T>(), amo) },
+        FoundObject::There(to) => {
             let on = Lanes { call, context, to };
             match size_of::<T>() {
                 2 if network::does_atomics() => on.half(amo),
@@ -358,19 +358,19 @@ pub(crate) unsafe fn put_signal(
         errors::misaligned(call, signal as usize, 8);
     }
     match locate(call, context, signal as usize, 8, What::Atomic, pe) {
-        Found::Here(there) => {
+        FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
                 put(call, context, dest, source, n, pe);
                 here(there, 8, update.amo());
             }
         }
-        Found::There(signal) => {
+        FoundObject::There(signal) => {
             // Without data the destination may be anything. The data goes with its signal.
             let data = || locate(call, context, dest as usize, n, What::Atomic, pe);
-            let to = match if n > 0 { data() } else { Found::There(signal) } {
-                Found::There(to) => to,
-                Found::Here(_) => unreachable!("data and signal go one way"),
+            let to = match if n > 0 { data() } else { FoundObject::There(signal) } {
+                FoundObject::There(to) => to,
+                FoundObject::Here(_) => unreachable!("data and signal go one way"),
             };
             let lane = context.lane();
             // SAFETY: both are inside regions of one PE; the source stays readable until the drain has ended, or until the

@@ -1,4 +1,4 @@
-//! The bell wakes a sleeper before its nap is over.
+//! The bell wakes a sleeper before its time is over.
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst};
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Bell<'_> {
         self.nudge();
     }
 
-    /// Rings if it looks as if somebody slept. Without a fence a sleeper may be missed; his nap ends by itself.
+    /// Rings if it looks as if somebody slept. Without a fence a sleeper may be missed; the sleep ends by itself.
     #[inline(always)]
     pub(crate) fn nudge(&self) {
         if self.sleepers.load(Relaxed) != 0 {
@@ -40,8 +40,8 @@ impl Bell<'_> {
         futex::wake(self.word, u32::MAX >> 1);
     }
 
-    /// Looks once more, then sleeps until it rings, for `most` at most. Returns whether it was `ready` before the nap.
-    pub(crate) fn nap(&self, most: Duration, ready: &mut dyn FnMut() -> bool) -> bool {
+    /// Looks once more, then sleeps until it rings, for `most` at most. Returns whether it was `ready` before the sleep.
+    pub(crate) fn sleep(&self, most: Duration, ready: &mut dyn FnMut() -> bool) -> bool {
         self.sleepers.fetch_add(1, Relaxed);
         // A read-modify-write alone would let the loads below pass it on some processors.
         fence(SeqCst);

@@ -163,8 +163,8 @@ struct Pace {
 }
 
 impl Pace {
-    /// The most patience. A nap of 20 us takes up to 100 with what the kernel adds to it. A PE must see through such a nap
-    /// of a peer and some work behind it: two that nap in turns would otherwise give each other cause for ever.
+    /// The most patience. A sleep of 20 us takes up to 100 with what the kernel adds to it. A PE must see through such a sleep
+    /// of a peer and some work behind it: two that sleep in turns would otherwise give each other cause for ever.
     const MOST: u8 = 160;
     const LEAST: u8 = 1;
     /// As many probes that fail in a row make probes rarer.
@@ -208,12 +208,12 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A PE that waits: it spins for its patience, yields for some microseconds, then naps.
+    /// A PE that waits: it spins for its patience, yields for some microseconds, then sleeps.
     struct Waiter(Pace);
 
-    /// Microseconds that it yields before its first nap, and that a nap takes.
+    /// Microseconds that it yields before its first sleep, and that a sleep takes.
     const YIELDS: u32 = 4;
-    const NAP: u32 = 95;
+    const SLEEP: u32 = 95;
 
     impl Waiter {
         /// Waits for what comes so many microseconds after the wait has begun, and returns when it is seen.
@@ -228,7 +228,7 @@ mod tests {
             if comes_after > patience + YIELDS {
                 now = patience + YIELDS;
                 while now < comes_after {
-                    (looked, now) = (now, now + NAP);
+                    (looked, now) = (now, now + SLEEP);
                 }
             }
             self.end(looked, now);
@@ -262,9 +262,9 @@ mod tests {
         }
     }
 
-    /// Two PEs that have both lost their patience: each answer waits for the other's nap.
+    /// Two PEs that have both lost their patience: each answer waits for the other's sleep.
     #[test]
-    fn fault_P1_pes_that_nap_in_turns_find_out_of_it() {
+    fn fault_P1_pes_that_sleep_in_turns_find_out_of_it() {
         for work in 1..=60 {
             for rarely in 0..=Pace::RAREST {
                 let impatient = Pace { patience: 1, missed: 0, failed: rarely, probing: false };

@@ -86,7 +86,7 @@ impl Algorithm for Bruck {
         rounds(plan.size, 2)
     }
 
-    /// The blocks on their way by distance, the message being packed, and a landing zone per round.
+    /// The blocks on their way by distance, the message being packed, and a part for each round's messages.
     fn scratch(&self, plan: &Plan) -> u64 {
         let landing: u64 = (0..rounds(plan.size, 2)).map(|bit| u64::from(Self::blocks(plan.size, bit))).sum();
         (2 * u64::from(plan.size) + landing) * plan.count

@@ -84,7 +84,7 @@ impl Butterfly {
         }
     }
 
-    /// An upper bound of the rounds, so that words and zones have simple places.
+    /// An upper bound of the rounds, so that words and messages have simple places.
     fn rounds(&self, size: u32) -> u32 {
         u32::BITS - size.leading_zeros()
     }
@@ -99,7 +99,7 @@ impl Algorithm for Butterfly {
         plan.count * u64::from(self.words(plan))
     }
 
-    /// Word and zone 0 belong to the members outside the core, the rest to (round, digit).
+    /// Word and message 0 belong to the members outside the core, the rest to (round, digit).
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let (len, value, rank) = (plan.count, plan.mark(0), me.rank);
         let core = self.core(plan.size);
@@ -132,17 +132,17 @@ impl Algorithm for Butterfly {
         };
         let mine = self.digit(rank, &round);
         let word = |digit| 1 + index * self.radix + digit;
-        let zone = |digit| scratch(u64::from(word(digit)) * len);
+        let received = |digit| scratch(u64::from(word(digit)) * len);
         let digit = phase.saturating_sub(1) % self.radix;
         let partner = digit < round.group && digit != mine;
         match phase {
-            0 => Step::Copy { into: zone(mine), from: dest(0), len },
+            0 => Step::Copy { into: received(mine), from: dest(0), len },
             p if p > 2 * self.radix => {
-                let (left, right) = (zone(0), zone(1));
+                let (left, right) = (received(0), received(1));
                 Step::Reduce { into: dest(0), left, right, stride: len, terms: round.group - 1, len }
             }
             _ if !partner => Step::Skip,
-            p if p <= self.radix => put(self.peer(core, rank, &round, digit), dest(0), zone(mine), word(mine)),
+            p if p <= self.radix => put(self.peer(core, rank, &round, digit), dest(0), received(mine), word(mine)),
             _ => Step::Wait { word: word(digit), value },
         }
     }

@@ -43,13 +43,13 @@ impl Round {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census;
 
-/// The scratch of census and scan: the window's sum, window and self, then a landing zone for each round after the
+/// The scratch of census and scan: the window's sum, window and self, then a part for each round's message after the
 /// first, which lands in the window's sum itself.
-struct Zones {
+struct CensusScratch {
     len: u64,
 }
 
-impl Zones {
+impl CensusScratch {
     fn window(&self) -> crate::step::Loc {
         scratch(0)
     }
@@ -70,40 +70,40 @@ impl Algorithm for Census {
     }
 
     fn scratch(&self, plan: &Plan) -> u64 {
-        Zones::size(plan)
+        CensusScratch::size(plan)
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let (word, phase, len, value) = ((pc / 4) as u32, pc % 4, plan.count, plan.mark(0));
-        let zones = Zones { len };
+        let scratch = CensusScratch { len };
         if word >= Round::count(plan.size) {
             return match phase {
                 0 if plan.size == 1 => Step::Copy { into: dest(0), from: source(0), len },
-                0 => fold(dest(0), zones.window(), source(0), len),
+                0 => fold(dest(0), scratch.window(), source(0), len),
                 _ => Step::Done,
             };
         }
         let round = Round::of(plan.size, word);
         match phase {
-            0 if round.with_self && word > 0 => fold(zones.with_self(), zones.window(), source(0), len),
+            0 if round.with_self && word > 0 => fold(scratch.with_self(), scratch.window(), source(0), len),
             1 => {
                 let from = match (word, round.with_self) {
                     (0, _) => source(0),
-                    (_, true) => zones.with_self(),
-                    (_, false) => zones.window(),
+                    (_, true) => scratch.with_self(),
+                    (_, false) => scratch.window(),
                 };
                 let to = plan.partner(me.rank, round.distance());
-                Step::Put { to, from, into: zones.landing(word), len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into: scratch.landing(word), len, signal: Signal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
-            3 if word > 0 => fold(zones.window(), zones.landing(word), zones.window(), len),
+            3 if word > 0 => fold(scratch.window(), scratch.landing(word), scratch.window(), len),
             _ => Step::Skip,
         }
     }
 }
 
 /// The prefix sums: a census in which what comes around the start is thrown away. It synchronises although the first
-/// PE needs nobody, so its landing zones are as safe as those of a reduction.
+/// PE needs nobody, so its scratch is as safe as that of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Whether a PE's own operand is part of its result.
@@ -116,18 +116,18 @@ impl Algorithm for Scan {
     }
 
     fn scratch(&self, plan: &Plan) -> u64 {
-        Zones::size(plan)
+        CensusScratch::size(plan)
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let (word, phase, len, value) = ((pc / 4) as u32, pc % 4, plan.count, plan.mark(0));
-        let zones = Zones { len };
+        let scratch = CensusScratch { len };
         if word >= Round::count(plan.size) {
             return match (phase, me.rank, self.inclusive) {
                 (0, 0, true) => Step::Copy { into: dest(0), from: source(0), len },
                 (0, 0, false) => Step::Zero { into: dest(0), len },
-                (0, _, true) => fold(dest(0), zones.window(), source(0), len),
-                (0, _, false) => Step::Copy { into: dest(0), from: zones.window(), len },
+                (0, _, true) => fold(dest(0), scratch.window(), source(0), len),
+                (0, _, false) => Step::Copy { into: dest(0), from: scratch.window(), len },
                 _ => Step::Done,
             };
         }
@@ -135,21 +135,21 @@ impl Algorithm for Scan {
         // Nobody before PE 0, nothing in the window before the first round.
         let empty = |rank: u32| rank == 0 || round.window == 0;
         match phase {
-            0 if round.with_self && !empty(me.rank) => fold(zones.with_self(), zones.window(), source(0), len),
+            0 if round.with_self && !empty(me.rank) => fold(scratch.with_self(), scratch.window(), source(0), len),
             1 => {
                 let to = plan.after(me.rank, round.distance());
                 let (from, some) = match (round.with_self, empty(me.rank)) {
                     (true, true) => (source(0), true),
-                    (true, false) => (zones.with_self(), true),
-                    (false, nothing) => (zones.window(), !nothing),
+                    (true, false) => (scratch.with_self(), true),
+                    (false, nothing) => (scratch.window(), !nothing),
                 };
                 let len = if some && to > me.rank { len } else { 0 };
-                Step::Put { to, from, into: zones.landing(word), len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into: scratch.landing(word), len, signal: Signal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
             3 => match me.rank.checked_sub(round.distance()) {
                 Some(sender) if word > 0 && (round.with_self || !empty(sender)) => {
-                    fold(zones.window(), zones.landing(word), zones.window(), len)
+                    fold(scratch.window(), scratch.landing(word), scratch.window(), len)
                 }
                 _ => Step::Skip,
             },

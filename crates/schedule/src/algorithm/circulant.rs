@@ -48,7 +48,7 @@ impl Algorithm for Circulant {
         4 * rounds(plan.size, 2)
     }
 
-    /// The working copy, then a landing zone per round.
+    /// The working copy, then a part for each round's message.
     fn scratch(&self, plan: &Plan) -> u64 {
         plan.count + u64::from(plan.size - 1) * plan.count.div_ceil(u64::from(plan.size))
     }

@@ -73,7 +73,7 @@ impl<'a> Levels<'a> {
         if self.load == LevelLoad::Nothing { 0 } else { plan.count }
     }
 
-    /// The parts of the leader's scratch: lines or the board, then the sum, then the landing zone of the leaders.
+    /// The parts of the leader's scratch: lines or the gather buffer, then the sum, then the scratch of the leaders' schedule.
     fn sum(&self, plan: &Plan) -> u64 {
         u64::from(plan.size) * self.len(plan)
     }
@@ -106,7 +106,7 @@ impl<'a> Levels<'a> {
             return None;
         }
         let here = |loc: Loc| match (loc.place, self.load) {
-            // The board is the leaders' dest, and the node's part of it is where it belongs.
+            // The gather buffer is the leaders' dest, and the node's part of it is where it belongs.
             (Place::Source, LevelLoad::Blocks) => scratch(share.offset + loc.at),
             (Place::Dest, LevelLoad::Blocks) => scratch(loc.at),
             (Place::Source | Place::Dest, _) => scratch(self.sum(plan) + loc.at),
@@ -192,7 +192,7 @@ impl Algorithm for Levels<'_> {
             LevelLoad::Blocks => u64::from(plan.size),
         };
         if pc < copies {
-            // Everybody's place on the board is by node, in the result by number.
+            // Everybody's place in the gather buffer is by node, in the result by number.
             let member = if made(LevelMistake::OrderForgotten) {
                 pc
             } else {
@@ -233,7 +233,7 @@ fn faults(
     spread: &[u32],
     mistake: Option<LevelMistake>,
     first: usize,
-    by_mail: bool,
+    inline: bool,
     interleaving: u64,
 ) -> Option<FaultKind> {
     let schedules: [(Schedule, LevelLoad, Collective); 5] = [
@@ -256,8 +256,8 @@ fn faults(
         calls: &calls,
         mode: DestMode::Fresh,
         in_place: false,
-        by_mail,
-        lent: false,
+        inline,
+        zero_copy: false,
         lands: false,
         interleaving,
     };
@@ -269,13 +269,13 @@ fn most() -> usize {
 }
 
 #[test]
-fn two_levels_hold_for_every_spread_over_nodes_with_and_without_mail() {
+fn two_levels_hold_for_every_spread_over_nodes_inline_or_not() {
     for size in 2..=most() {
         for spread in spreads(size) {
             for first in 0..5 {
-                for (by_mail, interleaving) in [(false, 0), (false, 1), (false, 5), (true, 0), (true, 1), (true, 5)] {
-                    let fault = faults(&spread, None, first, by_mail, interleaving);
-                    assert_eq!(fault, None, "{spread:?} from {first}, mail {by_mail}, interleaving {interleaving}");
+                for (inline, interleaving) in [(false, 0), (false, 1), (false, 5), (true, 0), (true, 1), (true, 5)] {
+                    let fault = faults(&spread, None, first, inline, interleaving);
+                    assert_eq!(fault, None, "{spread:?} from {first}, inline {inline}, interleaving {interleaving}");
                 }
             }
         }
@@ -292,10 +292,10 @@ fn two_levels_with_a_mistake_are_rejected() {
         LevelMistake::OrderForgotten,
     ];
     for mistake in all {
-        for by_mail in [false, true] {
+        for inline in [false, true] {
             // Members of a node do not follow each other, and one node has a single member.
-            let found = (0..4).filter_map(|i| faults(&[0, 1, 0, 2, 1, 0], Some(mistake), i as usize, by_mail, i));
-            assert!(found.count() > 0, "{mistake:?} with mail {by_mail} passes");
+            let found = (0..4).filter_map(|i| faults(&[0, 1, 0, 2, 1, 0], Some(mistake), i as usize, inline, i));
+            assert!(found.count() > 0, "{mistake:?} with inline {inline} passes");
         }
     }
 }

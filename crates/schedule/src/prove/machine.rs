@@ -27,7 +27,7 @@ struct ProofPe {
     call: usize,
     pc: u64,
     /// The reads of its puts in this call: from where to where, and by which put.
-    lent: Vec<(usize, usize, u32)>,
+    in_flight: Vec<(usize, usize, u32)>,
     /// Whether the current call's source is written.
     entered: bool,
     left: usize,
@@ -38,8 +38,8 @@ struct Write {
     clock: Vec<u32>,
     at: usize,
     len: usize,
-    /// The message that waits in the box, if it went by mail.
-    mail: Vec<ProofValue>,
+    /// The data that waits in the mailbox, if it came inline.
+    content: Vec<ProofValue>,
     /// The target, and when it saw the signal.
     to: usize,
     seen_at: Option<u32>,
@@ -100,7 +100,7 @@ impl<'a> ProofMachine<'a> {
             windows: Vec::new(),
             call: 0,
             pc: 0,
-            lent: Vec::new(),
+            in_flight: Vec::new(),
             entered: false,
             left: 0,
         };
@@ -270,7 +270,7 @@ impl<'a> ProofMachine<'a> {
             Step::Zero { into, len } => {
                 let now = self.tick(p);
                 let at = self.range(index, into, len)?;
-                self.not_lent(p, at, len as usize, p)?;
+                self.not_in_flight(p, at, len as usize, p)?;
                 for i in 0..len as usize {
                     self.pes[p].memory.write(at + i, now, ProofValue::Zero)?;
                 }
@@ -297,7 +297,7 @@ impl<'a> ProofMachine<'a> {
             starts.push(at);
         }
         if starts != [target] {
-            self.not_lent(p, target, len, p)?;
+            self.not_in_flight(p, target, len, p)?;
         }
         let memory = &mut self.pes[p].memory;
         for i in 0..len {
@@ -317,19 +317,26 @@ impl<'a> ProofMachine<'a> {
         }
         let (from, at) = if len == 0 { (0, 0) } else { (self.range(index, from, len)?, self.range(index, into, len)?) };
         let (write, known) = (self.writes.len() as u32, self.pes[p].clock[q]);
-        let by_mail = self.case.by_mail && matches!(signal, Signal::Set { .. });
-        let mut mail = Vec::new();
+        let is_inline = self.case.inline && matches!(signal, Signal::Set { .. });
+        let mut content = Vec::new();
         for i in 0..len as usize {
             let value = self.pes[p].memory.read(from + i, now)?;
-            match by_mail {
-                true => mail.push(value),
+            match is_inline {
+                true => content.push(value),
                 false => self.pes[q].memory.land(at + i, write, known, value)?,
             }
         }
-        self.not_lent(q, at, if by_mail { 0 } else { len as usize }, p)?;
-        self.writes.push(Write { clock: self.pes[p].clock.clone(), at, len: len as usize, mail, to: q, seen_at: None });
-        if self.case.lent {
-            self.pes[p].lent.push((from, from + len as usize, write));
+        self.not_in_flight(q, at, if is_inline { 0 } else { len as usize }, p)?;
+        self.writes.push(Write {
+            clock: self.pes[p].clock.clone(),
+            at,
+            len: len as usize,
+            content,
+            to: q,
+            seen_at: None,
+        });
+        if self.case.zero_copy {
+            self.pes[p].in_flight.push((from, from + len as usize, write));
         }
         if self.pes[q].call > index {
             return Err(fault!(Unseen, "PE {p} signals PE {to} after that one has left call {}", index + 1));
@@ -339,7 +346,7 @@ impl<'a> ProofMachine<'a> {
             Signal::Count => self.pes[q].counters[turn.parity()].add(write, turn.call, known),
             Signal::Set { word, value } => {
                 self.check_word(index, word)?;
-                self.pes[q].words[area][word as usize].set(value, write, p as u32, known, by_mail)
+                self.pes[q].words[area][word as usize].set(value, write, p as u32, known, is_inline)
             }
         }
     }
@@ -349,13 +356,13 @@ impl<'a> ProofMachine<'a> {
         self.check_word(index, word)?;
         let (_, area) = self.place(index);
         let now = self.pes[p].clock[p] + 1;
-        let Some(write) = self.pes[p].words[area][word as usize].wait(value, now, self.case.by_mail)? else {
+        let Some(write) = self.pes[p].words[area][word as usize].wait(value, now, self.case.inline)? else {
             return Ok(Progress::Blocked);
         };
         let now = self.tick(p);
         self.seen(p, write);
-        let Write { at, mail, .. } = &self.writes[write as usize];
-        for (i, &value) in mail.iter().enumerate() {
+        let Write { at, content, .. } = &self.writes[write as usize];
+        for (i, &value) in content.iter().enumerate() {
             self.pes[p].memory.write(at + i, now, value)?;
         }
         Ok(Progress::Moved)
@@ -375,9 +382,9 @@ impl<'a> ProofMachine<'a> {
 
     /// If puts may read their operand late: PE `actor` may write elements of PE `p` only if it knows that what `p` has put
     /// from there has arrived.
-    fn not_lent(&self, p: usize, at: usize, len: usize, actor: usize) -> Result<(), Fault> {
+    fn not_in_flight(&self, p: usize, at: usize, len: usize, actor: usize) -> Result<(), Fault> {
         let clock = &self.pes[actor].clock;
-        for &(start, end, write) in &self.pes[p].lent {
+        for &(start, end, write) in &self.pes[p].in_flight {
             let Write { to, seen_at, .. } = self.writes[write as usize];
             let arrived = seen_at.is_some_and(|seen| seen <= clock[to]);
             if at < end && start < at + len && !arrived {
@@ -419,7 +426,7 @@ impl<'a> ProofMachine<'a> {
         pe.counted[parity] += call.algorithm.arrivals(&self.plans[index], p as u32);
         (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
         // The call ends when everything has arrived.
-        pe.lent.clear();
+        pe.in_flight.clear();
         Ok(())
     }
 

@@ -49,8 +49,8 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
             calls: &calls,
             mode,
             in_place: false,
-            by_mail: false,
-            lent: false,
+            inline: false,
+            zero_copy: false,
             lands: false,
             interleaving,
         })
@@ -130,7 +130,7 @@ fn a_partner_off_by_one_is_rejected() {
     }
 }
 
-/// One parity: claimed one-way, a call uses the same words and the same landing zone each time.
+/// One parity: claimed one-way, a call uses the same words and the same scratch each time.
 #[test]
 fn one_parity_is_rejected() {
     let single = |_| Traffic::OneWay { lane: 7 };
@@ -199,8 +199,8 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
         calls: &calls,
         mode: DestMode::Fresh,
         in_place: false,
-        by_mail: false,
-        lent: false,
+        inline: false,
+        zero_copy: false,
         lands: false,
         interleaving,
     };
@@ -209,7 +209,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
 }
 
 #[test]
-fn mail_to_the_same_box_in_every_call_is_rejected() {
+fn one_mailbox_for_all_calls_is_rejected() {
     let original = dissemination(2, true);
     let one_box =
         ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
@@ -220,8 +220,8 @@ fn mail_to_the_same_box_in_every_call_is_rejected() {
             calls: &calls,
             mode: DestMode::Fresh,
             in_place: false,
-            by_mail: true,
-            lent: false,
+            inline: true,
+            zero_copy: false,
             lands: false,
             interleaving,
         };

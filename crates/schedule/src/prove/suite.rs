@@ -40,7 +40,7 @@ fn four(
 ) -> Result<Evidence, super::Fault> {
     let call = |i: u32| Call { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
     let calls: Vec<Call> = (0..4).map(call).collect();
-    prove(&Case { size, calls: &calls, mode, in_place, by_mail: false, lent: false, lands: false, interleaving })
+    prove(&Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: false, lands: false, interleaving })
 }
 
 /// All sizes, the modes given, four interleavings.
@@ -82,26 +82,26 @@ fn needs_ready_dest(schedule: Schedule) {
     assert!([4, 7, 12].into_iter().all(refused), "{schedule:?}");
 }
 
-/// Four calls by mail, as the leaders of nodes send them.
-fn four_by_mail(algorithm: &dyn Algorithm, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
+/// Four calls of inline messages, as the leaders of nodes send them.
+fn four_inline(algorithm: &dyn Algorithm, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
     let count = if wanted == Collective::Shares { 1 } else { 3 };
     let calls = [Call { algorithm, wanted, count, root: 1 % size }; 4];
     let in_place = matches!(wanted, Collective::Reduce(_));
     let mode = if in_place { Same } else { Fresh };
-    let case = Case { size, calls: &calls, mode, in_place, by_mail: true, lent: false, lands: false, interleaving };
+    let case = Case { size, calls: &calls, mode, in_place, inline: true, zero_copy: false, lands: false, interleaving };
     prove(&case).map(drop).map_err(|fault| fault.kind)
 }
 
 #[test]
-fn what_goes_by_mail_holds_by_mail_and_writes_nothing_else_remotely() {
+fn inline_messages_hold_and_write_nothing_else_remotely() {
     let mut proven = 0;
     for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
-        if !schedule.goes_by_mail() {
+        if !schedule.allows_inline() {
             continue;
         }
         for size in sizes() {
             for interleaving in [0, 1, 77] {
-                let outcome = four_by_mail(&schedule, schedule.achieves(), size, interleaving);
+                let outcome = four_inline(&schedule, schedule.achieves(), size, interleaving);
                 assert_eq!(outcome, Ok(()), "{schedule:?} n={size} interleaving {interleaving}");
             }
         }
@@ -111,12 +111,12 @@ fn what_goes_by_mail_holds_by_mail_and_writes_nothing_else_remotely() {
 }
 
 #[test]
-fn what_signals_a_word_twice_or_without_waiting_is_refused_by_mail() {
+fn a_word_that_is_signalled_twice_or_not_waited_for_is_refused_inline() {
     let chain = Schedule::Chain(broadcast::Chain { segment: 1 });
     let tree = Schedule::Tree(broadcast::Tree { radix: 2 });
     for schedule in [Schedule::RingReduce(ring::RingReduce), chain, tree] {
-        assert!(!schedule.goes_by_mail());
-        let refused = |size| four_by_mail(&schedule, schedule.achieves(), size, 1) == Err(FaultKind::Race);
+        assert!(!schedule.allows_inline());
+        let refused = |size| four_inline(&schedule, schedule.achieves(), size, 1) == Err(FaultKind::Race);
         assert!([3, 5, 8].into_iter().any(refused), "{schedule:?}");
     }
 }
@@ -132,7 +132,7 @@ fn writes_dest(schedule: &Schedule, size: u32) -> bool {
 }
 
 #[test]
-fn what_spares_dest_puts_to_landing_zones_only_and_the_rest_does_not() {
+fn schedules_that_spare_dest_put_to_scratch_only_and_others_do_not() {
     let (mut sparing, mut writing) = (0, 0);
     for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
         // A collect needs to be told of the members' shares; it puts where fcollect does.
@@ -239,8 +239,8 @@ fn broadcasts_hold_from_every_root() {
                 calls: &calls,
                 mode: Fresh,
                 in_place: false,
-                by_mail: false,
-                lent: false,
+                inline: false,
+                zero_copy: false,
                 lands: false,
                 interleaving: 1,
             };
@@ -270,7 +270,7 @@ fn exchanges_hold_with_ready_dest_and_are_refused_without() {
     holds(Schedule::Bruck(alltoall::Bruck), &ALL, false);
 }
 
-/// A sequence of any collectives on one team: the same words, counters and landing zones.
+/// A sequence of any collectives on one team: the same words, counters and scratch.
 #[test]
 fn mixed_sequences_share_one_slot() {
     let reduce = |operator| Collective::Reduce(operator);
@@ -320,8 +320,8 @@ fn mixed_sequences_share_one_slot() {
                 calls: &calls,
                 mode,
                 in_place: false,
-                by_mail: false,
-                lent: false,
+                inline: false,
+                zero_copy: false,
                 lands: false,
                 interleaving: seed,
             };

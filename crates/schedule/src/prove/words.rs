@@ -18,14 +18,14 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// `issuer`, which knows the owner up to `known`, sets the word. Who sends `mail` with it needs an empty box.
-    pub(super) fn set(&mut self, value: u64, write: u32, issuer: u32, known: u32, mail: bool) -> Result<(), Fault> {
+    /// `issuer`, which knows the owner up to `known`, sets the word. An `inline` message needs an empty mailbox.
+    pub(super) fn set(&mut self, value: u64, write: u32, issuer: u32, known: u32, inline: bool) -> Result<(), Fault> {
         if let Some(last) = self.sets.last() {
             let emptied = last.seen_at.is_some_and(|seen| seen <= known);
-            if mail && (!emptied || last.value >> 16 == value >> 16) {
+            if inline && (!emptied || last.value >> 16 == value >> 16) {
                 return Err(fault!(
                     Race,
-                    "PE {issuer} sends to a box whose mail of {:#x} may still be there",
+                    "PE {issuer} sends to a mailbox whose message of {:#x} may still be there",
                     last.value
                 ));
             }
@@ -41,8 +41,8 @@ impl Word {
         Ok(())
     }
 
-    /// The owner waits for `value` at time `now`: the write that satisfies it, if it has come. Mail is taken once.
-    pub(super) fn wait(&mut self, value: u64, now: u32, mail: bool) -> Result<Option<u32>, Fault> {
+    /// The owner waits for `value` at time `now`: the write that satisfies it, if it has come. An inline message is taken once.
+    pub(super) fn wait(&mut self, value: u64, now: u32, inline: bool) -> Result<Option<u32>, Fault> {
         // The first value that is large enough: what the owner is sure to know, however late it looks.
         let first = self.sets.partition_point(|set| set.value < value);
         let Some(set) = self.sets.get_mut(first) else {
@@ -51,8 +51,8 @@ impl Word {
         if set.value != value {
             return Err(fault!(Ambiguous, "a wait for {value:#x} is satisfied by {:#x}", set.value));
         }
-        if mail && set.seen_at.is_some() {
-            return Err(fault!(Ambiguous, "two waits take the mail of {value:#x}"));
+        if inline && set.seen_at.is_some() {
+            return Err(fault!(Ambiguous, "two waits take the message of {value:#x}"));
         }
         set.seen_at.get_or_insert(now);
         Ok(Some(set.write))

@@ -1,6 +1,6 @@
 //! Simulations side by side, as text and as a drawing. Both say that they are simulated and under what assumptions.
 
-use super::{Cluster, Outcome, Refused, Setting, simulate, simulate_symmetric};
+use super::{Cluster, Outcome, Setting, SimulationFailure, simulate, simulate_symmetric};
 use crate::algorithm::Schedule;
 use crate::step::{Plan, rounds};
 use alloc::format;
@@ -16,7 +16,7 @@ pub struct SimulatedEntry {
     /// Whether only one PE per node goes to the network.
     pub leaders: bool,
     /// By team size.
-    pub outcomes: Vec<(u32, Result<Outcome, Refused>)>,
+    pub outcomes: Vec<(u32, Result<Outcome, SimulationFailure>)>,
 }
 
 /// From here on schedules whose steps grow with n² are simulated by symmetry.
@@ -36,7 +36,7 @@ pub fn compare(
             let members = if leaders { size.div_ceil(machine.pes_per_node) } else { size };
             let plan = Plan::new(members, count);
             let outcome = match schedule {
-                Schedule::Collect(_) => Err(Refused::LengthsUnknown),
+                Schedule::Collect(_) => Err(SimulationFailure::LengthsUnknown),
                 Schedule::RingReduce(_) | Schedule::RingGather(_) | Schedule::Direct(_) | Schedule::Bruck(_)
                     if members >= SYMMETRIC_FROM =>
                 {
@@ -81,9 +81,9 @@ pub fn table(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting:
                     let note = if o.by_symmetry { "  by symmetry" } else { "" };
                     writeln!(text, "{:>15.2} us{:>16}{note}", o.time / 1000.0, o.messages)
                 }
-                Err(Refused::TooLong) => writeln!(text, "{:>18}", "too many steps"),
-                Err(Refused::LengthsUnknown) => writeln!(text, "{:>18}", "see fcollect"),
-                Err(Refused::Stuck) => writeln!(text, "{:>18}", "stuck"),
+                Err(SimulationFailure::TooLong) => writeln!(text, "{:>18}", "too many steps"),
+                Err(SimulationFailure::LengthsUnknown) => writeln!(text, "{:>18}", "see fcollect"),
+                Err(SimulationFailure::Stuck) => writeln!(text, "{:>18}", "stuck"),
             };
         }
     }

@@ -85,7 +85,7 @@ fn late_pes_and_dead_ends_are_seen() {
         (simulate(&Census, &plan, &PLAIN, &skewed), simulate(&Census, &plan, &PLAIN, &Setting::default()));
     assert!(late.unwrap().time < even.unwrap().time + 1.0, "early PEs have sent before the last one comes");
     let short = Setting { budget: 10, ..Setting::default() };
-    assert_eq!(simulate(&Census, &plan, &PLAIN, &short), Err(Refused::TooLong));
+    assert_eq!(simulate(&Census, &plan, &PLAIN, &short), Err(SimulationFailure::TooLong));
 }
 
 #[test]

@@ -59,9 +59,9 @@ enum Purpose {
 const BUFFER: usize = 64 << 10;
 /// The headers of a bulk frame, behind which its data has a place.
 const HEADERS: usize = FRAME + MESSAGE;
-/// Received where a bulk frame is likely to follow: the signal behind the last one, mail, and the headers of the next one.
+/// Received where a bulk frame is likely to follow: the signal behind the last one, short messages, and the headers of the next one.
 const BETWEEN_BULKS: usize = 256;
-/// So many batches after a bulk frame the next one is likely to follow: a collective has a signal behind it and mail before it.
+/// So many batches after a bulk frame the next one is likely to follow: a collective has a signal behind it and short messages before it.
 const LIKELY: u32 = 4;
 
 impl FrameReceiver {

@@ -42,8 +42,18 @@ const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
 }
 
 impl Channel {
-    /// Issues an atomic of UCX's; the caller keeps `old` until completion.
-    pub(super) fn atomic(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+    /// Issues an atomic of UCX's.
+    ///
+    /// # Safety
+    /// `old` is null, or writable for `width` bytes until completion.
+    pub(super) unsafe fn atomic(
+        &mut self,
+        peers: &Directory,
+        to: Remote,
+        width: Width,
+        amo: Amo,
+        old: *mut u8,
+    ) -> Issued {
         let n = width.bytes();
         if width == Width::Two {
             return Err({

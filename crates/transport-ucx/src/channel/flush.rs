@@ -91,7 +91,8 @@ impl Channel {
                 let to = Remote { pe, region: at.region, offset: at.offset };
                 // Its keys are at hand.
                 if let Err(NotIssued::Failed(error)) =
-                    self.atomic(peers, to, Width::Eight, update.amo(), ptr::null_mut())
+                    // SAFETY: no old value is asked for.
+                    unsafe { self.atomic(peers, to, Width::Eight, update.amo(), ptr::null_mut()) }
                 {
                     self.inbox.note(|| *error);
                 }

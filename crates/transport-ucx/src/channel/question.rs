@@ -1,7 +1,7 @@
 //! Questions to the target's processor, as active messages, and their answers.
 //!
-//! An operation that needs no old value can be *told*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager messages, and
-//! the target executes each as it comes; so the answer to a question says that all that was told to this PE before has been done.
+//! An operation that needs no old value can go *unacknowledged*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager
+//! messages, and the target executes each as it comes. So the answer to a question acknowledges all that was sent to this PE before.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -21,10 +21,10 @@ use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// A question to `pe` whose answer has not come.
-pub(super) struct Unanswered {
+pub(super) struct OpenQuestion {
     pub(super) pe: u32,
     expected: Expected,
-    /// The messages that `pe` was told before, which the answer says are done.
+    /// The unacknowledged messages before it, which the answer acknowledges.
     covers: u64,
 }
 
@@ -50,51 +50,51 @@ pub(super) struct SentQuestion {
 }
 
 /// After so many messages, or so many bytes, that expect no answer one is asked for: what is under way stays bounded.
-pub(super) const MOST_TOLD: u64 = 256;
-const MOST_BYTES_TOLD: usize = 4 << 20;
+pub(super) const MOST_UNACKNOWLEDGED: u64 = 256;
+const MOST_UNACKNOWLEDGED_BYTES: usize = 4 << 20;
 
 /// The data of a message.
-pub(super) enum Told<'a> {
+pub(super) enum RequestData<'a> {
     /// UCX reads it until the answer has come.
-    Lent(&'a [u8]),
+    Borrowed(&'a [u8]),
     Copied(&'a [u8]),
-    /// As `Lent`, by rendezvous.
+    /// As `Borrowed`, by rendezvous.
     Long(&'a [u8]),
-    /// The letters that the peer has not been sent.
-    Letters,
+    /// The batch that the peer has not been sent.
+    Batch,
 }
 
-impl Told<'_> {
+impl RequestData<'_> {
     fn bytes(&self) -> &[u8] {
         match self {
-            Told::Lent(data) | Told::Copied(data) | Told::Long(data) => data,
-            Told::Letters => &[],
+            RequestData::Borrowed(data) | RequestData::Copied(data) | RequestData::Long(data) => data,
+            RequestData::Batch => &[],
         }
     }
 }
 
 impl Channel {
     /// Sends what completes with the answer to a later question.
-    pub(super) fn tell(&mut self, peers: &Directory, pe: u32, ask: Ask, data: Told<'_>) {
+    pub(super) fn send_unacknowledged(&mut self, peers: &Directory, pe: u32, ask: Ask, data: RequestData<'_>) {
         let peer = match self.peer(peers, pe) {
             Ok(peer) => peer,
             Err(error) => return self.inbox.note(|| error),
         };
-        let ReachedPeer { told, told_bytes, .. } = self.peers[peer];
-        let has_room = told < MOST_TOLD && told_bytes < MOST_BYTES_TOLD;
-        if has_room && self.joins_letters(peer, data.bytes()) {
-            return self.add_letter(peers, peer, ask, data.bytes());
+        let ReachedPeer { unacknowledged, unacknowledged_bytes, .. } = self.peers[peer];
+        let has_room = unacknowledged < MOST_UNACKNOWLEDGED && unacknowledged_bytes < MOST_UNACKNOWLEDGED_BYTES;
+        if has_room && self.joins_batch(peer, data.bytes()) {
+            return self.add_to_batch(peers, peer, ask, data.bytes());
         }
         self.send(peers, peer, ask, data, if has_room { Expected::Later } else { Expected::Word });
         self.peers[peer].sent = Some(self.steps);
     }
 
-    /// Asks each peer for whether it has done what it was told.
+    /// Asks each peer to acknowledge what it was sent.
     pub(super) fn mark(&mut self, peers: &Directory) {
-        if self.inbox.told.get() == 0 {
+        if self.inbox.unacknowledged.get() == 0 {
             return;
         }
-        for pe in self.peers.iter().filter(|peer| peer.told > 0).map(|peer| peer.pe).collect::<Vec<_>>() {
+        for pe in self.peers.iter().filter(|peer| peer.unacknowledged > 0).map(|peer| peer.pe).collect::<Vec<_>>() {
             self.ask(peers, pe, Ask::Mark, &[], Expected::Word);
         }
     }
@@ -102,16 +102,16 @@ impl Channel {
     /// Sends a question. UCX reads the data until the answer has come.
     pub(super) fn ask(&mut self, peers: &Directory, pe: u32, ask: Ask, data: &[u8], expected: Expected) {
         match self.peer(peers, pe) {
-            Ok(peer) => self.send(peers, peer, ask, Told::Lent(data), expected),
+            Ok(peer) => self.send(peers, peer, ask, RequestData::Borrowed(data), expected),
             Err(error) => self.inbox.note(|| error),
         }
     }
 
     /// As [`Self::ask`], to a peer by its index.
-    pub(super) fn send(&mut self, peers: &Directory, peer: usize, ask: Ask, data: Told<'_>, expected: Expected) {
-        if !matches!(data, Told::Letters) {
-            // The messages that it was told before come first.
-            self.send_letters(peers, peer);
+    pub(super) fn send(&mut self, peers: &Directory, peer: usize, ask: Ask, data: RequestData<'_>, expected: Expected) {
+        if !matches!(data, RequestData::Batch) {
+            // The messages of the batch come first.
+            self.send_batch(peers, peer);
         }
         let answered = !matches!(expected, Expected::Later);
         let (number, header) = self.number(peers, ask, answered);
@@ -123,15 +123,15 @@ impl Channel {
         (question.header, question.pe, question.number) = (header, pe, number);
         question.copy.clear();
         let bytes = data.bytes().len();
-        let way = if matches!(data, Told::Long(_)) { UCP_AM_SEND_FLAG_RNDV } else { UCP_AM_SEND_FLAG_EAGER };
-        let lent = match data {
-            Told::Lent(data) | Told::Long(data) => Some(data),
-            Told::Copied(data) => {
+        let way = if matches!(data, RequestData::Long(_)) { UCP_AM_SEND_FLAG_RNDV } else { UCP_AM_SEND_FLAG_EAGER };
+        let borrowed = match data {
+            RequestData::Borrowed(data) | RequestData::Long(data) => Some(data),
+            RequestData::Copied(data) => {
                 question.copy.extend_from_slice(data);
                 None
             }
-            Told::Letters => {
-                mem::swap(&mut question.copy, &mut self.peers[peer].letters);
+            RequestData::Batch => {
+                mem::swap(&mut question.copy, &mut self.peers[peer].batch);
                 None
             }
         };
@@ -141,18 +141,19 @@ impl Channel {
             ..blank()
         };
         if answered {
-            self.peers[peer].told_bytes = 0;
-            self.inbox.expect(number, Unanswered { pe, expected, covers: mem::take(&mut self.peers[peer].told) });
+            self.peers[peer].unacknowledged_bytes = 0;
+            self.inbox
+                .expect(number, OpenQuestion { pe, expected, covers: mem::take(&mut self.peers[peer].unacknowledged) });
         } else if !matches!(ask, Ask::Many) {
-            self.note_told(peer, bytes);
+            self.note_unacknowledged(peer, bytes);
         }
         let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
-        // them, and the caller what it has lent.
+        // them, and the caller the borrowed data.
         let (outcome, back) = unsafe {
             start_owning(question, sent, param, |question, param| {
                 let header = (*question).header.as_ptr().cast();
-                let data = lent.unwrap_or(&(*question).copy);
+                let data = borrowed.unwrap_or(&(*question).copy);
                 started(send(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), param))
             })
         };
@@ -173,11 +174,11 @@ impl Channel {
         (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
     }
 
-    /// Counts what a peer is told.
-    pub(super) fn note_told(&mut self, peer: usize, bytes: usize) {
-        self.peers[peer].told += 1;
-        self.peers[peer].told_bytes += bytes;
-        self.inbox.told.set(self.inbox.told.get() + 1);
+    /// Counts an unacknowledged message.
+    pub(super) fn note_unacknowledged(&mut self, peer: usize, bytes: usize) {
+        self.peers[peer].unacknowledged += 1;
+        self.peers[peer].unacknowledged_bytes += bytes;
+        self.inbox.unacknowledged.set(self.inbox.unacknowledged.get() + 1);
     }
 
     /// Forgets what lost peers have not answered.
@@ -185,13 +186,13 @@ impl Channel {
         let lost = self.inbox.lost.borrow();
         self.inbox.settle_where(|pe| lost.contains(&pe));
         for peer in self.peers.iter_mut().filter(|peer| lost.contains(&peer.pe)) {
-            self.inbox.told.set(self.inbox.told.get() - mem::take(&mut peer.told));
+            self.inbox.unacknowledged.set(self.inbox.unacknowledged.get() - mem::take(&mut peer.unacknowledged));
         }
     }
 }
 
 impl Inbox {
-    fn expect(&self, number: u64, question: Unanswered) {
+    fn expect(&self, number: u64, question: OpenQuestion) {
         self.unanswered.borrow_mut().insert(number, question);
     }
 
@@ -201,10 +202,10 @@ impl Inbox {
         self.unanswered.borrow().values().any(|question| fills(&question.expected))
     }
 
-    /// The question of this number is over, and with it what its answer would have told of.
-    fn settle(&self, number: u64) -> Option<Unanswered> {
+    /// The question of this number is over, and with it what its answer would have acknowledged.
+    fn settle(&self, number: u64) -> Option<OpenQuestion> {
         let question = self.unanswered.borrow_mut().remove(&number)?;
-        self.told.set(self.told.get() - question.covers);
+        self.unacknowledged.set(self.unacknowledged.get() - question.covers);
         Some(question)
     }
 
@@ -212,7 +213,7 @@ impl Inbox {
     fn settle_where(&self, is_lost: impl Fn(u32) -> bool) {
         self.unanswered.borrow_mut().retain(|_, question| {
             let over = is_lost(question.pe);
-            self.told.set(self.told.get() - if over { question.covers } else { 0 });
+            self.unacknowledged.set(self.unacknowledged.get() - if over { question.covers } else { 0 });
             !over
         });
     }
@@ -250,7 +251,7 @@ pub(super) unsafe extern "C" fn on_answer(
         tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped");
         return UCS_OK;
     };
-    // A message that was told has an answer only if it has failed.
+    // An unacknowledged message has an answer only if it has failed.
     let expected = inbox.settle(answer.number).map_or(Expected::Later, |question| question.expected);
     match (answer.outcome, expected) {
         (Err(wrong), _) => inbox.note(|| wrong.error(answer.pe)),

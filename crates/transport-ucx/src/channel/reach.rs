@@ -52,7 +52,7 @@ impl Channel {
             self.keys_asked = None;
             return Err(error.clone().into());
         }
-        let Some(letter) = self.inbox.keys.borrow_mut().take() else {
+        let Some(reply) = self.inbox.keys.borrow_mut().take() else {
             return match self.keys_asked {
                 Some((asked, _, since)) if since.elapsed() > peers.give_up => {
                     let seconds = peers.give_up.as_secs();
@@ -69,9 +69,9 @@ impl Channel {
             // They are another peer's: an operation on that peer asks again.
             return Err(NotIssued::Busy);
         }
-        let keys = MemoryKey::all_of(&letter).ok_or_else(|| {
+        let keys = MemoryKey::all_of(&reply).ok_or_else(|| {
             Error::new(format!("the memory keys of PE {pe} cannot be read"))
-                .because(format!("they are {} bytes that make no sense", letter.len()))
+                .because(format!("they are {} bytes that make no sense", reply.len()))
                 .fix("start all PEs with the same version of oxshmem")
         })?;
         for key in keys {

@@ -11,19 +11,19 @@ pub(super) struct ReachedPeer {
     pub(super) endpoint: ucp_ep_h,
     pub(super) keys: RegionPieces<UnpackedKey>,
     /// Messages since the last one that it answers, and the bytes of their data.
-    pub(super) told: u64,
-    pub(super) told_bytes: usize,
-    /// The messages that it has not been sent ([`letters`](super::letters)), and their number.
-    pub(super) letters: Vec<u8>,
+    pub(super) unacknowledged: u64,
+    pub(super) unacknowledged_bytes: usize,
+    /// The messages that it has not been sent ([`coalescing`](super::coalescing)), and their number.
+    pub(super) batch: Vec<u8>,
     pub(super) waiting: u64,
-    /// The step in which it was told something last.
+    /// The step of the last unacknowledged message.
     pub(super) sent: Option<u64>,
 }
 
 impl ReachedPeer {
     /// A new one, with keys of nothing.
     pub(super) fn new(pe: u32, endpoint: ucp_ep_h) -> Self {
-        let (keys, letters) = (RegionPieces::NONE, Vec::new());
-        Self { pe, endpoint, keys, told: 0, told_bytes: 0, letters, waiting: 0, sent: None }
+        let (keys, batch) = (RegionPieces::NONE, Vec::new());
+        Self { pe, endpoint, keys, unacknowledged: 0, unacknowledged_bytes: 0, batch, waiting: 0, sent: None }
     }
 }

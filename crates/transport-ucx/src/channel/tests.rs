@@ -7,7 +7,7 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_transport::{AddressBook, Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
 
 use super::Channel;
-use super::question::MOST_TOLD;
+use super::question::MOST_UNACKNOWLEDGED;
 use crate::devices::Devices;
 use crate::net::Net;
 use crate::objects::UcxContext;
@@ -22,7 +22,7 @@ impl AddressBook for Own {
 
 const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 
-/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is told where UCX is missing.
+/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is printed where UCX is missing.
 fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Net, &mut Channel)) {
     let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
     let context = match context {
@@ -110,22 +110,24 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
 }
 
 #[test]
-fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
-    const NAME: &str = "what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks";
+fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
+    const NAME: &str = "unacknowledged_messages_arrive_and_are_complete_when_somebody_asks";
     let (source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 200_000]);
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.tells = true;
-        for i in 0..MOST_TOLD + 100 {
+        channel.skips_acknowledgements = true;
+        for i in 0..MOST_UNACKNOWLEDGED + 100 {
             // SAFETY: the source lives longer than the channel.
-            let told = unsafe { channel.tell_copy(&net.peers, at(100_000 + 8 * i), source.as_ptr(), 8) };
-            assert_eq!(told.expect("there is room"), 8);
+            let issued =
+                unsafe { channel.put_copy_unacknowledged(&net.peers, at(100_000 + 8 * i), source.as_ptr(), 8) };
+            assert_eq!(issued.expect("there is room"), 8);
             channel.fence();
         }
         let signal = Some((at(199_992), SignalUpdate::Set(9)));
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-        unsafe { channel.tell_put(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }.expect("there is room");
+        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }
+            .expect("there is room");
         let signalled = || net.regions.memory.amo(Region::Heap, 199_992, Width::Eight, Amo::Fetch) == Ok(9);
         while !signalled() || channel.to_move() > 0 {
             channel.step(&net.peers);
@@ -137,7 +139,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
             net.serve();
         }
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-        unsafe { channel.tell_copy(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
+        unsafe { channel.put_copy_unacknowledged(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
         refused = Some(loop {
             match channel.progress(&net.peers) {
                 Ok(_) => drop(net.serve()),
@@ -147,7 +149,7 @@ fn what_is_told_arrives_by_itself_and_is_complete_when_somebody_asks() {
     });
     if let Some(refused) = refused {
         assert!(refused.contains("outside its registered memory"), "{refused}");
-        assert!(target[..102_848].iter().all(|&byte| byte == 7), "what was told has not arrived whole");
+        assert!(target[..102_848].iter().all(|&byte| byte == 7), "the messages have not arrived whole");
     }
 }
 
@@ -158,36 +160,38 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
     let at = |offset| Remote { offset, ..HEAP };
     let mut played = false;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.tells = true;
-        let tell = |channel: &mut Channel, offset, n| {
+        channel.skips_acknowledgements = true;
+        let send = |channel: &mut Channel, offset, n| {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            let told = unsafe { channel.tell_copy(&net.peers, at(offset), source.as_ptr(), n) };
-            assert_eq!(told.expect("there is room"), n);
+            let issued = unsafe { channel.put_copy_unacknowledged(&net.peers, at(offset), source.as_ptr(), n) };
+            assert_eq!(issued.expect("there is room"), n);
         };
         let seen =
             |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
         let all = u64::from_ne_bytes([7; 8]);
-        tell(channel, 0, 64);
-        assert!(!channel.has_letters(), "the first goes at once");
-        tell(channel, 64, 8);
-        tell(channel, 72, 8);
-        assert!(channel.has_letters() && channel.to_move() > 0 && channel.outstanding() == 3);
+        send(channel, 0, 64);
+        assert!(!channel.has_batch(), "the first goes at once");
+        send(channel, 64, 8);
+        send(channel, 72, 8);
+        assert!(channel.has_batch() && channel.to_move() > 0 && channel.outstanding() == 3);
         channel.step(&net.peers);
-        assert!(!channel.has_letters(), "whoever moves the channel on sends them");
-        tell(channel, 80, 8);
-        tell(channel, 88, 8);
-        assert!(channel.has_letters());
+        assert!(!channel.has_batch(), "whoever moves the channel on sends them");
+        send(channel, 80, 8);
+        send(channel, 88, 8);
+        assert!(channel.has_batch());
         let (old, to) = (&mut 0_u64, at(88));
-        channel.amo(&net.peers, to, Width::Eight, Amo::Fetch, (&raw mut *old).cast()).expect("there is room");
-        assert!(!channel.has_letters(), "a question comes behind what was told");
+        // SAFETY: the old value lives until the operation is complete.
+        unsafe { channel.amo(&net.peers, to, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
+            .expect("there is room");
+        assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
         while channel.outstanding() > 0 {
             channel.progress(&net.peers).expect("nothing fails");
             net.serve();
         }
         assert_eq!((*old, seen(80), seen(72), seen(64), seen(0)), (all, all, all, all, all));
-        // A letter that cannot be delivered says so, and those beside it arrive.
+        // A message of a batch that cannot be delivered says so, and those beside it arrive.
         for (offset, n) in [(96, 8), (250, 8), (104, 8)] {
-            tell(channel, offset, n);
+            send(channel, offset, n);
         }
         let error = loop {
             match channel.progress(&net.peers) {
@@ -211,14 +215,14 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.tells = true;
+        channel.skips_acknowledgements = true;
         let seen =
             |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
         let all = u64::from_ne_bytes([7; 8]);
         let turn = |channel: &mut Channel| {
             channel.step(&net.peers);
             net.serve();
-            // The last words of arrays are there before what was told behind them, in its order.
+            // The last words of arrays are there before the messages behind them, in their order.
             let words = [BYTES as u64 - 8, SIGNAL, SIGNAL + 8, SIGNAL + 16, 2 * BYTES as u64 - 8, SIGNAL + 24];
             let there = words.map(|word| seen(word) != 0);
             assert!(there.is_sorted_by(|earlier, later| earlier >= later), "{there:?}");
@@ -227,16 +231,18 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         let add = |word| Some((at(word), SignalUpdate::Add(1)));
         let whole = |channel: &mut Channel, offset, signal| {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.tell_put(&net.peers, at(offset), source.as_ptr(), BYTES, signal) }.expect("there is room");
+            unsafe { channel.put_unacknowledged(&net.peers, at(offset), source.as_ptr(), BYTES, signal) }
+                .expect("there is room");
         };
         whole(channel, 0, add(SIGNAL));
         for word in [SIGNAL + 8, SIGNAL + 16] {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.tell_copy(&net.peers, at(word), source.as_ptr(), 8) }.expect("there is room");
+            unsafe { channel.put_copy_unacknowledged(&net.peers, at(word), source.as_ptr(), 8) }
+                .expect("there is room");
         }
         whole(channel, BYTES as u64, None);
-        channel
-            .amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), std::ptr::null_mut())
+        // SAFETY: no old value is asked for.
+        unsafe { channel.amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), std::ptr::null_mut()) }
             .expect("there is room");
         let mut waited = false;
         while !turn(channel) {

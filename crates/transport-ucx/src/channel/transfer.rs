@@ -31,9 +31,9 @@ impl Channel {
     /// # Safety
     /// As for `Lane::put_nbi`.
     pub(crate) unsafe fn put(&mut self, peers: &Directory, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
-        if self.tells {
+        if self.skips_acknowledgements {
             // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
-            return unsafe { self.tell_put(peers, to, source, n, None) }.map(|()| n);
+            return unsafe { self.put_unacknowledged(peers, to, source, n, None) }.map(|()| n);
         }
         self.start(peers)?;
         self.transfer(peers, to, n, |channel, target, start, n| {
@@ -60,9 +60,9 @@ impl Channel {
         source: *const u8,
         n: usize,
     ) -> Issued<usize> {
-        if self.tells {
+        if self.skips_acknowledgements {
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
-            return unsafe { self.tell_copy(peers, to, source, n) };
+            return unsafe { self.put_copy_unacknowledged(peers, to, source, n) };
         }
         self.start(peers)?;
         self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {

@@ -10,7 +10,7 @@ use crate::{Amo, OutOfRange, Region, RegisteredMemory, Remote, Width};
 /// The objects that one PE's card has at the moment.
 #[derive(Default)]
 pub(super) struct Card {
-    objects: HashMap<CardObject, Kept>,
+    objects: HashMap<CardObject, CardValue>,
 }
 
 /// An object of a PE's memory.
@@ -21,7 +21,7 @@ pub(super) struct CardObject {
     width: Width,
 }
 
-struct Kept {
+struct CardValue {
     value: u64,
     /// Atomics that have changed it and have not been written back.
     users: u32,
@@ -54,8 +54,8 @@ impl Card {
             None => object.load(memory)?,
         };
         let value = amo.apply(old) & (u64::MAX >> (64 - 8 * object.width.bytes()));
-        let kept = self.objects.entry(object).or_insert(Kept { value, users: 0 });
-        *kept = Kept { value, users: kept.users + 1 };
+        let kept = self.objects.entry(object).or_insert(CardValue { value, users: 0 });
+        *kept = CardValue { value, users: kept.users + 1 };
         Ok(old)
     }
 

@@ -1,4 +1,4 @@
-//! The PEs of one process: their memory, their mail and their cards.
+//! The PEs of one process: their memory, their mailboxes and their cards.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::loopback::card::Card;
 /// A job whose PEs are threads.
 pub(super) struct LoopbackJob {
     pub(super) memories: Vec<RegisteredMemory>,
-    pub(super) mail: Vec<Mailbox>,
+    pub(super) mailboxes: Vec<Mailbox>,
     /// Used in the network domain only.
     pub(super) cards: Vec<Mutex<Card>>,
 }
@@ -19,7 +19,7 @@ impl LoopbackJob {
     pub(super) fn new(pes: u32) -> Self {
         Self {
             memories: (0..pes).map(|_| RegisteredMemory::default()).collect(),
-            mail: (0..pes).map(|_| Mailbox::default()).collect(),
+            mailboxes: (0..pes).map(|_| Mailbox::default()).collect(),
             cards: (0..pes).map(|_| Mutex::default()).collect(),
         }
     }
@@ -28,6 +28,6 @@ impl LoopbackJob {
 /// The messages that wait for one PE, with their senders.
 #[derive(Default)]
 pub(super) struct Mailbox {
-    pub(super) letters: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    pub(super) messages: Mutex<VecDeque<(u32, Vec<u8>)>>,
     pub(super) arrived: Condvar,
 }

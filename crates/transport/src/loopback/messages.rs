@@ -18,8 +18,8 @@ pub(super) struct LoopbackMessages {
 
 impl Messages for LoopbackMessages {
     fn send(&self, pe: u32, message: &[u8]) -> Result<(), NotIssued> {
-        let mailbox = &self.job.mail[pe as usize];
-        mailbox.letters.lock().push_back((self.me, message.to_vec()));
+        let mailbox = &self.job.mailboxes[pe as usize];
+        mailbox.messages.lock().push_back((self.me, message.to_vec()));
         mailbox.arrived.notify_all();
         Ok(())
     }
@@ -37,7 +37,7 @@ impl Messages for LoopbackMessages {
     }
 
     fn receive(&self) -> Option<(u32, Vec<u8>)> {
-        self.job.mail[self.me as usize].letters.lock().pop_front()
+        self.job.mailboxes[self.me as usize].messages.lock().pop_front()
     }
 }
 
@@ -52,12 +52,12 @@ impl Drive for LoopbackMessages {
     }
 
     fn sleep(&self, most: Duration) {
-        let mailbox = &self.job.mail[self.me as usize];
-        let mut letters = mailbox.letters.lock();
-        mailbox.arrived.wait_while_for(&mut letters, |letters| letters.is_empty(), most);
+        let mailbox = &self.job.mailboxes[self.me as usize];
+        let mut messages = mailbox.messages.lock();
+        mailbox.arrived.wait_while_for(&mut messages, |messages| messages.is_empty(), most);
     }
 
     fn wake(&self) {
-        self.job.mail[self.me as usize].arrived.notify_all();
+        self.job.mailboxes[self.me as usize].arrived.notify_all();
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
 
-use super::letter::{Letter, TargetTask};
+use super::active_message::{ActiveMessage, TargetTask};
 use super::service::Service;
 use crate::{Account, Busy, Width, deliver_old};
 
@@ -16,7 +16,7 @@ use crate::{Account, Busy, Width, deliver_old};
 const MOST_ASKED: usize = 128;
 
 /// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded.
-const MOST_TOLD: u32 = 256;
+const MOST_UNACKNOWLEDGED: u32 = 256;
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -27,17 +27,17 @@ pub(super) struct Requester {
 
 #[derive(Default)]
 struct Requests {
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, OpenRequest>,
     /// How many of them expect no answer of their own.
-    told: usize,
-    /// How many of them have been told to a PE since it was asked something.
+    unacknowledged: usize,
+    /// How many of them went to a PE since it was last asked for an answer.
     unasked: HashMap<u32, u32>,
     /// Counts fences.
     era: u64,
 }
 
 /// A message that is not known to be done.
-struct Waiting {
+struct OpenRequest {
     pe: u32,
     era: u64,
     width: Width,
@@ -46,7 +46,7 @@ struct Waiting {
 }
 
 // SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
-unsafe impl Send for Waiting {}
+unsafe impl Send for OpenRequest {}
 
 impl Requester {
     pub(super) fn new(service: Arc<Service>) -> Self {
@@ -77,9 +77,9 @@ impl Requester {
     }
 
     /// Has a PE do something that completes with the answer to a later question.
-    pub(super) fn tell(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
+    pub(super) fn send_unacknowledged(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
-        let answered = questions.unasked.get(&pe).is_some_and(|&told| told >= MOST_TOLD);
+        let answered = questions.unasked.get(&pe).is_some_and(|&sent| sent >= MOST_UNACKNOWLEDGED);
         if answered {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
@@ -87,7 +87,7 @@ impl Requester {
         self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
     }
 
-    /// Asks each PE whether it has done what it was told, as far as there is room.
+    /// Asks each PE to acknowledge what it was sent, as far as there is room.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
             if self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true).is_err() {
@@ -104,21 +104,21 @@ impl Requester {
         old: *mut u8,
         answered: bool,
     ) -> Result<(), Busy> {
-        if questions.waiting.len() - questions.told >= MOST_ASKED {
+        if questions.waiting.len() - questions.unacknowledged >= MOST_ASKED {
             return Err(Busy);
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
         // The lock is held until the request is noted: its answer is taken under the same lock.
-        let letter = Letter::Ask { number, task, answered }.encode();
-        let sent = self.service.send(pe, &letter, !answered).map(|()| {
+        let message = ActiveMessage::Ask { number, task, answered }.encode();
+        let sent = self.service.send(pe, &message, answered).map(|()| {
             self.account.issue(1);
             let era = questions.era;
             let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
-            questions.waiting.insert(number, Waiting { pe, era, width, old, answered });
+            questions.waiting.insert(number, OpenRequest { pe, era, width, old, answered });
             if answered {
                 questions.unasked.remove(&pe);
             } else {
-                questions.told += 1;
+                questions.unacknowledged += 1;
                 *questions.unasked.entry(pe).or_default() += 1;
             }
         });
@@ -172,12 +172,14 @@ impl Requester {
                 Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
                 Err(wrong) => self.account.fail(wrong.error(asked.pe)),
             }
-            questions.told -= usize::from(!asked.answered);
-            if questions.told > 0 {
-                questions.waiting.retain(|other, told| {
-                    told.answered || told.pe != asked.pe || planted!("told-after-the-question", other > number, false)
+            questions.unacknowledged -= usize::from(!asked.answered);
+            if questions.unacknowledged > 0 {
+                questions.waiting.retain(|other, earlier| {
+                    earlier.answered
+                        || earlier.pe != asked.pe
+                        || planted!("acknowledged-by-an-earlier-question", other > number, false)
                 });
-                questions.told = questions.waiting.values().filter(|told| !told.answered).count();
+                questions.unacknowledged = questions.waiting.values().filter(|sent| !sent.answered).count();
             }
             false
         });

@@ -1,8 +1,8 @@
 //! Atomics and short puts made of messages: the target's processor executes them, a lane collects the answers
 //! ([`requester`](super::requester)).
 //!
-//! Where messages stay in order, an operation that needs no old value can be *told*: no answer comes unless it fails, and the answer to a later
-//! question says that all that was told to this PE before has been done.
+//! Where messages stay in order, an operation that needs no old value can go *unacknowledged*: no answer comes unless it fails, and the
+//! answer to a later question acknowledges all that was sent to this PE before.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::company::Company;
-use super::letter::{Letter, TargetTask, together};
+use super::active_message::{ActiveMessage, TargetTask, batch};
+use super::coalescer::Coalescer;
 use crate::driver::Drive;
 use crate::{NotIssued, OutOfRange, RegisteredMemory, Width};
 
@@ -70,12 +70,12 @@ pub(super) struct Service {
     /// Relaxed: a thread that has added one sends it itself, and one that sees an old number looks again.
     owed: AtomicUsize,
     pub(super) last: AtomicU64,
-    /// Letters that wait for others, where messages gather.
-    company: Mutex<Company>,
+    /// Messages that wait for others, where messages gather.
+    coalescer: Mutex<Coalescer>,
     gathers: bool,
-    /// Whether a letter waits. Stored under the lock of `company`; relaxed, but for the agreement of [`Service::remind`].
+    /// Whether a message waits. Stored under the lock of `coalescer`; relaxed, but for the agreement of [`Service::remind`].
     waits: AtomicBool,
-    /// How often messages have been moved on. Relaxed: a letter waits once too often or goes by itself once more.
+    /// How often messages have been moved on. Relaxed: a message waits once too often or goes by itself once more.
     steps: AtomicU64,
     /// The thread sleeps, or is about to, and how to wake it.
     asleep: AtomicBool,
@@ -93,7 +93,7 @@ impl Service {
             unsent: Mutex::default(),
             owed: AtomicUsize::new(0),
             last: AtomicU64::new(0),
-            company: Mutex::default(),
+            coalescer: Mutex::default(),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
@@ -113,11 +113,11 @@ impl Service {
 
     /// Longest put that one message carries.
     pub(super) fn longest_put(&self) -> usize {
-        self.messages.longest() - Letter::HEAD
+        self.messages.longest() - ActiveMessage::HEAD
     }
 
-    /// As [`Service::serve`], for a caller: who waits now may have told something that is waited for, so the next letter goes at
-    /// once. The thread is woken by letters themselves, and says nothing about callers.
+    /// As [`Service::serve`], for a caller. It waits now, perhaps for the answer to a message of its own, so the next message goes at
+    /// once. The thread is woken by messages themselves, and says nothing about callers.
     pub(super) fn serve_caller(&self) -> bool {
         if self.gathers {
             self.steps.store(self.steps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Service {
         self.serve_with(|| self.serving.try_lock())
     }
 
-    /// Sends letters that wait and takes one message. Returns whether there was one. The network's thread waits for a caller that is at
+    /// Sends messages that wait and takes one message. Returns whether there was one. The network's thread waits for a caller that is at
     /// it: it may sleep next, and must not leave a message behind. A caller looks again later.
     pub(super) fn serve(&self) -> bool {
         self.serve_with(|| Some(self.serving.lock()))
@@ -138,99 +138,100 @@ impl Service {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
         match message.split_first() {
-            Some((&together::KIND, letters)) => together::letters(letters).for_each(|letter| self.take(from, letter)),
+            Some((&batch::KIND, messages)) => batch::messages(messages).for_each(|message| self.take(from, message)),
             _ => self.take(from, &message),
         }
         true
     }
 
-    /// Takes one letter.
-    fn take(&self, from: u32, letter: &[u8]) {
-        match Letter::decode(letter) {
-            Some(Letter::Ask { number, task, answered }) => {
+    /// Takes one message.
+    fn take(&self, from: u32, message: &[u8]) {
+        match ActiveMessage::decode(message) {
+            Some(ActiveMessage::Ask { number, task, answered }) => {
                 let outcome = self.execute(task);
                 if answered || outcome.is_err() {
-                    self.unsent.lock().push_back((from, Letter::Answer { number, outcome }.encode()));
+                    self.unsent.lock().push_back((from, ActiveMessage::Answer { number, outcome }.encode()));
                     self.send_unsent();
                 }
             }
-            Some(Letter::Answer { number, outcome }) => {
+            Some(ActiveMessage::Answer { number, outcome }) => {
                 self.answers.lock().insert(number, outcome);
             }
             None => tracing::warn!(from, "a message that makes no sense was dropped"),
         }
     }
 
-    /// Sends a letter behind those that wait for the same PE. One that nobody waits for (`told`) may wait itself.
-    pub(super) fn send(&self, pe: u32, letter: &[u8], told: bool) -> Result<(), NotIssued> {
+    /// Sends a message behind those that wait for the same PE. One that is not `answered` may be held back.
+    pub(super) fn send(&self, pe: u32, message: &[u8], answered: bool) -> Result<(), NotIssued> {
         if !self.gathers {
-            return self.messages.send(pe, letter);
+            return self.messages.send(pe, message);
         }
-        let mut company = self.company.lock();
+        let mut coalescer = self.coalescer.lock();
         let step = self.steps.load(Ordering::Relaxed);
-        if told && company.is_for(pe, step, letter.len()) {
-            if company.is_full_for(pe, letter, self.messages.longest()) {
-                self.send_company(&mut company, pe)?;
+        if !answered && coalescer.holds_back(pe, step, message.len()) {
+            if coalescer.is_full_for(pe, message, self.messages.longest()) {
+                self.send_batch(&mut coalescer, pe)?;
             }
-            company.add(pe, letter);
+            coalescer.add(pe, message);
             self.waits.store(true, Ordering::Relaxed);
-            drop(company);
+            drop(coalescer);
             self.remind();
             return Ok(());
         }
-        self.send_company(&mut company, pe)?;
-        self.messages.send(pe, letter)?;
-        if told {
-            company.note(pe, step);
+        self.send_batch(&mut coalescer, pe)?;
+        self.messages.send(pe, message)?;
+        if !answered {
+            coalescer.note(pe, step);
         }
         Ok(())
     }
 
-    /// Whether a letter with so many bytes of data is to wait for others.
+    /// Whether a message with so many bytes of data is to wait for others.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
-        self.gathers && self.company.lock().is_for(pe, self.steps.load(Ordering::Relaxed), Letter::HEAD + n)
+        self.gathers
+            && self.coalescer.lock().holds_back(pe, self.steps.load(Ordering::Relaxed), ActiveMessage::HEAD + n)
     }
 
-    /// A put has gone in the place of a letter.
+    /// A put has gone in the place of a message.
     pub(super) fn note_put(&self, pe: u32) {
         if self.gathers {
-            self.company.lock().note(pe, self.steps.load(Ordering::Relaxed));
+            self.coalescer.lock().note(pe, self.steps.load(Ordering::Relaxed));
         }
     }
 
-    /// Sends the letters that wait for a PE.
-    fn send_company(&self, company: &mut Company, pe: u32) -> Result<(), NotIssued> {
-        if let Some(message) = company.waiting(pe) {
+    /// Sends the messages that wait for a PE.
+    fn send_batch(&self, coalescer: &mut Coalescer, pe: u32) -> Result<(), NotIssued> {
+        if let Some(message) = coalescer.waiting(pe) {
             self.messages.send(pe, message)?;
-            company.clear(pe);
+            coalescer.clear(pe);
         }
         Ok(())
     }
 
-    /// Sends all letters that wait, as far as there is room.
+    /// Sends all messages that wait, as far as there is room.
     fn send_waiting(&self) {
         if !self.waits.load(Ordering::Relaxed) {
             return;
         }
-        let mut company = self.company.lock();
+        let mut coalescer = self.coalescer.lock();
         let mut left = false;
-        for pe in company.pes() {
-            match self.send_company(&mut company, pe) {
+        for pe in coalescer.pes() {
+            match self.send_batch(&mut coalescer, pe) {
                 Ok(()) => {}
                 Err(NotIssued::Busy) => left = true,
                 Err(NotIssued::Failed(error)) => {
-                    tracing::error!(%error, pe, "letters could not be sent");
-                    company.clear(pe);
+                    tracing::error!(%error, pe, "messages could not be sent");
+                    coalescer.clear(pe);
                 }
             }
         }
         self.waits.store(left, Ordering::Relaxed);
     }
 
-    /// A letter waits: if the thread is asleep, nobody else may be there to send it.
+    /// A message waits: if the thread is asleep, nobody else may be there to send it.
     ///
     /// Dekker's agreement with [`Service::sleep`]: each side writes before it reads what the other writes, with a fence between.
-    /// So either the thread sees the letter before it sleeps, or the caller sees that it sleeps and wakes it.
+    /// So either the thread sees the message before it sleeps, or the caller sees that it sleeps and wakes it.
     fn remind(&self) {
         fence(Ordering::SeqCst);
         let asleep = self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed);
@@ -239,7 +240,7 @@ impl Service {
         }
     }
 
-    /// The thread sleeps, unless a letter waits.
+    /// The thread sleeps, unless a message waits.
     pub(super) fn sleep(&self, sleep: impl FnOnce()) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

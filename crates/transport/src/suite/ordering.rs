@@ -53,7 +53,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
         unsafe {
             pe.issue(|lane| lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update))
         };
-        pe.wait_for_company("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
+        pe.wait_beside_operations("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
         let data = pe.bytes(Region::Heap, DATA, n);
         assert!(data == *source, "round {round}: the signal came before its {n} bytes");
         // SAFETY: a signal without data has no source, and its flag is an aligned word of the heap.
@@ -61,7 +61,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
             let seen = heap(pe.previous(), SEEN);
             pe.issue(|lane| lane.put_signal(seen, std::ptr::null(), 0, seen, update));
         }
-        pe.wait_for_company("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
+        pe.wait_beside_operations("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
     }
     pe.quiet();
 }

@@ -214,16 +214,16 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
             source.copy_from_slice(&pattern((turn as u64) << 40 | u64::from(pe.me) << 20 | round, size));
             issue(&*pe.fabric, &*lane, |lane| {
                 let (to, signal) = (heap(pe.next(), data), heap(pe.next(), counter));
-                // SAFETY: the source lives, and stays as it is until the lane has let go of it.
+                // SAFETY: the source lives, and stays as it is until local completion.
                 unsafe { lane.put_signal(to, source.as_ptr(), size, signal, SignalUpdate::Add(1)) };
             });
             let start = Instant::now();
-            while !lane.let_go().expect("no operation fails") {
+            while !lane.poll_local_completion().expect("no operation fails") {
                 pe.fabric.progress();
                 assert!(start.elapsed() < PATIENCE, "the source of a put of {size} bytes is never free");
             }
             source.fill(0xDD);
-            pe.wait("a put whose source was let go", |pe| pe.word(counter).load(Ordering::Acquire) > round);
+            pe.wait("a put that was complete locally", |pe| pe.word(counter).load(Ordering::Acquire) > round);
             let expected = pattern((turn as u64) << 40 | u64::from(pe.previous()) << 20 | round, size);
             assert!(pe.bytes(Region::Heap, data, size) == expected, "a put of {size} bytes lost its source");
             pe.meet();

@@ -19,13 +19,13 @@ impl Key {
     /// passes to other teams.
     pub(super) fn of_part(parent: u64, part: &Triplet, members: &Members) -> Self {
         /// Marks what is not the offset of an array.
-        const MEETING: u64 = 1 << 62;
+        const SYNCHRONISING: u64 = 1 << 62;
         let stride = match members {
             Members::Triplet { stride, .. } => *stride as u32,
             Members::List(list) => list.iter().fold(0, |mixed: u32, pe| mixed.wrapping_mul(0x9E37_79B1) ^ pe),
         };
         let within = (part.start as u64) << 16 | parent;
-        Self { start: members.world(0), stride, size: part.size, array: MEETING | within }
+        Self { start: members.world(0), stride, size: part.size, array: SYNCHRONISING | within }
     }
 
     /// A name of the pair's meeting number `time` that no other meeting is likely to have; never zero.

@@ -1,4 +1,4 @@
-//! Where PEs of several nodes meet of whom no call has made a team: at a slot that a table at world PE 0 lends them.
+//! Where PEs of several nodes meet of whom no call has made a team: at a slot that they lease from a table at world PE 0.
 //!
 //! The first of them puts their name into a free entry, and the others look for it there. The entry's number says which slot
 //! they have, and its turn from which number they count, so that nothing that earlier meetings have left there looks like

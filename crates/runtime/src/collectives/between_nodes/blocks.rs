@@ -6,7 +6,7 @@ use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
 use super::parts::PartsWay;
-use super::{LentBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
+use super::{InFlightBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -33,17 +33,17 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
     meet_here(call, span);
     let start = |node: u32| place(span.start(node)) as u64;
-    let lent = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
+    let in_flight = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
             // SAFETY: the node's blocks are there, because its members have met.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };
-            LentBytes::default()
+            InFlightBytes::default()
         }
     };
     // SAFETY: the caller promises that `dest` is symmetric and has all blocks.
-    unsafe { copy_from_leader(call, span, dest, total, lent) };
+    unsafe { copy_from_leader(call, span, dest, total, in_flight) };
 }
 
 /// The leaders fetch the blocks of other nodes one by one from those nodes' leaders.
@@ -77,9 +77,9 @@ unsafe fn fetch_blocks(
 }
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
-/// leader's board, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
+/// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
 /// to where it is told, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
-/// must have equally many members and the boards the room.
+/// must have equally many members and the gather buffers the room.
 #[cold]
 pub(crate) fn alltoall_by_nodes(
     call: Call<'_>,
@@ -97,7 +97,7 @@ pub(crate) fn alltoall_by_nodes(
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |from: usize, to: usize| (from * each + to) * bytes;
     for node in 0..nodes {
-        // This part of the board is the caller's; its last user has left it, as for every board.
+        // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
         span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
     }
     gather(call, span, parts.number());

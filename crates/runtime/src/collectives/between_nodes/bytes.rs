@@ -12,21 +12,21 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 use oxshmem_transport::{Region, Remote};
 
-use super::{LentBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, lending, meet_here, run, way};
+use super::{InFlightBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, leases, meet_here, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::network::lane;
 use crate::teams::span::Span;
-use crate::transfers::indirect::{Found, on_world_pe};
+use crate::transfers::indirect::{FoundObject, on_world_pe};
 
 /// Where the members of other nodes have the caller's symmetric array.
 pub(super) fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize) -> (Region, u64) {
     let elsewhere = span.leader(u32::from(span.node() == 0));
     match on_world_pe(call.name, array as usize, bytes, call.team.world(elsewhere)) {
-        Found::There(Remote { region, offset, .. }) => (region, offset),
-        Found::Here(_) => unreachable!("another node's leader is elsewhere"),
+        FoundObject::There(Remote { region, offset, .. }) => (region, offset),
+        FoundObject::Here(_) => unreachable!("another node's leader is elsewhere"),
     }
 }
 
@@ -39,9 +39,9 @@ pub(super) fn there(call: Call<'_>, span: &Span, array: *const u8, bytes: usize)
 pub(crate) unsafe fn fetch(call: Call<'_>, member: u32, from: *const u8, to: *mut u8, bytes: usize) {
     match on_world_pe(call.name, from as usize, bytes, call.team.world(member)) {
         // SAFETY: found mapped; the caller vouches for the rest.
-        Found::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
+        FoundObject::Here(from) => unsafe { ptr::copy(from as *const u8, to, bytes) },
         // SAFETY: inside a region; the caller vouches for the rest.
-        Found::There(from) => lane::issue(call.name, |lane| unsafe { lane.get_nbi(to, from, bytes) }),
+        FoundObject::There(from) => lane::issue(call.name, |lane| unsafe { lane.get_nbi(to, from, bytes) }),
     }
 }
 
@@ -59,11 +59,11 @@ pub(crate) fn fetched(call: Call<'_>) {
 /// `from` is readable for `bytes` bytes until then, and stays as it is.
 pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const u8, bytes: usize) {
     match on_world_pe(call.name, to as usize, bytes, call.team.world(member)) {
-        Found::Here(to) if to == from as usize => {}
+        FoundObject::Here(to) if to == from as usize => {}
         // SAFETY: found mapped; the caller vouches for the rest.
-        Found::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
+        FoundObject::Here(to) => unsafe { ptr::copy(from, to as *mut u8, bytes) },
         // SAFETY: inside a region; the caller keeps the source until completion.
-        Found::There(to) => lane::issue(call.name, |lane| unsafe { lane.put_nbi(to, from, bytes) }),
+        FoundObject::There(to) => lane::issue(call.name, |lane| unsafe { lane.put_nbi(to, from, bytes) }),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, spread: Spread
 #[cold]
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
-    lending::zone(call, span);
+    leases::buffers(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
     let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
@@ -116,7 +116,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, room: bytes, source: original(source), ..NO_ARRAYS };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
-    let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
+    let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
     if span.node() != root_node {
         meet_here(call, span);
     }
@@ -126,22 +126,28 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
         // SAFETY: the source, or what the leader has got, is ready; nobody changes it before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
     }
-    lent.take_back(call);
+    in_flight.complete_locally(call);
     meet_here(call, span);
     true
 }
 
-/// The members of the node take what their leader has in `dest`, and the leader takes back what it has `lent`.
+/// The members of the node take what their leader has in `dest`, and the leader waits until what it has `in_flight` is complete locally.
 ///
 /// # Safety
 /// `dest` is symmetric, has `bytes` bytes and may be written.
-pub(super) unsafe fn copy_from_leader(call: Call<'_>, span: &Span, dest: *mut u8, bytes: usize, lent: LentBytes) {
+pub(super) unsafe fn copy_from_leader(
+    call: Call<'_>,
+    span: &Span,
+    dest: *mut u8,
+    bytes: usize,
+    in_flight: InFlightBytes,
+) {
     meet_here(call, span);
     if call.team.my != span.my_leader() {
         // SAFETY: the caller promises that `dest` is symmetric and has `bytes` bytes; the leader does not leave before all
         // have met again.
         unsafe { ptr::copy_nonoverlapping(call.at(span.my_leader(), dest, bytes), dest, bytes) };
     }
-    lent.take_back(call);
+    in_flight.complete_locally(call);
     meet_here(call, span);
 }

@@ -1,9 +1,9 @@
 //! Collectives of up to some ten thousand bytes, for teams that span nodes: one crossing a round, and no meeting before or
 //! after.
 //!
-//! Operands go eagerly into memory that every leader has ready: the landing zones and boards of the team's zone. Nobody's
-//! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's board: they
-//! lay down there what they bring, count in, and take the result from there when they are released. A board is written
+//! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. Nobody's
+//! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's gather buffer: they
+//! lay down there what they bring, count in, and take the result from there when they are released. A gather buffer is written
 //! again two exchanges later, as lines are.
 
 use core::ptr;
@@ -14,13 +14,13 @@ use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::choose::Question;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_SHARE, Reach, There, casts, gather, gather_parts, gathering, lending, release, run, way};
+use super::{NO_SHARE, Reach, There, broadcast_ring, gather, gather_parts, gathering, leases, release, run, way};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::limits::{LEADER_COMBINES, eager_reduction};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::start::state;
 use crate::teams::span::Span;
 
@@ -44,28 +44,28 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     if wanted.is_some_and(|wanted| !wanted.spares_dest()) {
         return false;
     }
-    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(set) = leases::buffers(call, span) else { return false };
     let way = way(call, collective, &plan, element, plan.count, Reach::Nothing).filter(|way| way.piece == plan.count);
     let Some(way) = way else { return false };
     let number = team.next_exchange();
     gather(call, span, number);
     let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
     if span.count(span.node()) == 1 {
-        // SAFETY: `dest` and `source` have the elements, as this function demands; other leaders put to the zone alone.
+        // SAFETY: `dest` and `source` have the elements, as this function demands; other leaders put to the scratch alone.
         unsafe { run(call, span, way, plan, NO_SHARE, arrays(dest, source), There::Nowhere) };
         return true;
     }
-    let board = control::zones(team.window(span.my_leader()), zone).board(number as usize & 1);
+    let buffer = control::buffers(team.window(span.my_leader()), set).gather(number as usize & 1);
     if team.my == span.my_leader() {
         let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
-        // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the board.
-        unsafe { kernel.fold(board, &sources, n, Store::Cached) };
+        // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the gather buffer.
+        unsafe { kernel.fold(buffer, &sources, n, Store::Cached) };
     }
-    // SAFETY: the board has the node's result, and is reduced in place.
-    unsafe { run(call, span, way, plan, NO_SHARE, arrays(board, board), There::Nowhere) };
+    // SAFETY: the gather buffer has the node's result, and is reduced in place.
+    unsafe { run(call, span, way, plan, NO_SHARE, arrays(buffer, buffer), There::Nowhere) };
     release(call, span, number, |words| &words.released);
-    // SAFETY: the board has the result until all have entered the next exchange; `dest` has the elements.
-    unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+    // SAFETY: the gather buffer has the result until all have entered the next exchange; `dest` has the elements.
+    unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
     true
 }
 
@@ -78,14 +78,14 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
 pub(crate) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes) = (call.team, reduction.bytes());
-    let lay = |board: *mut u8| {
-        // SAFETY: the board has room for everybody's operand, and this place is ours.
-        unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
+    let lay = |buffer: *mut u8| {
+        // SAFETY: the gather buffer has room for everybody's operand, and this place is ours.
+        unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
     };
-    let take = |board: *const u8| {
-        let operand = |member| board.wrapping_add(span.place(member) as usize * bytes);
+    let take = |buffer: *const u8| {
+        let operand = |member| buffer.wrapping_add(span.place(member) as usize * bytes);
         let operands: Vec<*const u8> = (0..team.size).map(operand).collect();
-        // SAFETY: the board has all operands, which are no part of `dest`; that has the elements.
+        // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements.
         unsafe { kernel.fold(dest, &operands, n, Store::Cached) };
     };
     // SAFETY: every member lays down its part.
@@ -111,15 +111,15 @@ pub(crate) unsafe fn gather_blocks(
     }
     let (mine, total) = (place(team.my), place(team.size));
     let bytes = place(team.my + 1) - mine;
-    // SAFETY: the board has room for all blocks, and this place is ours.
-    let lay = |board: *mut u8| unsafe { ptr::copy_nonoverlapping(source, board.wrapping_add(mine), bytes) };
-    // SAFETY: the board has all blocks; `dest` has the room.
-    let take = |board: *const u8| unsafe { ptr::copy_nonoverlapping(board, dest, total) };
+    // SAFETY: the gather buffer has room for all blocks, and this place is ours.
+    let lay = |buffer: *mut u8| unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(mine), bytes) };
+    // SAFETY: the gather buffer has all blocks; `dest` has the room.
+    let take = |buffer: *const u8| unsafe { ptr::copy_nonoverlapping(buffer, dest, total) };
     // SAFETY: every member lays down its part.
     unsafe { share(call, span, |node| place(span.start(node)) as u64, lay, take) }
 }
 
-/// A broadcast whose root goes on at once ([`casts`]). Where there is no room for that it is a gather to which the root alone
+/// A broadcast whose root goes on at once ([`broadcast_ring`]). Where there is no room for that it is a gather to which the root alone
 /// brings something, after which all have taken the former ones. Returns whether it was done, on all members alike.
 ///
 /// # Safety
@@ -128,31 +128,31 @@ pub(crate) unsafe fn gather_blocks(
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let (is_root, root_node) = (call.team.my == root, span.node_of(root));
-    let lay = |board: *mut u8| {
+    let lay = |buffer: *mut u8| {
         if is_root {
-            // SAFETY: the board has room for the payload, which the root alone brings.
-            unsafe { ptr::copy_nonoverlapping(source, board, bytes) };
+            // SAFETY: the gather buffer has room for the payload, which the root alone brings.
+            unsafe { ptr::copy_nonoverlapping(source, buffer, bytes) };
         }
     };
-    let take = |board: *const u8| {
+    let take = |buffer: *const u8| {
         if !is_root {
-            // SAFETY: the board has the payload; `dest` has the room.
-            unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+            // SAFETY: the gather buffer has the payload; `dest` has the room.
+            unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
         } else if to_root && !ptr::eq(dest, source) {
             // SAFETY: both have the bytes, as this function demands.
             unsafe { ptr::copy(source, dest, bytes) };
         }
     };
-    if casts::cast(call, span, bytes, root, lay, take) {
+    if broadcast_ring::broadcast(call, span, bytes, root, lay, take) {
         return true;
     }
     // SAFETY: the root lays down all there is.
     unsafe { share(call, span, |node| if node > root_node { bytes as u64 } else { 0 }, lay, take) }
 }
 
-/// The members of each node `lay` their node's part on their leader's board, where it begins at byte `start(node)`; the
-/// leaders gather all parts on all boards; everybody `take`s from its leader's. Returns whether it was done, on all members
-/// alike: the board must have the room.
+/// The members of each node `lay` their node's part on their leader's gather buffer, where it begins at byte `start(node)`; the
+/// leaders gather all parts on all gather buffers; everybody `take`s from its leader's. Returns whether it was done, on all members
+/// alike: the gather buffer must have the room.
 ///
 /// # Safety
 /// `lay` writes inside of the own node's part, and all of it is written by the node's members.
@@ -164,19 +164,19 @@ unsafe fn share(
     take: impl FnOnce(*const u8),
 ) -> bool {
     let team = call.team;
-    if start(span.nodes()) > OPEN_BOARD as u64 {
+    if start(span.nodes()) > GATHER as u64 {
         return false;
     }
-    let Some(zone) = lending::zone(call, span) else { return false };
+    let Some(set) = leases::buffers(call, span) else { return false };
     let Some(way) = gathering(call, span, &start, Reach::Results) else { return false };
     let number = team.next_exchange();
-    let parity = planted!("board-parity", number as usize & 1, 0);
-    let board = control::zones(team.window(span.my_leader()), zone).board(parity);
-    lay(board);
+    let parity = planted!("gather-parity", number as usize & 1, 0);
+    let buffer = control::buffers(team.window(span.my_leader()), set).gather(parity);
+    lay(buffer);
     gather(call, span, number);
-    // SAFETY: all members of the node have counted in, so its part is whole; the boards of all leaders are ready.
-    unsafe { gather_parts(call, span, way, start, board, There::of_board(board)) };
+    // SAFETY: all members of the node have counted in, so its part is whole; the gather buffers of all leaders are ready.
+    unsafe { gather_parts(call, span, way, start, buffer, There::of_buffer(buffer)) };
     release(call, span, number, |words| &words.released);
-    take(board);
+    take(buffer);
     true
 }

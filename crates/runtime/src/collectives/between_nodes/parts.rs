@@ -1,19 +1,19 @@
-//! An exchange of parts, one from every node of a team for every other one, eagerly on boards.
+//! An exchange of parts, one from every node of a team for every other one, eagerly into gather buffers.
 //!
-//! The members of a node lay their share of each part on their leader's outgoing board, and count in. The leaders exchange the
-//! parts, which come to the board of the zone. Both boards belong to one exchange and are written again two exchanges later, as
+//! The members of a node write their share of each part into their leader's outgoing buffer, and count in. The leaders exchange the
+//! parts, which arrive in the gather buffer. Both buffers belong to one exchange and are written again two exchanges later, as
 //! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
 
 use oxshmem_base::planted;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, lending, run, way};
+use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, leases, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::teams::span::Span;
 
 /// Bytes before each part: the number of the exchange with the signature of its call. What follows suits every type.
@@ -21,12 +21,12 @@ const HEAD: usize = 16;
 
 /// The ways of an exchange of parts, before it begins.
 pub(super) struct PartsWay {
-    zone: u32,
+    set: u32,
     way: Way,
     plan: Plan,
 }
 
-/// The boards of an exchange of parts.
+/// The gather buffers of an exchange of parts.
 pub(super) struct NodeParts<'a> {
     call: Call<'a>,
     span: &'a Span,
@@ -41,11 +41,11 @@ impl PartsWay {
     /// For parts of so many bytes each; `None` if there is no room for them. On all members alike.
     pub(super) fn find(call: Call<'_>, span: &Span, bytes: usize) -> Option<Self> {
         let part = bytes.checked_next_multiple_of(HEAD)?.checked_add(HEAD)?;
-        part.checked_mul(span.nodes() as usize).filter(|&all| all <= OPEN_BOARD)?;
-        let zone = lending::zone(call, span)?;
+        part.checked_mul(span.nodes() as usize).filter(|&all| all <= GATHER)?;
+        let set = leases::buffers(call, span)?;
         let plan = Plan::new(span.nodes(), part as u64);
         let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results)?;
-        (way.piece == plan.count).then_some(Self { zone, way, plan })
+        (way.piece == plan.count).then_some(Self { set, way, plan })
     }
 
     /// The exchange begins.
@@ -53,8 +53,8 @@ impl PartsWay {
         let number = call.team.next_exchange();
         let parity = planted!("part-parity", number as usize & 1, 0);
         let window = call.team.window(span.my_leader());
-        let outgoing = control::outgoing(window, self.zone, parity);
-        let incoming = control::zones(window, self.zone).board(parity);
+        let outgoing = control::outgoing(window, self.set, parity);
+        let incoming = control::buffers(window, self.set).gather(parity);
         NodeParts { call, span, with: self, number, outgoing, incoming }
     }
 }
@@ -65,8 +65,8 @@ impl NodeParts<'_> {
         self.number
     }
 
-    fn at(&self, board: *mut u8, node: u32) -> *mut u8 {
-        board.wrapping_add(node as usize * self.with.plan.count as usize)
+    fn at(&self, buffer: *mut u8, node: u32) -> *mut u8 {
+        buffer.wrapping_add(node as usize * self.with.plan.count as usize)
     }
 
     /// The part that goes to a node.
@@ -86,18 +86,18 @@ impl NodeParts<'_> {
     pub(super) unsafe fn exchange(&self) {
         let Self { call, span, with: PartsWay { way, plan, .. }, .. } = *self;
         let (leads, stamp) = (call.team.my == span.my_leader(), call.signature.stamp(self.number));
-        let head = |board, node| self.at(board, node).cast::<u64>();
+        let head = |buffer, node| self.at(buffer, node).cast::<u64>();
         if leads {
-            // SAFETY: the board is this leader's and has room for the parts, each of which begins at a multiple of 16.
+            // SAFETY: the gather buffer is this leader's and has room for the parts, each of which begins at a multiple of 16.
             (0..span.nodes()).for_each(|node| unsafe { head(self.outgoing, node).write(stamp) });
         }
         let room = plan.count as usize * span.nodes() as usize;
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
         // SAFETY: everything has been laid down; nobody looks at what comes before the release.
-        let lent = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_board(self.incoming)) };
-        lent.take_back(call);
+        let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
+        in_flight.complete_locally(call);
         if leads {
-            // SAFETY: the network has written all parts of this leader's board, each with its head.
+            // SAFETY: the network has written all parts of this leader's gather buffer, each with its head.
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };
             if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
                 // A part of another length lies elsewhere, so that there is no head here.

@@ -22,13 +22,13 @@ pub(super) enum There {
     Nowhere,
     /// In symmetric memory; its owner has entered.
     Dest(Region, u64),
-    /// It is a board, so far behind the start of everybody's control window. Source is there, too.
-    Board(u64),
+    /// It is a buffer of the leaders, so far behind the start of everybody's control window. Source is there, too.
+    Buffer(u64),
 }
 
 impl There {
     /// Room of the caller's own control window.
-    pub(super) fn of_board(board: *mut u8) -> Self {
-        Self::Board((board as usize).wrapping_sub(control::own()) as u64)
+    pub(super) fn of_buffer(buffer: *mut u8) -> Self {
+        Self::Buffer((buffer as usize).wrapping_sub(control::own()) as u64)
     }
 }

@@ -11,7 +11,7 @@ use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
 
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
-use super::{LentBytes, NO_SHARE, Reach, There, lending, meet_here, run, way};
+use super::{InFlightBytes, NO_SHARE, Reach, There, leases, meet_here, run, way};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
 use crate::collectives::executor::Arrays;
@@ -26,7 +26,7 @@ use crate::teams::span::Span;
 #[cold]
 pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
-    lending::zone(call, span);
+    leases::buffers(call, span);
     let plan = Plan::new(span.nodes(), n as u64);
     // Operands of other nodes come as soon as those have met, and members here may still read a source.
     let reach = if ptr::eq(dest, source) { Reach::Results } else { Reach::Operands };
@@ -53,7 +53,7 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }
     meet_here(call, span);
-    let mut lent = LentBytes::default();
+    let mut in_flight = InFlightBytes::default();
     for at in (0..plan.count).step_by(way.piece as usize) {
         let piece = Plan { count: way.piece.min(plan.count - at), ..plan };
         let offset = at as usize * element;
@@ -63,10 +63,10 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
         let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
         // SAFETY: the node's operand is ready and stays, in another array than the leader's dest or in that one, where the
         // schedule reduces in place; all leaders' dests may be written.
-        lent += unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
+        in_flight += unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
     }
     // SAFETY: all members of the node have read what they needed of everybody's source.
-    unsafe { copy_from_leader(call, span, dest, bytes, lent) };
+    unsafe { copy_from_leader(call, span, dest, bytes, in_flight) };
     true
 }
 

@@ -1,7 +1,7 @@
 //! Reductions of some hundred thousand bytes, for teams that span nodes: two eager exchanges, and no meeting before or after.
 //!
 //! Each node has a slice of the array. The nodes exchange their operands of all slices, as parts; each leader folds its slice, and
-//! the leaders gather the results on their boards. A node sends every byte of its array about twice, whatever the number of
+//! the leaders gather the results in their gather buffers. A node sends every byte of its array about twice, whatever the number of
 //! nodes. Where the order of the operands counts, those of all members travel, and are folded in team order; else each leader
 //! combines its node's operands before.
 
@@ -18,7 +18,7 @@ use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
 use crate::collectives::limits::{LEADER_COMBINES, SLICED_NODES};
 use crate::memory::control;
-use crate::memory::control::mail::OPEN_BOARD;
+use crate::memory::control::leaders::GATHER;
 use crate::start::state;
 use crate::teams::span::Span;
 use crate::transfers::length;
@@ -48,7 +48,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     let slice = n.div_ceil(nodes as usize);
     let (operand, operands) = (slice * element, if in_order { span.most() as usize } else { 1 });
     let start = |node: u32| u64::from(node) * operand as u64;
-    if start(nodes) > OPEN_BOARD as u64 {
+    if start(nodes) > GATHER as u64 {
         return false;
     }
     let Some(parts) = PartsWay::find(call, span, length::of(operands, operand)) else { return false };
@@ -62,7 +62,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
         let mine = (span.place(team.my) - span.start(span.node())) as usize;
         for node in 0..nodes {
             let (from, to) = (source.wrapping_add(place(node) * element), parts.to(node).wrapping_add(mine * operand));
-            // SAFETY: `source` has `n` elements; this place on the board is the caller's, and its last user has left it.
+            // SAFETY: `source` has `n` elements; this place in the outgoing buffer is the caller's, and its last user has left it.
             unsafe { ptr::copy_nonoverlapping(from, to, count(node) * element) };
         }
     }
@@ -72,14 +72,14 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
         for node in 0..nodes {
             let theirs = |member| call.at(member, source, bytes).wrapping_add(place(node) * element).cast_const();
             let sources: Vec<*const u8> = span.here().map(theirs).collect();
-            // SAFETY: all members of the node have counted in, so their sources are ready; the board is this leader's.
+            // SAFETY: all members of the node have counted in, so their sources are ready; the outgoing buffer is this leader's.
             unsafe { kernel.fold(parts.to(node), &sources, count(node), Store::Cached) };
         }
     }
     // SAFETY: the node's operands lie in the parts, and its members have counted in.
     unsafe { parts.exchange() };
-    let zone = team.zone.number().unwrap_or_else(|| unreachable!("parts go to a zone"));
-    let board = control::zones(team.window(span.my_leader()), zone).board(results as usize & 1);
+    let set = team.buffers.number().unwrap_or_else(|| unreachable!("parts go to leased buffers"));
+    let buffer = control::buffers(team.window(span.my_leader()), set).gather(results as usize & 1);
     if leads {
         let of_member = |member: u32| {
             let node = span.node_of(member);
@@ -89,14 +89,14 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
             true => (0..team.size).map(of_member).collect(),
             false => (0..nodes).map(|node| parts.from(node)).collect(),
         };
-        let result = board.wrapping_add(start(span.node()) as usize);
-        // SAFETY: all parts have come, with an operand of this slice for every source; nobody looks at the board.
+        let result = buffer.wrapping_add(start(span.node()) as usize);
+        // SAFETY: all parts have come, with an operand of this slice for every source; nobody looks at the gather buffer.
         unsafe { kernel.fold(result, &sources, count(span.node()), Store::Cached) };
     }
-    // SAFETY: the node's result is on its leader's board, which has room for all; the boards of all leaders are ready.
-    unsafe { gather_parts(call, span, gathered, start, board, There::of_board(board)) };
+    // SAFETY: the node's result is in its leader's gather buffer, which has room for all; the gather buffers of all leaders are ready.
+    unsafe { gather_parts(call, span, gathered, start, buffer, There::of_buffer(buffer)) };
     release(call, span, results, |words| &words.released);
-    // SAFETY: the board has the result until all have entered the next exchange but one; `dest` has the elements.
-    unsafe { ptr::copy_nonoverlapping(board, dest, bytes) };
+    // SAFETY: the gather buffer has the result until all have entered the next exchange but one; `dest` has the elements.
+    unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
     true
 }

@@ -24,7 +24,7 @@ const NO_ARRAYS: Arrays =
 
 /// A call with the schedule that was chosen for it.
 #[derive(Clone, Copy)]
-struct Chosen<'a> {
+struct ChosenSchedule<'a> {
     call: Call<'a>,
     slot: u32,
     schedule: Schedule,
@@ -35,7 +35,7 @@ struct Chosen<'a> {
 }
 
 /// The schedule that the job wants for a call, if it wants one and the area has room for it.
-fn choose<'a>(call: Call<'a>, collective: Collective, plan: Plan, element: usize) -> Option<Chosen<'a>> {
+fn choose<'a>(call: Call<'a>, collective: Collective, plan: Plan, element: usize) -> Option<ChosenSchedule<'a>> {
     let slot = call.team.slot?;
     let question = Question {
         collective,
@@ -46,10 +46,10 @@ fn choose<'a>(call: Call<'a>, collective: Collective, plan: Plan, element: usize
     };
     let schedule = state::wanted_schedule(&question)?;
     let piece = area::fits(&schedule, &plan, element)?;
-    Some(Chosen { call, slot, schedule, plan, piece })
+    Some(ChosenSchedule { call, slot, schedule, plan, piece })
 }
 
-impl Chosen<'_> {
+impl ChosenSchedule<'_> {
     /// Whether the call needs no cutting.
     fn whole(self) -> Option<Self> {
         (self.piece == self.plan.count).then_some(self)
@@ -70,7 +70,7 @@ impl Chosen<'_> {
         let wire = Memory { call: self.call, area, slot: self.slot, part, dest: arrays.dest };
         // SAFETY: the caller promises arrays with the elements that the schedule touches, on all members; `choose` has
         // looked at the area's room.
-        unsafe { run(&wire, area.landing(part), &self.schedule, &plan, &me, arrays) };
+        unsafe { run(&wire, area.scratch(part), &self.schedule, &plan, &me, arrays) };
         area.account(part, self.schedule.arrivals(&plan, team.my));
     }
 
@@ -221,7 +221,7 @@ unsafe fn moving(
     dest: (*mut u8, usize),
     source: (*const u8, usize),
 ) -> bool {
-    let Some(chosen) = choose(call, collective, plan, 1).and_then(Chosen::whole) else { return false };
+    let Some(chosen) = choose(call, collective, plan, 1).and_then(ChosenSchedule::whole) else { return false };
     // SAFETY: the caller promises symmetric arrays of these lengths.
     unsafe {
         chosen.perform(chosen.plan, NO_SHARE, Arrays { dest: dest.0, room: dest.1, source: source.0, ..NO_ARRAYS })
@@ -241,7 +241,7 @@ const MOST_RESULTS: usize = 34;
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) -> bool {
     let sizes = plan(call, 1);
     let (Some(shares), Some(blocks)) = (
-        choose(call, Collective::Shares, sizes, size_of::<u64>()).and_then(Chosen::whole),
+        choose(call, Collective::Shares, sizes, size_of::<u64>()).and_then(ChosenSchedule::whole),
         choose(call, Collective::Collect, plan(call, 0), 1),
     ) else {
         return false;
@@ -254,7 +254,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         element: size_of::<u64>(),
         kernel: Some(Kernel::of::<Sum, u64>()),
     };
-    // SAFETY: the results of any team fit; peers write the landing zone only.
+    // SAFETY: the results of any team fit; peers write the scratch only.
     unsafe { shares.perform(sizes, NO_SHARE, numbers) };
     let rounds = Round::count(call.team.size) as usize;
     debug_assert_eq!(rounds + 2, Shares::results(call.team.size) as usize);

@@ -27,7 +27,7 @@ impl Wire for Memory<'_> {
         let area = control::area(window, self.slot);
         if bytes > 0 {
             let into = match place {
-                Place::Scratch => area.landing(self.part).wrapping_add(offset),
+                Place::Scratch => area.scratch(self.part).wrapping_add(offset),
                 Place::Dest => self.call.at(to, self.dest.wrapping_add(offset), bytes),
                 Place::Source => unreachable!("no schedule writes a source"),
             };

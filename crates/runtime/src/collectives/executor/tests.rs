@@ -33,7 +33,7 @@ struct Threads<'a> {
 impl Wire for Threads<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
         let (area, dest) = (self.areas[to as usize], self.dests[to as usize] as *mut u8);
-        let start = if place == Place::Dest { dest } else { area.landing(self.part) };
+        let start = if place == Place::Dest { dest } else { area.scratch(self.part) };
         // SAFETY: the executor promises `bytes` readable bytes at `from` and room at the place.
         unsafe { ptr::copy_nonoverlapping(from, start.wrapping_add(offset), bytes) };
         match signal {
@@ -111,7 +111,7 @@ fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64)
                     // SAFETY: the arrays have room for every collective, and every call has its own.
                     unsafe {
                         let wire = Threads { areas, dests, part, me: rank };
-                        run(&wire, areas[rank].landing(part), &schedule, &plan, &me, arrays);
+                        run(&wire, areas[rank].scratch(part), &schedule, &plan, &me, arrays);
                     }
                     areas[rank].account(part, schedule.arrivals(&plan, rank as u32));
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem_flight::sockets;
 use oxshmem_os::descriptors;
 
-/// So long may the launcher take. It waits two seconds for the hosts of the job.
+/// The time that the launcher may take. It waits two seconds for the hosts of the job.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest answer.
 const LONGEST: u64 = 1 << 24;

@@ -18,7 +18,7 @@
 //!    still: all threads of all PEs waited in the library. Each look is counted only after its PE has found that no other
 //!    thread, process, debugger or device could act for it, and that no operation it had issued was incomplete. None could be
 //!    issued since. So at T nothing was under way, and memory could change only by a thread whose wait ends. A collective that
-//!    is set aside is a participant of its own, which the looks of threads move on. The state grows when its wait ends, before it acts,
+//!    is suspended is a participant of its own, which the looks of threads move on. The state grows when its wait ends, before it acts,
 //!    and when it has acted; and a thread that moves one on counts no look meanwhile. So none acted at T.
 //! 2. The second reading began after T, and between it and the third each participant has grown by its stride. So each waiter
 //!    has looked in vain after T.
@@ -36,7 +36,7 @@ pub(crate) type Shown = (u64, u64);
 pub(crate) const OF_THREADS: u64 = 2;
 /// The progress by which a node's has to.
 pub(crate) const OF_NODES: u64 = 3;
-/// So many readings after the first one prove it.
+/// Readings after the first one that prove it.
 pub(crate) const PROOF: u64 = 2;
 
 /// The readings of one group.

@@ -15,11 +15,11 @@ pub(crate) const AREAS: u32 = 448;
 const WORDS: usize = 192;
 /// Words of a lane. Of 16,384 members a tree of radix 8 signals 5 * 7.
 const LANE_WORDS: usize = 64;
-/// Bytes of a landing zone: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of
+/// Bytes of scratch: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of
 /// the standard table asks for at once. Reductions of any length are cut to it.
-const LANDING: usize = 147_456 * 32;
+const SCRATCH: usize = 147_456 * 32;
 
-/// Words, counters and landing zones of one member in one slot. All numbers only grow, across teams too.
+/// Words, counters and scratch of one member in one slot. All numbers only grow, across teams too.
 #[repr(C, align(4096))]
 pub(crate) struct Area {
     /// Signals of synchronising calls, by parity. Set with release by whom the schedule says, read with acquire by the
@@ -32,14 +32,14 @@ pub(crate) struct Area {
     counters: [Apart<AtomicU64>; 2],
     /// How much of the counters earlier calls account for. The owner's alone.
     counted: Apart<[AtomicU64; 2]>,
-    /// Landing zones, by parity; accessed as plain memory under the schedules' protocol.
-    landing: [Landing; 2],
+    /// Scratch, by parity; accessed as plain memory under the schedules' protocol.
+    scratch: [ScratchBuffer; 2],
 }
 
 #[repr(C, align(4096))]
-struct Landing(UnsafeCell<[u8; LANDING]>);
+struct ScratchBuffer(UnsafeCell<[u8; SCRATCH]>);
 
-// SAFETY: landing zones are reached through raw pointers only, and schedules are proven free of races.
+// SAFETY: scratch are reached through raw pointers only, and schedules are proven free of races.
 unsafe impl Sync for Area {}
 
 /// The part of an area that one call uses.
@@ -81,10 +81,10 @@ impl Area {
         self.counted.0[part.parity].store(self.counted(part) + arrivals, Relaxed);
     }
 
-    /// Where the landing zone of the call starts.
+    /// Where the scratch of the call starts.
     #[inline]
-    pub(crate) fn landing(&self, part: Part) -> *mut u8 {
-        self.landing[part.parity].0.get().cast()
+    pub(crate) fn scratch(&self, part: Part) -> *mut u8 {
+        self.scratch[part.parity].0.get().cast()
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn fits(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u
     let has_room = |count: u64| {
         let plan = Plan { count, ..*plan };
         let bytes = schedule.scratch(&plan).checked_mul(element as u64);
-        schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= LANDING as u64)
+        schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= SCRATCH as u64)
     };
     let mut count = plan.count;
     while !has_room(count) {

@@ -20,7 +20,7 @@ pub(crate) struct Demand {
 
 /// A demand, read.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedMemory {
     pub(crate) bytes: u64,
     /// Identity and spare bytes.
     pub(crate) limits: Vec<(u64, u64)>,
@@ -40,8 +40,11 @@ impl Demand {
     }
 
     /// Another PE reads it after the step in which it was written.
-    pub(crate) fn read(&self) -> Wanted {
+    pub(crate) fn read(&self) -> WantedMemory {
         let limits = self.limits.iter().map(|(identity, spare)| (identity.load(Relaxed), spare.load(Relaxed)));
-        Wanted { bytes: self.bytes.load(Relaxed), limits: limits.filter(|&(identity, _)| identity != 0).collect() }
+        WantedMemory {
+            bytes: self.bytes.load(Relaxed),
+            limits: limits.filter(|&(identity, _)| identity != 0).collect(),
+        }
     }
 }

@@ -8,9 +8,9 @@ use super::{Line, Slot};
 
 /// TeamLines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
 /// release.
-pub(crate) const MEETING: u32 = if cfg!(loom) { IN_MODELS } else { 24 };
+pub(crate) const SYNCHRONISING: u32 = if cfg!(loom) { IN_MODELS } else { 24 };
 /// TeamLines of a one-way call: one to say that it is done, and one for each level.
-pub(crate) const CASTING: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
+pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
 /// As many as a model's team needs, whose threads have small stacks.
 const IN_MODELS: u32 = 3;
 
@@ -20,9 +20,9 @@ const IN_MODELS: u32 = 3;
 #[repr(C)]
 pub(crate) struct TeamLines {
     /// Those of synchronising calls, by parity.
-    meeting: [[Line; MEETING as usize]; 2],
+    meeting: [[Line; SYNCHRONISING as usize]; 2],
     /// Those of one-way calls.
-    casting: [Line; CASTING as usize],
+    one_way: [Line; ONE_WAY as usize],
 }
 
 // SAFETY: a payload is reached under the protocols of `oxshmem_schedule::node` only, whose prover shows that nobody writes it
@@ -40,7 +40,10 @@ impl TeamLines {
         fn line<T>(_: T) -> Line {
             Line { sequence: AtomicU64::new(0), payload: Cell::new([0; super::PAYLOAD_WORDS]) }
         }
-        Self { meeting: [(); 2].map(|()| [(); MEETING as usize].map(line)), casting: [(); CASTING as usize].map(line) }
+        Self {
+            meeting: [(); 2].map(|()| [(); SYNCHRONISING as usize].map(line)),
+            one_way: [(); ONE_WAY as usize].map(line),
+        }
     }
 
     /// Those of a seat, by its slot.
@@ -57,12 +60,12 @@ impl TeamLines {
     pub(crate) fn line(&self, traffic: Traffic, parity: usize, line: u32) -> &Line {
         match traffic {
             Traffic::Synchronising => &self.meeting[parity][line as usize],
-            Traffic::OneWay { .. } => &self.casting[line as usize],
+            Traffic::OneWay { .. } => &self.one_way[line as usize],
         }
     }
 
     /// As they were in the beginning. Nobody else looks at them.
     pub(crate) fn clear(&self) {
-        self.meeting.iter().flatten().chain(&self.casting).for_each(|line| line.sequence.store(0, Relaxed));
+        self.meeting.iter().flatten().chain(&self.one_way).for_each(|line| line.sequence.store(0, Relaxed));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Statement {
 
 /// A statement as it was read.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Said {
+pub(crate) struct CallDeclaration {
     head: u64,
     pub(crate) bytes: u64,
     exchanges: u64,
@@ -37,19 +37,19 @@ impl Statement {
     }
 
     /// Reads it; nothing while it changes.
-    pub(crate) fn read(&self) -> Said {
+    pub(crate) fn read(&self) -> CallDeclaration {
         let head = self.head.load(Acquire);
-        let said = Said {
+        let declaration = CallDeclaration {
             head,
             bytes: self.bytes.load(Acquire),
             exchanges: self.exchanges.load(Acquire),
             others: self.others.load(Acquire),
         };
-        if self.head.load(Relaxed) == head { said } else { Said::default() }
+        if self.head.load(Relaxed) == head { declaration } else { CallDeclaration::default() }
     }
 }
 
-impl Said {
+impl CallDeclaration {
     /// How many bytes a statement has.
     pub(crate) const BYTES: usize = size_of::<Statement>();
 
@@ -66,9 +66,9 @@ impl Said {
         (self.head >> 16) as u32
     }
 
-    /// Whether both were said of calls that are the next ones of one team with the same history.
+    /// Whether both declare calls that are the next ones of one team with the same history.
     pub(crate) fn is_of_the_same_turn(self, other: Self) -> bool {
-        let turn = |said: Self| (said.head >> 48, said.exchanges, said.others);
+        let turn = |declaration: Self| (declaration.head >> 48, declaration.exchanges, declaration.others);
         self.head >> 48 != 0 && turn(self) == turn(other)
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_is_read_and_compared_by_team_and_turn() {
+    fn a_declaration_is_read_and_compared_by_team_and_turn() {
         let statement =
             || Statement { head: Word::new(0), bytes: Word::new(0), exchanges: Word::new(0), others: Word::new(0) };
         let say = |root, slot, counts| {
@@ -86,12 +86,12 @@ mod tests {
             statement.write(0x1234, 48, root, slot, counts);
             statement.read()
         };
-        let said = say(u32::MAX, Some(4095), (7, 9));
-        assert_eq!((said.signature(), said.bytes, said.root()), (0x1234, 48, u32::MAX));
-        assert!(said.is_of_the_same_turn(say(0, Some(4095), (7, 9))));
-        assert!(!said.is_of_the_same_turn(say(0, Some(4094), (7, 9))));
-        assert!(!said.is_of_the_same_turn(say(0, Some(4095), (8, 9))));
+        let declaration = say(u32::MAX, Some(4095), (7, 9));
+        assert_eq!((declaration.signature(), declaration.bytes, declaration.root()), (0x1234, 48, u32::MAX));
+        assert!(declaration.is_of_the_same_turn(say(0, Some(4095), (7, 9))));
+        assert!(!declaration.is_of_the_same_turn(say(0, Some(4094), (7, 9))));
+        assert!(!declaration.is_of_the_same_turn(say(0, Some(4095), (8, 9))));
         assert!(!say(0, None, (0, 0)).is_of_the_same_turn(say(0, None, (0, 0))));
-        assert_eq!(statement().read(), Said::default());
+        assert_eq!(statement().read(), CallDeclaration::default());
     }
 }

@@ -36,14 +36,14 @@ fn the_parts_of_a_window_follow_each_other() {
     let window = from_ref(ControlBlock::of(3)) as usize;
     assert_eq!(from_ref(slot(3, 0)) as usize - window, SLOTS_AT);
     let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
-    assert!(slots_end <= from_ref(mail(3, 0)) as usize);
-    assert_eq!(from_ref(mail(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(zones(3, 0)) as usize);
-    assert_eq!(from_ref(zones(3, ZONES - 1)).wrapping_add(1) as usize, from_ref(cast_ring(3, 0)) as usize);
-    assert_eq!(from_ref(cast_ring(3, RINGS - 1)).wrapping_add(1) as usize, sets(3));
+    assert!(slots_end <= from_ref(mailboxes(3, 0)) as usize);
+    assert_eq!(from_ref(mailboxes(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(buffers(3, 0)) as usize);
+    assert_eq!(from_ref(buffers(3, BUFFER_SETS - 1)).wrapping_add(1) as usize, from_ref(broadcast_ring(3, 0)) as usize);
+    assert_eq!(from_ref(broadcast_ring(3, RINGS - 1)).wrapping_add(1) as usize, sets(3));
     assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
-    assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, board(3, 0, 0) as usize);
-    let boards_end = board(3, SPANNING as u32 - 1, 1).wrapping_add(UNLENT_BOARD);
-    assert_eq!(boards_end, outgoing(3, 0, 0));
-    let outgoing_end = outgoing(3, ZONES - 1, 1).wrapping_add(OPEN_BOARD) as usize;
+    assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, small_gather(3, 0, 0) as usize);
+    let gathers_end = small_gather(3, SPANNING as u32 - 1, 1).wrapping_add(SMALL_GATHER);
+    assert_eq!(gathers_end, outgoing(3, 0, 0));
+    let outgoing_end = outgoing(3, BUFFER_SETS - 1, 1).wrapping_add(GATHER) as usize;
     assert!(outgoing_end <= from_ref(ControlBlock::of(4)) as usize);
 }

@@ -5,7 +5,7 @@ use oxshmem_base::{Error, names};
 use oxshmem_transport::Provider;
 
 /// The user's choice of a transport.
-pub(super) enum Asked<'s> {
+pub(super) enum AskedTransport<'s> {
     /// The best one.
     Best,
     /// None between nodes.
@@ -14,7 +14,7 @@ pub(super) enum Asked<'s> {
     One(&'static Provider, Option<&'s str>),
 }
 
-impl<'s> Asked<'s> {
+impl<'s> AskedTransport<'s> {
     pub(super) fn read(settings: &'s Settings, providers: &[&'static Provider]) -> Result<Self, Error> {
         let text = settings.transport.as_str();
         let (name, detail) = text.split_once(':').map_or((text, None), |(name, detail)| (name, Some(detail)));

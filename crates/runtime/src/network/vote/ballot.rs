@@ -5,7 +5,7 @@ use oxshmem_base::knobs::Atomics;
 use oxshmem_transport::{Grade, NetworkAtomics, Participant, Provider, Rejected, TransportOffer, WantedTransport};
 use serde::{Deserialize, Serialize};
 
-use super::asked::Asked;
+use super::asked::AskedTransport;
 use super::atomics::{self, Domain};
 use crate::network::neighbours::{self, Quarters};
 
@@ -73,18 +73,24 @@ pub(super) struct Way {
 }
 
 /// The ways that this node could take.
-pub(super) fn ballot(providers: &[&'static Provider], asked: &Asked<'_>, participant: &Participant<'_>) -> Ballot {
+pub(super) fn ballot(
+    providers: &[&'static Provider],
+    asked: &AskedTransport<'_>,
+    participant: &Participant<'_>,
+) -> Ballot {
     let mut ways: Vec<(Grade, Way)> = Vec::new();
     let mut rejected = Vec::new();
     for provider in providers {
         let wanted = match asked {
-            Asked::Best => WantedTransport::default(),
-            Asked::One(one, detail) if one.name == provider.name => WantedTransport { named: true, detail: *detail },
-            Asked::One(one, _) => {
+            AskedTransport::Best => WantedTransport::default(),
+            AskedTransport::One(one, detail) if one.name == provider.name => {
+                WantedTransport { named: true, detail: *detail }
+            }
+            AskedTransport::One(one, _) => {
                 rejected.push(Rejected::new(provider.name, format!("SHMEM_TRANSPORT names {}", one.name)));
                 continue;
             }
-            Asked::Nothing => {
+            AskedTransport::Nothing => {
                 rejected.push(Rejected::new(provider.name, "SHMEM_TRANSPORT=shm"));
                 continue;
             }
@@ -167,7 +173,7 @@ mod tests {
 
     fn asked(transport: &str) -> Result<Ballot, Error> {
         let settings = Settings { transport: transport.into(), ..Settings::default() };
-        let asked = Asked::read(&settings, PROVIDERS)?;
+        let asked = AskedTransport::read(&settings, PROVIDERS)?;
         Ok(super::ballot(PROVIDERS, &asked, &Participant::new(0, 2, &settings, &[0; 48])))
     }
 
@@ -246,7 +252,7 @@ mod tests {
         let mut providers = PROVIDERS.to_vec();
         providers.push(&loopback::PROVIDER);
         let settings = Settings { transport: "loopback:3".into(), ..Settings::default() };
-        let asked = Asked::read(&settings, &providers).expect("it is in the table");
+        let asked = AskedTransport::read(&settings, &providers).expect("it is in the table");
         let ballot = || super::ballot(&providers, &asked, &Participant::new(0, 2, &settings, &[0; 48]));
         let decision = decided(vec![ballot(), ballot()], Atomics::Auto, 2);
         assert_eq!(name(&decision), Some("loopback:3"));

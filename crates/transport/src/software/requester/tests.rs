@@ -6,8 +6,8 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::driver::Drive;
-use crate::software::company::AT_ONCE;
-use crate::software::letter::Letter;
+use crate::software::active_message::ActiveMessage;
+use crate::software::coalescer::AT_ONCE;
 use crate::software::service::Messages;
 use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 
@@ -24,7 +24,7 @@ struct Post {
 impl Messages for Arc<Post> {
     fn send(&self, _pe: u32, message: &[u8]) -> Result<(), NotIssued> {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        if let (Some((here, go)), Some(Letter::Answer { .. })) = (&self.stop, Letter::decode(message)) {
+        if let (Some((here, go)), Some(ActiveMessage::Answer { .. })) = (&self.stop, ActiveMessage::decode(message)) {
             here.send(()).expect("the test looks");
             go.lock().recv().expect("the test lets it go");
         }
@@ -69,14 +69,14 @@ fn complete(requester: &Requester) {
 }
 
 #[test]
-fn an_answer_completes_nothing_that_was_told_after_its_question() {
+fn an_answer_completes_nothing_after_its_question() {
     let mut memory = [0_u64; 4];
     let (_, requester) = requester(&mut memory);
     let mut old = 0_u64;
-    requester.tell(0, add(8)).expect("there is room");
+    requester.send_unacknowledged(0, add(8)).expect("there is room");
     // SAFETY: `old` lives until the end of the test.
     unsafe { requester.ask(0, add(8), (&raw mut old).cast()).expect("there is room") };
-    requester.tell(0, add(16)).expect("there is room");
+    requester.send_unacknowledged(0, add(16)).expect("there is room");
     while requester.service.serve() {}
     assert_eq!(requester.take_answers(&mut requester.questions.lock()), 2);
     assert_eq!((old, requester.account.outstanding()), (1, 1), "the last one may still be under way");
@@ -88,20 +88,20 @@ fn an_answer_completes_nothing_that_was_told_after_its_question() {
 }
 
 #[test]
-fn one_answer_completes_what_was_told_before() {
+fn one_answer_acknowledges_all_that_was_sent_before() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
-    let told = 3 * (MOST_TOLD as usize + 1) + 1;
-    for _ in 0..told {
-        requester.tell(0, add(8)).expect("there is room");
+    let sent = 3 * (MOST_UNACKNOWLEDGED as usize + 1) + 1;
+    for _ in 0..sent {
+        requester.send_unacknowledged(0, add(8)).expect("there is room");
     }
-    assert_eq!(post.sent.load(Ordering::Relaxed), told);
+    assert_eq!(post.sent.load(Ordering::Relaxed), sent);
     while requester.service.serve() {}
-    assert_eq!(post.sent.load(Ordering::Relaxed), told + 3, "some expect an answer");
+    assert_eq!(post.sent.load(Ordering::Relaxed), sent + 3, "some expect an answer");
     assert!(requester.account.outstanding() > 0, "nobody has asked for the last one");
     complete(&requester);
-    assert_eq!(post.sent.load(Ordering::Relaxed), told + 5, "one question about the last ones, and its answer");
-    assert_eq!(memory, [0, told as u64, 0, 0]);
+    assert_eq!(post.sent.load(Ordering::Relaxed), sent + 5, "one question about the last ones, and its answer");
+    assert_eq!(memory, [0, sent as u64, 0, 0]);
 }
 
 /// A message may be the signal for the data of the one before it.
@@ -114,7 +114,7 @@ fn a_message_is_not_begun_while_another_thread_has_the_one_before() {
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
     unsafe { requester.ask(0, add(8), (&raw mut old).cast()) }.expect("there is room");
-    requester.tell(0, add(16)).expect("there is room");
+    requester.send_unacknowledged(0, add(16)).expect("there is room");
     std::thread::scope(|scope| {
         let service = &requester.service;
         scope.spawn(|| service.serve());
@@ -129,40 +129,40 @@ fn a_message_is_not_begun_while_another_thread_has_the_one_before() {
 }
 
 #[test]
-fn letters_that_follow_one_another_travel_together_and_first_of_all() {
+fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
     let sent = || post.sent.swap(0, Ordering::Relaxed);
-    let tell = |many: u32, offset| {
+    let send = |many: u32, offset| {
         for _ in 0..many {
-            requester.tell(0, add(offset)).expect("there is room");
+            requester.send_unacknowledged(0, add(offset)).expect("there is room");
         }
     };
-    tell(AT_ONCE, 8);
+    send(AT_ONCE, 8);
     assert_eq!(sent(), AT_ONCE as usize, "the first go at once");
-    tell(2, 8);
+    send(2, 8);
     assert_eq!((sent(), requester.account.outstanding()), (0, u64::from(AT_ONCE) + 2));
-    tell(1, 8);
+    send(1, 8);
     assert_eq!(sent(), 1, "a message has room for two");
     requester.service.serve();
     assert_eq!(sent(), 1, "the thread sends those that wait");
-    tell(1, 8);
+    send(1, 8);
     assert_eq!(sent(), 0, "the thread says nothing about callers");
     requester.service.serve_caller();
     assert_eq!(sent(), 1);
-    tell(AT_ONCE + 1, 16);
+    send(AT_ONCE + 1, 16);
     assert_eq!(sent(), AT_ONCE as usize, "the first after a wait go at once");
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
     unsafe { requester.ask(0, add(16), (&raw mut old).cast()) }.expect("there is room");
-    assert_eq!(sent(), 2, "a question comes behind what was told");
+    assert_eq!(sent(), 2, "a question comes behind unacknowledged messages");
     complete(&requester);
     let (first, second) = (u64::from(AT_ONCE) + 4, u64::from(AT_ONCE) + 1);
     assert_eq!((old, memory), (second, [0, first, second + 1, 0]));
 }
 
 #[test]
-fn a_letter_that_waits_wakes_the_thread_that_sleeps() {
+fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
     #[derive(Default)]
     struct Woken(crate::driver::Callers, AtomicBool);
     impl Drive for Woken {
@@ -183,15 +183,15 @@ fn a_letter_that_waits_wakes_the_thread_that_sleeps() {
     requester.service.expect_thread(thread.clone());
     let mut slept = 0;
     for _ in 0..AT_ONCE {
-        requester.tell(0, add(8)).expect("there is room");
+        requester.send_unacknowledged(0, add(8)).expect("there is room");
     }
     requester.service.sleep(|| {
         slept += 1;
-        requester.tell(0, add(8)).expect("there is room");
+        requester.send_unacknowledged(0, add(8)).expect("there is room");
         assert!(thread.1.load(Ordering::Relaxed), "it waits for somebody who sends it");
     });
     requester.service.sleep(|| slept += 1);
-    assert_eq!(slept, 1, "it does not sleep before it has sent the letter");
+    assert_eq!(slept, 1, "it does not sleep before it has sent the message");
     requester.service.serve();
     requester.service.sleep(|| slept += 1);
     assert_eq!(slept, 2);
@@ -206,7 +206,7 @@ fn a_put_and_its_signal_are_one_message() {
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 24 });
     let data = [7_u8; 16];
     requester
-        .tell(0, TargetTask::Put { to, data: &data, signal: Some((signal, SignalUpdate::Add(3))) })
+        .send_unacknowledged(0, TargetTask::Put { to, data: &data, signal: Some((signal, SignalUpdate::Add(3))) })
         .expect("there is room");
     while requester.service.serve() {}
     assert_eq!(post.sent.load(Ordering::Relaxed), 1);
@@ -216,13 +216,13 @@ fn a_put_and_its_signal_are_one_message() {
 }
 
 #[test]
-fn what_is_told_and_fails_is_an_error_and_writes_nothing() {
+fn an_unacknowledged_message_that_fails_is_an_error_and_writes_nothing() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 32 });
-    requester.tell(0, add(0)).expect("there is room");
+    requester.send_unacknowledged(0, add(0)).expect("there is room");
     requester
-        .tell(0, TargetTask::Put { to, data: &[1; 8], signal: Some((signal, SignalUpdate::Set(3))) })
+        .send_unacknowledged(0, TargetTask::Put { to, data: &[1; 8], signal: Some((signal, SignalUpdate::Set(3))) })
         .expect("there is room");
     complete(&requester);
     let error = requester.account.error().expect("the signal is outside").to_string();
@@ -231,17 +231,17 @@ fn what_is_told_and_fails_is_an_error_and_writes_nothing() {
 }
 
 #[test]
-fn questions_are_bounded_and_told_messages_are_not_counted_among_them() {
+fn questions_are_bounded_and_unacknowledged_messages_are_not_counted_among_them() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
-    requester.tell(0, add(8)).expect("there is room");
+    requester.send_unacknowledged(0, add(8)).expect("there is room");
     for _ in 0..MOST_ASKED {
         // SAFETY: null asks for no old value.
         unsafe { requester.ask(0, add(0), std::ptr::null_mut()) }.expect("there is room");
     }
-    assert_eq!(requester.tell(0, add(8)), Err(Busy));
+    assert_eq!(requester.send_unacknowledged(0, add(8)), Err(Busy));
     complete(&requester);
-    requester.tell(0, add(8)).expect("there is room again");
+    requester.send_unacknowledged(0, add(8)).expect("there is room again");
     complete(&requester);
     assert_eq!(memory, [MOST_ASKED as u64, 2, 0, 0]);
 }

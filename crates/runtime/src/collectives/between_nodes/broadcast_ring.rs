@@ -1,24 +1,24 @@
 //! Broadcasts whose root goes on at once, for teams that span nodes.
 //!
-//! The payload goes down a tree of leaders, from room to room of their rings, and everybody takes it from the leader's. It is
-//! put from where it lies, and the signal behind it is a stamp beside the rooms: the number of the call with its signature.
+//! The payload goes down a tree of leaders, from ring to ring, and everybody copies it from the ring of the own leader. A put's
+//! source is the block of the ring, and the signal behind it is a stamp beside the blocks: the number of the call with its signature.
 //!
-//! **When a room may be written again.** Rooms lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
+//! **When a block may be written again.** Blocks lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
 //! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
 //! and both halves are free. Without such a run the halves take turns, and a half is written again when it has been acknowledged:
 //!
 //! - A leader acknowledges a half to its parent when two things are true: its node has taken every broadcast in it, and its own
 //!   children have acknowledged it. The first holds when the node has counted in at the first broadcast in the other half. The
-//!   second matters because the leader forwards from its room, and the network may read a put's source late: behind a full socket,
+//!   second matters because the leader forwards from its block, and the network may read a put's source late: behind a full socket,
 //!   in a batch, or again after a broken connection. A put that has been received is not read again.
 //! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
-//!   that uses the half again. So the sources of its own puts are free, and the rooms of its children may be written.
+//!   that uses the half again. So the sources of its own puts are free, and the blocks of its children may be written.
 //!
 //! A leader sends an acknowledgement when it finds at the beginning or the end of a broadcast that its children's have come. It sends
 //! it at the latest when it waits for them itself, in the call in which its parent waits for it. Waits go down the tree only, so
 //! they end.
 //!
-//! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`zones::rooms`); another tree needs
+//! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`leased::ring`); another tree needs
 //! a synchronising run first. After a run a leader sends what it still owes without a look at its children, in the first broadcast,
 //! which waits for no acknowledgement. So no acknowledgement waits for another tree.
 //!
@@ -37,14 +37,14 @@ use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, Signal};
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
-use super::{NO_ARRAYS, Reach, gather, lending, release, way};
+use super::{NO_ARRAYS, Reach, gather, leases, release, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays, Wire};
+use crate::collectives::leased::ring::BroadcastTree;
 use crate::collectives::limits::EAGER_BROADCAST;
 use crate::collectives::signature::{number_of, signature_of};
-use crate::collectives::zones::rooms::CastTree;
 use crate::memory::control;
-use crate::memory::control::casts::{CAST, CastRing, HALF};
+use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, BroadcastRing, HALF};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -53,7 +53,7 @@ use crate::wait::{self, Reason};
 const _: () = assert!(EAGER_BROADCAST <= HALF);
 
 /// The root `lay`s the payload down, everybody `take`s it. Returns whether there was room, on all members alike.
-pub(super) fn cast(
+pub(super) fn broadcast(
     call: Call<'_>,
     span: &Span,
     bytes: usize,
@@ -65,19 +65,19 @@ pub(super) fn cast(
     if bytes > EAGER_BROADCAST {
         return false;
     }
-    let Some(number) = lending::ring(call, span) else { return false };
+    let Some(number) = leases::ring(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), bytes as u64) };
     let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
     let Some(Schedule::Tree(tree)) = way.filter(|way| way.piece == plan.count).map(|way| way.schedule) else {
         return false;
     };
-    let cast_tree = CastTree { root: plan.root, radix: tree.radix };
-    let Some(room) = team.casts.cast(team.synchronising_runs(), bytes, cast_tree) else { return false };
+    let tree_of_ring = BroadcastTree { root: plan.root, radix: tree.radix };
+    let Some(block) = team.ring.block(team.synchronising_runs(), bytes, tree_of_ring) else { return false };
     let turn = team.next_turn(tree.traffic());
     let leads = team.my == span.my_leader();
-    let ring = control::cast_ring(team.window(span.my_leader()), number);
-    let wire = Leader { call, span, ring, at: room.at, stamp: call.signature.stamp(turn.call) };
-    if let Some(half) = room.again
+    let ring = control::broadcast_ring(team.window(span.my_leader()), number);
+    let wire = Leader { call, span, ring, at: block.at, stamp: call.signature.stamp(turn.call) };
+    if let Some(half) = block.again
         && (leads || team.my == root)
     {
         wire.wait_for_children(half);
@@ -86,26 +86,26 @@ pub(super) fn cast(
         acknowledge(call, ring);
     }
     if team.my == root {
-        lay(wire.room());
+        lay(wire.block());
     }
     let number = team.next_announcement();
     gather(call, span, number);
     if leads {
-        if let Some(half) = room.left {
+        if let Some(half) = block.left {
             wire.owe_parent(half, tree, &plan);
             acknowledge(call, ring);
         }
-        let arrays = Arrays { dest: wire.room(), room: bytes, source: wire.room(), ..NO_ARRAYS };
+        let arrays = Arrays { dest: wire.block(), room: bytes, source: wire.block(), ..NO_ARRAYS };
         // The payload is already where the root's node takes it from.
         let plan = Plan { call: turn.call, root_apart: true, ..plan };
-        // SAFETY: `team.casts.cast` has given a room of as many bytes as the plan has, in the rings of all leaders. The root has
-        // laid the payload down in its leader's, and the head of the file says when rooms may be written.
+        // SAFETY: `team.ring.block` has given a block of as many bytes as the plan has, in the rings of all leaders. The root has
+        // laid the payload down in its leader's, and the head of the file says when blocks may be written.
         unsafe {
             executor::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays)
         };
     }
     release(call, span, number, |words| &words.announced);
-    take(wire.room());
+    take(wire.block());
     if leads {
         acknowledge(call, ring);
     }
@@ -113,27 +113,27 @@ pub(super) fn cast(
 }
 
 /// Sends the acknowledgements that the caller, a leader, owes and that are due.
-fn acknowledge(call: Call<'_>, ring: &CastRing) {
-    let (run, lent) = (call.team.synchronising_runs(), &call.team.casts);
+fn acknowledge(call: Call<'_>, ring: &BroadcastRing) {
+    let (run, lease) = (call.team.synchronising_runs(), &call.team.ring);
     send_acknowledgements(
         call.name,
         ring,
-        lent.due(run, |half| planted!("acknowledged-before-children", have_children(ring, half), true)),
+        lease.due(run, |half| planted!("acknowledged-before-children", have_children(ring, half), true)),
     );
 }
 
 /// A team ends, after a synchronising run: sends all that its leader owes.
-pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &CastRing) {
-    send_acknowledgements(call, ring, team.casts.due(team.synchronising_runs(), |_| true));
+pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &BroadcastRing) {
+    send_acknowledgements(call, ring, team.ring.due(team.synchronising_runs(), |_| true));
 }
 
 /// Whether all children have acknowledged a half.
-fn have_children(ring: &CastRing, half: usize) -> bool {
+fn have_children(ring: &BroadcastRing, half: usize) -> bool {
     let have_come = ring.acknowledged[half].load(Acquire) >= ring.expected[half].load(Relaxed);
-    planted!("room-without-acknowledgement", have_come, true)
+    planted!("block-without-acknowledgement", have_come, true)
 }
 
-fn send_acknowledgements(call: &'static str, ring: &CastRing, parents: [Option<u32>; 2]) {
+fn send_acknowledgements(call: &'static str, ring: &BroadcastRing, parents: [Option<u32>; 2]) {
     for (parent, count) in parents.into_iter().zip(&ring.acknowledged) {
         if let Some(pe) = parent {
             let word = Remote { pe, region: Region::Control, offset: control::offset(count) };
@@ -148,15 +148,15 @@ struct Leader<'a> {
     call: Call<'a>,
     span: &'a Span,
     /// The ring of the node's leader.
-    ring: &'static CastRing,
-    /// Where the room begins.
+    ring: &'static BroadcastRing,
+    /// Where the block begins.
     at: usize,
     stamp: u64,
 }
 
 impl Leader<'_> {
-    fn room(&self) -> *mut u8 {
-        self.ring.rooms.get().cast::<u8>().wrapping_add(self.at)
+    fn block(&self) -> *mut u8 {
+        self.ring.blocks.get().cast::<u8>().wrapping_add(self.at)
     }
 
     /// The place at another node's leader where the caller, a leader, has `own`.
@@ -175,7 +175,7 @@ impl Leader<'_> {
         let expected = &self.ring.expected[half];
         expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
         if let Some(parent) = tree.parent(plan, node) {
-            team.casts.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
+            team.ring.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
         }
     }
 
@@ -188,23 +188,23 @@ impl Leader<'_> {
 
 impl Wire for Leader<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, _place: Place, offset: usize, bytes: usize, _signal: Signal) {
-        let room = self.remote(to, self.room().wrapping_add(offset).cast_const());
-        let stamp = self.remote(to, &raw const self.ring.stamps[self.at / CAST]);
+        let block = self.remote(to, self.block().wrapping_add(offset).cast_const());
+        let stamp = self.remote(to, &raw const self.ring.stamps[self.at / BLOCK_ALIGN]);
         lane::issue(self.call.name, |lane| {
-            // SAFETY: `from` is the caller's room. The head of the file says why it is not written before the child has received
-            // what is put here, and why the child's room may be written.
+            // SAFETY: `from` is the caller's block. The head of the file says why it is not written before the child has received
+            // what is put here, and why the child's block may be written.
             unsafe {
                 if planted!("stamp-before-payload", false, true) {
-                    lane.put(room, from, bytes);
+                    lane.put(block, from, bytes);
                     return lane.amo(stamp, Width::Eight, Amo::Swap(self.stamp), ptr::null_mut());
                 }
-                lane.put_signal(room, from, bytes, stamp, SignalUpdate::Set(self.stamp));
+                lane.put_signal(block, from, bytes, stamp, SignalUpdate::Set(self.stamp));
             }
         });
     }
 
     fn wait(&self, _word: u32, _value: u64) {
-        let stamp = &self.ring.stamps[self.at / CAST];
+        let stamp = &self.ring.stamps[self.at / BLOCK_ALIGN];
         let stamped = wait::until(self.reason(stamp), None, || {
             Some(stamp.load(Acquire)).filter(|&stamped| number_of(stamped) == number_of(self.stamp))
         });

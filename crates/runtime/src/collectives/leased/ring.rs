@@ -1,12 +1,12 @@
-//! The rooms of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
-//! `between_nodes::casts` has the argument.
+//! The blocks of a ring's broadcasts, in two halves that take turns, and the acknowledgements by which a half becomes free again.
+//! `between_nodes::broadcast_ring` has the argument.
 
-use crate::memory::control::casts::{CAST, HALF};
+use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_base::planted;
 
 /// The tree that a broadcast goes down among the leaders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastTree {
+pub(crate) struct BroadcastTree {
     /// The root's node.
     pub(crate) root: u32,
     pub(crate) radix: u32,
@@ -14,10 +14,10 @@ pub(crate) struct CastTree {
 
 /// Where a broadcast goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CastRoom {
+pub(crate) struct RingBlock {
     /// Bytes behind the start of the ring.
     pub(crate) at: usize,
-    /// Bytes of the room.
+    /// Bytes of the block.
     pub(crate) bytes: usize,
     /// The half in which the one before was. Leaders acknowledge it to their parents when they may.
     pub(crate) left: Option<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct CastRoom {
     pub(crate) again: Option<usize>,
 }
 
-/// Which room is next. All members count alike.
+/// Which block is next. All members count alike.
 #[derive(Default)]
 pub(super) struct Ring {
     /// The number of the last synchronising run: with it both halves became free.
@@ -35,44 +35,44 @@ pub(super) struct Ring {
     used: usize,
     changes: u32,
     /// The tree of the first broadcast since, and whether all have gone down that one.
-    tree: Option<CastTree>,
+    tree: Option<BroadcastTree>,
     mixed: bool,
 }
 
 impl Ring {
     /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
     /// next one.
-    pub(super) fn room(&mut self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
+    pub(super) fn block(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
         if self.run != run {
             *self = Self { run, ..Self::default() };
         }
-        let bytes = bytes.next_multiple_of(CAST);
+        let bytes = bytes.next_multiple_of(BLOCK_ALIGN);
         self.mixed |= *self.tree.get_or_insert(tree) != tree;
         // Halves are used again by agreement of parents and children of one tree.
-        if bytes > HALF || self.mixed && self.changes > 1 && planted!("room-of-another-tree", true, false) {
+        if bytes > HALF || self.mixed && self.changes > 1 && planted!("block-of-another-tree", true, false) {
             return None;
         }
         if self.used + bytes <= HALF {
             let at = self.half * HALF + self.used;
             self.used += bytes;
-            return Some(CastRoom { at, bytes, left: None, again: None });
+            return Some(RingBlock { at, bytes, left: None, again: None });
         }
         let is_used = self.changes > 0;
-        if is_used && self.mixed && planted!("room-of-another-tree", true, false) {
+        if is_used && self.mixed && planted!("block-of-another-tree", true, false) {
             return None;
         }
         let left = (!self.mixed).then_some(self.half);
         (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
-        Some(CastRoom { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
+        Some(RingBlock { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
     }
 }
 
 /// The acknowledgements that a leader owes its parents, by half.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct OwedAcknowledgements([Option<Owed>; 2]);
+pub(crate) struct OwedAcknowledgements([Option<OwedAcknowledgement>; 2]);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Owed {
+struct OwedAcknowledgement {
     parent: u32,
     /// The number of the last synchronising run.
     run: u32,
@@ -82,7 +82,7 @@ impl OwedAcknowledgements {
     /// The leader's node has taken what was in `half`, which has come from `parent` since synchronising run number `run`.
     pub(crate) fn owe(&mut self, half: usize, parent: u32, run: u32) {
         debug_assert!(!self.owes(half), "a half is left again only after its acknowledgement");
-        self.0[half] = Some(Owed { parent, run });
+        self.0[half] = Some(OwedAcknowledgement { parent, run });
     }
 
     /// The number of the run after which the first of them was owed.
@@ -112,42 +112,42 @@ impl OwedAcknowledgements {
 mod tests {
     use super::*;
 
-    const TREE: CastTree = CastTree { root: 0, radix: 4 };
+    const TREE: BroadcastTree = BroadcastTree { root: 0, radix: 4 };
 
     #[test]
     fn broadcasts_lie_apart_in_each_half() {
         let mut ring = Ring::default();
         for run in [0, 1, 2, 7] {
             for half in [0, 1, 0, 1, 0] {
-                let first = ring.room(run, 3000, TREE).unwrap();
+                let first = ring.block(run, 3000, TREE).unwrap();
                 let mut end = first.at + 3000;
                 assert_eq!(first.at, half * HALF);
                 for _ in 1..HALF / 3072 {
-                    let room = ring.room(run, 3000, TREE).unwrap();
-                    assert!(room.at >= end && (room.left, room.again) == (None, None), "{room:?}");
-                    end = room.at + 3000;
+                    let block = ring.block(run, 3000, TREE).unwrap();
+                    assert!(block.at >= end && (block.left, block.again) == (None, None), "{block:?}");
+                    end = block.at + 3000;
                 }
                 assert!(end <= (half + 1) * HALF);
             }
         }
-        assert_eq!((ring.room(8, HALF + 1, TREE), ring.room(8, HALF, TREE).map(|room| room.at)), (None, Some(0)));
+        assert_eq!((ring.block(8, HALF + 1, TREE), ring.block(8, HALF, TREE).map(|block| block.at)), (None, Some(0)));
     }
 
     #[test]
     fn halves_change_by_agreement_of_one_tree() {
-        let (mut ring, other) = (Ring::default(), CastTree { root: 1, radix: 4 });
-        let half = |ring: &mut Ring, run, tree| ring.room(run, HALF, tree);
-        let room = |at: usize, left, again| Some(CastRoom { at: at * HALF, bytes: HALF, left, again });
-        assert_eq!(half(&mut ring, 3, TREE), room(0, None, None));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), None));
-        assert_eq!(half(&mut ring, 3, TREE), room(0, Some(1), Some(0)));
-        assert_eq!(half(&mut ring, 3, TREE), room(1, Some(0), Some(1)));
+        let (mut ring, other) = (Ring::default(), BroadcastTree { root: 1, radix: 4 });
+        let half = |ring: &mut Ring, run, tree| ring.block(run, HALF, tree);
+        let block = |at: usize, left, again| Some(RingBlock { at: at * HALF, bytes: HALF, left, again });
+        assert_eq!(half(&mut ring, 3, TREE), block(0, None, None));
+        assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), None));
+        assert_eq!(half(&mut ring, 3, TREE), block(0, Some(1), Some(0)));
+        assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), Some(1)));
         // Nobody knows what the children of another tree have taken, and nobody will.
         assert_eq!(half(&mut ring, 3, other), None);
         assert_eq!(half(&mut ring, 3, TREE), None);
         // After a run everything is free once, whatever the tree.
-        assert_eq!(half(&mut ring, 4, other), room(0, None, None));
-        assert_eq!(half(&mut ring, 4, TREE), room(1, None, None));
+        assert_eq!(half(&mut ring, 4, other), block(0, None, None));
+        assert_eq!(half(&mut ring, 4, TREE), block(1, None, None));
         assert_eq!(half(&mut ring, 4, TREE), None);
     }
 

@@ -1,28 +1,29 @@
 //! The wire between the leaders of a team's nodes.
 //!
-//! **Mail.** What is short travels in one message that proves itself: 64-bit words, each of 32 bits of content and 32 bits
-//! that say in which run it was sent. They may arrive in any order; the message is there when all its words say so. It
-//! lands in a box that belongs to the signalled word, and the receiver's wait takes it out to where it belongs. So
-//! nothing but boxes is written before its owner asks for it, nothing is ordered by the network, and a signal with data
-//! is one put. Boxes take turns by the parity of the run, like lines and for the same reason: a leader that begins run
-//! k+2 has ended run k+1, so all have begun it, so all have ended run k and emptied its boxes. Only schedules that signal
-//! a word at most once in a call use them; the prover checks that.
+//! **Inline messages.** A short message carries its data and its proof of arrival: 64-bit words, each of 32 bits of content and 32
+//! bits that say in which run it was sent. The words may arrive in any order; the message is there when all of them name the run. It
+//! lands in the mailbox of the signalled word, and the receiver's wait copies its content to its place. So nothing but mailboxes is
+//! written before its owner asks for it, nothing depends on the order of the network, and a signal with data is one put.
 //!
-//! The 31 bits of the run would come again after 2^31 of them. Who leads clears the boxes every 2^29 runs, when the run
-//! before is over and nobody can have sent for the next but one, and when the team ends. So no word is ever that old.
+//! Mailboxes take turns by the parity of the run, like lines and for the same reason. A leader that begins run k+2 has ended run
+//! k+1, so all have begun that one, so all have ended run k and emptied its mailboxes. Only schedules that signal a word at most
+//! once in a call use mailboxes; the prover checks that.
 //!
-//! **Wrong messages.** With its length each message says the signature of its call (see `signature`). A leader in another
-//! call is noticed by that, before anything of the message is used. What a message of the same kind of call says of lengths
-//! and places is bounded by what the receiver has prepared: its box, its landing zone, its dest.
+//! The 31 bits of the run would come again after 2^31 runs. A leader clears its mailboxes when the team ends, and every 2^29 runs:
+//! then the run before is over, and nobody can have sent for the next run but one. So no word is ever that old.
 //!
-//! **Zones.** What is longer is put where it belongs, which must be ready: a landing zone or a board of the zone that the
-//! team is lent, or a dest whose owner has entered. The signal behind it is the head of a message, with the stamp of the
-//! run and the signature, so that longer messages prove as much as short ones. Schedules that signal a word more often set
-//! words instead, by numbers that only grow (`executor`).
+//! **Wrong messages.** Beside its length each message has the signature of its call (see `signature`). So a leader in another call
+//! is noticed before anything of its message is used. Lengths and places in a message of the same kind of call are bounded by what
+//! the receiver has prepared: its mailbox, its scratch, its dest.
 //!
-//! **Operands that change.** A put reads its operand late. So a run puts a copy, which it keeps in its zone until the next
-//! run but one: by then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the
-//! network to say so.
+//! **Longer messages** are put to their place, which must be ready: scratch or a gather buffer that the team has leased, or a dest
+//! whose owner has entered. The signal behind such a put is the head of a message, with the stamp of the run and the signature, so
+//! longer messages prove as much as short ones. Schedules that signal a word more than once set words instead, to numbers that only
+//! grow (`executor`).
+//!
+//! **Operands that change.** A put reads its source late. So a run puts a copy, and keeps it in the leased buffers until the next run
+//! but one. By then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the network to
+//! report that.
 
 mod message;
 mod way;
@@ -38,12 +39,12 @@ use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Wire;
 use crate::memory::control;
-use crate::memory::control::mail::{BOXES, GOING, LANDING, Mail, Zones};
+use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, Mailboxes, SCRATCH, TeamBuffers};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
-use super::lent::LentBytes;
+use super::in_flight::InFlightBytes;
 use super::reach::There;
 pub(super) use way::{PRIVATE, Way};
 
@@ -57,31 +58,34 @@ pub(super) struct Leaders<'a> {
     call: Call<'a>,
     span: &'a Span,
     way: Way,
-    mail: &'static Mail,
+    mailboxes: &'static Mailboxes,
     traffic: Traffic,
     parity: usize,
-    /// The meaning of the words of this run's mail.
+    /// The upper half of the words of this run's inline messages.
     stamp: u32,
-    zones: Option<&'static Zones>,
-    /// Bytes of the zone's copies that this run has used.
-    going: Cell<usize>,
-    /// The caller's landing zone, how long it is, and where others have theirs.
-    landing: *mut u8,
-    landing_len: usize,
-    landing_there: (Region, u64),
+    buffers: Option<&'static TeamBuffers>,
+    /// Bytes of the room for copies that this run has used.
+    copied: Cell<usize>,
+    /// The caller's scratch, how long it is, and where others have theirs.
+    scratch: *mut u8,
+    scratch_len: usize,
+    scratch_there: (Region, u64),
     /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
     dest: *mut u8,
     dest_len: usize,
     dest_there: Option<(Region, u64)>,
-    /// The arrays lie in the zone, and stay as they are until all other leaders have left the run.
-    on_boards: bool,
+    /// The arrays lie in leased buffers, and stay as they are until all other leaders have left the run.
+    in_buffers: bool,
     /// Bytes that the network may still be reading.
-    lent: Cell<usize>,
+    in_flight: Cell<usize>,
 }
 
 impl<'a> Leaders<'a> {
-    /// The run with number `turn`. `private` is a landing zone of [`PRIVATE`] bytes.
-    pub(super) fn new(
+    /// The run with number `turn`.
+    ///
+    /// # Safety
+    /// During the run `dest` is writable for its length. So is `private` for [`PRIVATE`] bytes if the way is private.
+    pub(super) unsafe fn new(
         call: Call<'a>,
         span: &'a Span,
         way: Way,
@@ -92,82 +96,82 @@ impl<'a> Leaders<'a> {
     ) -> Self {
         let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
         let window = call.team.window(call.team.my);
-        let parity = planted!("mail-parity", turn.parity(), 0);
-        let (mail, traffic) = (control::mail(window, slot), way.schedule.traffic());
-        let zones = call.team.zone.number().map(|zone| control::zones(window, zone));
-        let (landing, landing_len, landing_there) = match zones {
+        let parity = planted!("mailbox-parity", turn.parity(), 0);
+        let (mailboxes, traffic) = (control::mailboxes(window, slot), way.schedule.traffic());
+        let buffers = call.team.buffers.number().map(|set| control::buffers(window, set));
+        let (scratch, scratch_len, scratch_there) = match buffers {
             _ if way.private => (private, PRIVATE, (Region::Control, 0)),
             _ if way.lands => match there {
                 There::Dest(region, offset) => (dest, dest_len, (region, offset)),
-                There::Nowhere | There::Board(_) => unreachable!("operands land where all members have entered"),
+                There::Nowhere | There::Buffer(_) => unreachable!("operands land where all members have entered"),
             },
             None => (private, 0, (Region::Control, 0)),
-            Some(zones) => {
-                let landing = zones.landing[planted!("landing-parity", parity, 0)].get().cast::<u8>();
-                (landing, LANDING, (Region::Control, control::offset(landing)))
+            Some(buffers) => {
+                let scratch = buffers.scratch[planted!("scratch-parity", parity, 0)].get().cast::<u8>();
+                (scratch, SCRATCH, (Region::Control, control::offset(scratch)))
             }
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
         if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
-            mail.clear_parity(parity ^ 1);
+            mailboxes.clear_parity(parity ^ 1);
         }
-        let (stamp, lent, going) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
-        let (dest_there, on_boards) = match there {
+        let (stamp, in_flight, copied) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
+        let (dest_there, in_buffers) = match there {
             There::Nowhere => (None, false),
             There::Dest(region, offset) => (Some((region, offset)), false),
-            There::Board(offset) => (Some((Region::Control, offset)), true),
+            There::Buffer(offset) => (Some((Region::Control, offset)), true),
         };
         Self {
             call,
             span,
             way,
-            mail,
+            mailboxes,
             traffic,
             parity,
             stamp,
-            zones,
-            going,
-            landing,
-            landing_len,
-            landing_there,
+            buffers,
+            copied,
+            scratch,
+            scratch_len,
+            scratch_there,
             dest,
             dest_len,
             dest_there,
-            on_boards,
-            lent,
+            in_buffers,
+            in_flight,
         }
     }
 
     /// Where the run's operands land.
-    pub(super) fn landing(&self) -> *mut u8 {
-        self.landing
+    pub(super) fn scratch(&self) -> *mut u8 {
+        self.scratch
     }
 
     /// The value of the counter before the run.
     pub(super) fn counted(&self) -> u64 {
-        self.mail.counted[self.parity].load(Relaxed)
+        self.mailboxes.counted[self.parity].load(Relaxed)
     }
 
     /// Accounts for the arrivals of the run, which is over.
     pub(super) fn account(&self, arrivals: u64) {
-        self.mail.counted[self.parity].store(self.counted() + arrivals, Relaxed);
+        self.mailboxes.counted[self.parity].store(self.counted() + arrivals, Relaxed);
     }
 
-    /// The arrays that were put from, which stay as they are until they are taken back.
-    pub(super) fn lent(&self) -> LentBytes {
-        LentBytes(self.lent.get())
+    /// The arrays that were put from, which stay as they are until they are complete locally.
+    pub(super) fn in_flight(&self) -> InFlightBytes {
+        InFlightBytes(self.in_flight.get())
     }
 
     fn word(&self, word: u32) -> &AtomicU64 {
         match self.traffic {
-            Traffic::Synchronising => &self.mail.words[self.parity][word as usize],
-            Traffic::OneWay { lane } => &self.mail.lanes[lane as usize][word as usize],
+            Traffic::Synchronising => &self.mailboxes.words[self.parity][word as usize],
+            Traffic::OneWay { lane } => &self.mailboxes.lanes[lane as usize][word as usize],
         }
     }
 
-    /// The box of a word.
-    fn letters(&self, word: u32) -> &[AtomicU64] {
-        &self.mail.boxes[self.parity][word as usize * self.way.room..][..self.way.room]
+    /// The mailbox of a word.
+    fn mailbox(&self, word: u32) -> &[AtomicU64] {
+        &self.mailboxes.boxes[self.parity][word as usize * self.way.mailbox..][..self.way.mailbox]
     }
 
     fn remote(&self, node: u32, offset: u64) -> Remote {
@@ -175,7 +179,7 @@ impl<'a> Leaders<'a> {
     }
 
     /// # Safety
-    /// `from` is readable for `bytes` bytes, which fit the mail.
+    /// `from` is readable for `bytes` bytes, which fit a mailbox.
     unsafe fn send(&self, to: u32, word: u32, from: *const u8, place: Place, offset: usize, bytes: usize) {
         // Clearing room for the longest message costs more than writing a short one.
         let (mut short, mut long);
@@ -183,33 +187,33 @@ impl<'a> Leaders<'a> {
             short = [0; SHORT];
             &mut short
         } else {
-            long = [0; BOXES];
+            long = [0; MAILBOX_WORDS];
             &mut long
         };
         // SAFETY: the caller promises `bytes` readable bytes at `from`.
         let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
         let length = write(message, self.stamp, self.call.signature, (place, offset), content);
-        let to = self.remote(to, control::offset(self.letters(word).as_ptr()));
-        // SAFETY: a box of the leader's mail holds the message, which `put` has copied when it returns.
+        let to = self.remote(to, control::offset(self.mailbox(word).as_ptr()));
+        // SAFETY: a mailbox of the leader holds the message, which `put` has copied when it returns.
         lane::issue(self.call.name, |lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
     }
 
     /// Takes the message out to where it belongs.
-    fn take(&self, letters: &[AtomicU64], bytes: usize) {
+    fn take(&self, mailbox: &[AtomicU64], bytes: usize) {
         if bytes == 0 {
             return;
         }
-        let place = letters[1].load(Relaxed) as u32;
-        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.landing, self.landing_len) };
+        let place = mailbox[1].load(Relaxed) as u32;
+        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
         let offset = (place & (u32::MAX >> 1)) as usize;
         if len < bytes || len - bytes < offset {
             self.call.differs(None, self.call.signature);
         }
         let start = start.wrapping_add(offset);
-        for (i, word) in letters[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
+        for (i, word) in mailbox[HEAD..HEAD + bytes.div_ceil(CONTENT)].iter().enumerate() {
             let (at, content) = (i * CONTENT, (word.load(Relaxed) as u32).to_le_bytes());
-            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or landing zone, as was just compared
-            // with the lengths that the caller of the run vouches for.
+            // SAFETY: `bytes` bytes from `start` on are inside of the caller's dest or scratch, as was just compared with their
+            // lengths. The scratch is leased or private, and `new` demands that dest and private scratch are writable.
             unsafe { ptr::copy_nonoverlapping(content.as_ptr(), start.add(at), CONTENT.min(bytes - at)) };
         }
     }
@@ -220,7 +224,7 @@ impl<'a> Leaders<'a> {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
-        if self.on_boards && self.way.schedule.lends() {
+        if self.in_buffers && self.way.schedule.allows_zero_copy() {
             return Some(from);
         }
         if planted!("operand-not-kept", false, true) {
@@ -230,13 +234,13 @@ impl<'a> Leaders<'a> {
         if self.traffic != Traffic::Synchronising {
             return None;
         }
-        let (zones, used) = (self.zones.filter(|_| self.way.room > 0)?, self.going.get());
-        if bytes > GOING - used {
+        let (buffers, used) = (self.buffers.filter(|_| self.way.mailbox > 0)?, self.copied.get());
+        if bytes > COPIES - used {
             return None;
         }
-        let copy = zones.going[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
-        self.going.set((used + bytes).next_multiple_of(64).min(GOING));
-        // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's zone, and
+        let copy = buffers.copies[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
+        self.copied.set((used + bytes).next_multiple_of(64).min(COPIES));
+        // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's buffers, and
         // the network has read the copies of the run before last.
         unsafe { ptr::copy_nonoverlapping(from, copy, bytes) };
         Some(copy)
@@ -246,7 +250,7 @@ impl<'a> Leaders<'a> {
     /// than once says by a growing number how much has come. Without the order the number would fall again, and a greater one would
     /// vouch for bytes of a put that is still under way.
     fn order_signals(&self, lane: &Issuer<'_>) {
-        let more_than_once = self.way.room == 0 || matches!(self.traffic, Traffic::OneWay { .. });
+        let more_than_once = self.way.mailbox == 0 || matches!(self.traffic, Traffic::OneWay { .. });
         if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
             lane.fence();
         }
@@ -257,49 +261,49 @@ impl<'a> Leaders<'a> {
     }
 }
 
-/// Longer puts are lent to the network, where the schedule lets their operand be; others are copied.
+/// Longer puts read the caller's array, where the schedule lets their operand be; others read a copy.
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
         if let Signal::Set { word, .. } = signal
-            && length(bytes) <= self.way.room
+            && length(bytes) <= self.way.mailbox
         {
             // SAFETY: the caller promises `bytes` readable bytes at `from`, and the comparison has shown that they fit the
-            // mail.
+            // mailbox.
             return unsafe { self.send(to, word, from, place, offset, bytes) };
         }
         let start = match place {
-            Place::Scratch => Some(self.landing_there),
+            Place::Scratch => Some(self.scratch_there),
             Place::Dest => self.dest_there,
             Place::Source => unreachable!("no schedule writes a source"),
         };
-        let Some((region, start)) = start else { unreachable!("what is private goes by mail") };
+        let Some((region, start)) = start else { unreachable!("messages to private scratch are inline") };
         let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
-            Signal::Set { word, .. } if self.way.room > 0 => {
+            Signal::Set { word, .. } if self.way.mailbox > 0 => {
                 let head = head(self.stamp, self.call.signature, IN_PLACE);
-                (control::offset(self.letters(word).as_ptr()), SignalUpdate::Set(head))
+                (control::offset(self.mailbox(word).as_ptr()), SignalUpdate::Set(head))
             }
             Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
-            Signal::Count => (control::offset(&raw const self.mail.counters[self.parity]), SignalUpdate::Add(1)),
+            Signal::Count => (control::offset(&raw const self.mailboxes.counters[self.parity]), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
         if bytes > 0
             // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
             && let Some(kept) = unsafe { self.kept(from, bytes) }
         {
-            // SAFETY: the operand stays in the zone or on the board, which are never unmapped during a run; the place is one
+            // SAFETY: the operand stays in the leased buffers, which are never unmapped during a run; the place is one
             // that the schedule may write to now, as `Wire` demands.
             return lane::issue(self.call.name, |lane| unsafe {
                 self.order_signals(lane);
                 lane.put_signal(start, kept, bytes, word, update);
             });
         }
-        if bytes > COPIED && self.way.schedule.lends() {
-            self.lent.set(self.lent.get() + bytes);
+        if bytes > COPIED && self.way.schedule.allows_zero_copy() {
+            self.in_flight.set(self.in_flight.get() + bytes);
             // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
-            // takes back what was lent.
+            // waits for local completion.
             return lane::issue(self.call.name, |lane| unsafe {
                 self.order_signals(lane);
                 lane.put_signal(start, from, bytes, word, update);
@@ -311,36 +315,36 @@ impl Wire for Leaders<'_> {
             if bytes > 0 && planted!("operand-unfenced", true, false) {
                 lane.fence();
             }
-            // SAFETY: a word of the leader's mail; no old value is asked for.
+            // SAFETY: a word of the leader's mailboxes; no old value is asked for.
             unsafe { lane.amo(word, Width::Eight, update.amo(), ptr::null_mut()) };
         });
     }
 
     fn wait(&self, word: u32, value: u64) {
         let set = self.word(word);
-        if self.way.room == 0 {
+        if self.way.mailbox == 0 {
             let reason = self.reason(set.as_ptr() as usize);
             return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
         }
-        let letters = self.letters(word);
-        let mailed = wait::until(self.reason(letters.as_ptr() as usize), None, || {
-            arrived(letters, self.stamp, self.call.signature).transpose()
+        let mailbox = self.mailbox(word);
+        let message = wait::until(self.reason(mailbox.as_ptr() as usize), None, || {
+            arrived(mailbox, self.stamp, self.call.signature).transpose()
         });
-        match mailed {
+        match message {
             Ok(IN_PLACE) if !self.way.private => {}
             Ok(IN_PLACE) => self.call.differs(None, self.call.signature),
-            Ok(bytes) => self.take(letters, bytes),
+            Ok(bytes) => self.take(mailbox, bytes),
             Err(theirs) => self.call.differs(None, theirs),
         }
     }
 
     fn wait_count(&self, total: u64) {
-        let counter = &self.mail.counters[self.parity];
+        let counter = &self.mailboxes.counters[self.parity];
         let reason = self.reason(counter.as_ptr() as usize);
-        // A leader in a call of another kind sends mail of this run, and the first box is always among those that it fills.
-        let letters = &self.mail.boxes[self.parity];
+        // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox.
+        let mailbox = &self.mailboxes.boxes[self.parity];
         let counted = wait::until(reason, None, || {
-            let foreign = || arrived(letters, self.stamp, self.call.signature).err().map(Err);
+            let foreign = || arrived(mailbox, self.stamp, self.call.signature).err().map(Err);
             if counter.load(Acquire) >= total { Some(Ok(())) } else { foreign() }
         });
         counted.unwrap_or_else(|theirs| self.call.differs(None, theirs));

@@ -1,7 +1,7 @@
-//! Everybody's line reaches everybody, on a board at each leader.
+//! Everybody's line reaches everybody, in a gather buffer of each leader.
 //!
-//! A board has room for a number of lines. More lines go in batches, each of which is an exchange of its own in which all
-//! meet: some members bring their lines, and all take these before the next batch comes. So no board grows with the job.
+//! A gather buffer has room for a number of lines. More lines go in batches, each of which is an exchange of its own in which all
+//! meet: some members bring their lines, and all take these before the next batch comes. So no gather buffer grows with the job.
 
 use core::ops::Range;
 use core::ptr;
@@ -10,18 +10,18 @@ use oxshmem_base::planted;
 use oxshmem_transport::{Region, Remote};
 
 use super::{
-    HEADER, Reach, There, gather, gather_parts, gathering, leaders_meet, lending, read_line, release, slot_of,
+    HEADER, Reach, There, gather, gather_parts, gathering, leaders_meet, leases, read_line, release, slot_of,
     write_line,
 };
 use crate::collectives::call::Call;
 use crate::collectives::limits::SHORT;
 use crate::collectives::signature::signature_of;
-use crate::memory::control::mail::{OPEN_BOARD, UNLENT_BOARD};
+use crate::memory::control::leaders::{GATHER, SMALL_GATHER};
 use crate::memory::control::{self, PAYLOAD_WORDS};
 use crate::network::lane;
 use crate::teams::span::Span;
 
-/// The members that bring their lines together. On a board there is, for each node with such members, a header and their
+/// The members that bring their lines together. In a gather buffer there is, for each node with such members, a header and their
 /// lines.
 struct LineBatch<'a> {
     span: &'a Span,
@@ -97,18 +97,18 @@ pub(crate) fn exchange(
     }
     let width = 8 * payload.len();
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
-    // Shorter lines go by mail.
-    let zone = if bytes > SHORT { lending::zone(call, span) } else { call.team.zone.number() };
-    let room = if zone.is_some() { OPEN_BOARD } else { UNLENT_BOARD };
+    // Shorter lines go in inline messages.
+    let set = if bytes > SHORT { leases::buffers(call, span) } else { call.team.buffers.number() };
+    let room = if set.is_some() { GATHER } else { SMALL_GATHER };
     for batch in LineBatch::all(span, width, room) {
-        exchange_batch(call, &batch, zone, payload, &mut visit);
+        exchange_batch(call, &batch, set, payload, &mut visit);
     }
 }
 
 fn exchange_batch(
     call: Call<'_>,
     batch: &LineBatch<'_>,
-    zone: Option<u32>,
+    set: Option<u32>,
     payload: &[u64],
     visit: &mut impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
@@ -118,22 +118,22 @@ fn exchange_batch(
     write_line(team.place(team.my), parity, payload);
     gather(call, span, number);
     let window = team.window(span.my_leader());
-    let board = match zone {
-        Some(zone) => control::zones(window, zone).board(parity),
-        None => control::board(window, slot_of(team), parity),
+    let buffer = match set {
+        Some(set) => control::buffers(window, set).gather(parity),
+        None => control::small_gather(window, slot_of(team), parity),
     };
-    let header = |node: u32| board.wrapping_add(batch.start(node)).cast::<u64>();
-    let entry = |member: u32| board.wrapping_add(batch.line(member));
-    let reach = if zone.is_some() { Reach::Results } else { Reach::Nothing };
+    let header = |node: u32| buffer.wrapping_add(batch.start(node)).cast::<u64>();
+    let entry = |member: u32| buffer.wrapping_add(batch.line(member));
+    let reach = if set.is_some() { Reach::Results } else { Reach::Nothing };
     let start = |node: u32| batch.start(node) as u64;
     let way = gathering(call, span, start, reach);
     let stamp = call.signature.stamp(number);
     if team.my == span.my_leader() && batch.brings(span.node()) {
-        // SAFETY: the board is this leader's, has room for the batch, and a node's bytes begin at a multiple of 8.
+        // SAFETY: the gather buffer is this leader's, has room for the batch, and a node's bytes begin at a multiple of 8.
         unsafe { header(span.node()).write(stamp) };
         for member in span.here().filter(|member| batch.members.contains(member)) {
             let entry = entry(member);
-            // SAFETY: the member has counted in; the board has room for the batch, of which this line is one.
+            // SAFETY: the member has counted in; the gather buffer has room for the batch, of which this line is one.
             read_line(team.place(member), parity, |line| unsafe {
                 ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
             });
@@ -141,12 +141,12 @@ fn exchange_batch(
     }
     match way {
         Some(way) => {
-            let there = zone.map_or(There::Nowhere, |_| There::of_board(board));
-            // SAFETY: the board has this node's bytes of the batch; nobody looks at it before the release.
-            let lent = unsafe { gather_parts(call, span, way, start, board, there) };
-            lent.take_back(call);
+            let there = set.map_or(There::Nowhere, |_| There::of_buffer(buffer));
+            // SAFETY: the gather buffer has this node's bytes of the batch; nobody looks at it before the release.
+            let in_flight = unsafe { gather_parts(call, span, way, start, buffer, there) };
+            in_flight.complete_locally(call);
             if team.my == span.my_leader() {
-                // SAFETY: the network has written all nodes' bytes on this leader's board, each with its header.
+                // SAFETY: the network has written all nodes' bytes on this leader's gather buffer, each with its header.
                 let theirs = |node: u32| unsafe { header(node).read() };
                 let bring = (0..span.nodes()).filter(|&node| batch.brings(node));
                 if let Some(node) = bring.into_iter().find(|&node| theirs(node) != stamp) {
@@ -160,7 +160,7 @@ fn exchange_batch(
     release(call, span, number, |words| &words.released);
     for member in batch.members.clone() {
         let mut line = [0; PAYLOAD_WORDS];
-        // SAFETY: the board has this line until everybody here has entered the next exchange.
+        // SAFETY: the gather buffer has this line until everybody here has entered the next exchange.
         unsafe { ptr::copy_nonoverlapping(entry(member), line.as_mut_ptr().cast(), width) };
         visit(member, &line);
     }
@@ -178,7 +178,7 @@ fn fetch_lines(call: Call<'_>, batch: &LineBatch<'_>, parity: usize, entry: impl
     for member in batch.members.clone().filter(|&member| batch.span.node_of(member) != batch.span.node()) {
         let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
         let entry = entry(member);
-        // SAFETY: the line is in the slot; the board has room for it until `complete` has returned.
+        // SAFETY: the line is in the slot; the gather buffer has room for it until `complete` has returned.
         lane::issue(call.name, |lane| unsafe { lane.get_nbi(entry, from, batch.width) });
     }
     lane::complete(call.name);
@@ -218,17 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn batches_have_every_line_once_and_fit_the_board() {
+    fn batches_have_every_line_once_and_fit_the_gather_buffer() {
         let layouts: [&dyn Fn(u32) -> u32; 4] =
             [&|pe| pe / 4, &|pe| pe % 5, &|pe| pe * pe % 7, &|pe| u32::from(pe > 0)];
         for size in [7, 30, 100] {
             for layout in layouts {
                 let span = Span::of(size, layout(0), layout).expect("several nodes");
                 for width in [8, 24, 56] {
-                    for room in [64, 72, 640, UNLENT_BOARD, OPEN_BOARD] {
+                    for room in [64, 72, 640, SMALL_GATHER, GATHER] {
                         check(&span, width, room);
                     }
-                    assert_eq!(check(&span, width, OPEN_BOARD), 1, "{size} lines are one batch");
+                    assert_eq!(check(&span, width, GATHER), 1, "{size} lines are one batch");
                 }
             }
         }
@@ -237,6 +237,6 @@ mod tests {
     #[test]
     fn the_largest_job_exchanges_in_batches() {
         let span = Span::of(MOST_PES, 0, |pe| pe % MOST_NODES).expect("several nodes");
-        assert!(check(&span, 24, OPEN_BOARD) > 100);
+        assert!(check(&span, 24, GATHER) > 100);
     }
 }

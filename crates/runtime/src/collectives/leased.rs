@@ -1,34 +1,34 @@
-//! Zones and rings of this PE that no team has, and which ones a team has been lent. `between_nodes::lending` agrees on them.
+//! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::leases` agrees on them.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::memory::control::casts::RINGS;
-use crate::memory::control::mail::ZONES;
+use crate::memory::control::broadcast_ring::RINGS;
+use crate::memory::control::leaders::BUFFER_SETS;
 
-pub(crate) mod rooms;
+pub(crate) mod ring;
 
-use rooms::{CastRoom, CastTree, OwedAcknowledgements, Ring};
+use ring::{BroadcastTree, OwedAcknowledgements, Ring, RingBlock};
 
-/// The kinds of memory that teams are lent.
+/// The kinds of memory that teams lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pool {
-    Zones,
+    Buffers,
     Rings,
 }
 
-/// A bit for each zone, and for each ring, of this PE that no team has. While the members of a team agree, all of them are theirs
+/// A bit for each set of buffers, and for each ring, of this PE that no team has. While the members of a team agree, all of them are theirs
 /// to choose from: threads of other teams find none for so long, so that none is promised twice.
 static FREE: [Mutex<u64>; 2] = [Mutex::new(0), Mutex::new(0)];
-const _: () = assert!(ZONES < u64::BITS && RINGS < u64::BITS);
+const _: () = assert!(BUFFER_SETS < u64::BITS && RINGS < u64::BITS);
 
 impl Pool {
-    const ALL: [Pool; 2] = [Pool::Zones, Pool::Rings];
+    const ALL: [Pool; 2] = [Pool::Buffers, Pool::Rings];
 
     fn count(self) -> u32 {
         match self {
-            Pool::Zones => ZONES,
+            Pool::Buffers => BUFFER_SETS,
             Pool::Rings => RINGS,
         }
     }
@@ -45,8 +45,8 @@ pub(crate) fn begin() {
     }
 }
 
-/// The number that a team has been lent of a pool.
-pub(crate) struct Lent {
+/// The number that a team has leased of a pool.
+pub(crate) struct Leased {
     pool: Pool,
     /// Its number and one; zero: none.
     number: AtomicU32,
@@ -54,10 +54,10 @@ pub(crate) struct Lent {
     missed: AtomicU32,
 }
 
-impl Lent {
+impl Leased {
     /// None of this pool yet.
-    pub(crate) fn of(pool: Pool) -> Lent {
-        Lent { pool, number: AtomicU32::new(0), missed: AtomicU32::new(0) }
+    pub(crate) fn of(pool: Pool) -> Leased {
+        Leased { pool, number: AtomicU32::new(0), missed: AtomicU32::new(0) }
     }
 
     /// The number, if the team has one.
@@ -95,25 +95,25 @@ impl Lent {
     }
 }
 
-/// The ring that a team has been lent for its broadcasts.
-pub(crate) struct LentRing {
-    pub(crate) lent: Lent,
+/// The ring that a team has leased for its broadcasts.
+pub(crate) struct LeasedRing {
+    pub(crate) lease: Leased,
     /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
     /// a team, so nobody waits for these locks.
     ring: Mutex<Ring>,
     owed: Mutex<OwedAcknowledgements>,
 }
 
-impl Default for LentRing {
-    fn default() -> LentRing {
-        LentRing { lent: Lent::of(Pool::Rings), ring: Mutex::default(), owed: Mutex::default() }
+impl Default for LeasedRing {
+    fn default() -> LeasedRing {
+        LeasedRing { lease: Leased::of(Pool::Rings), ring: Mutex::default(), owed: Mutex::default() }
     }
 }
 
-impl LentRing {
-    /// [`Ring::room`] of the team.
-    pub(crate) fn cast(&self, run: u32, bytes: usize, tree: CastTree) -> Option<CastRoom> {
-        self.ring.lock().room(run, bytes, tree)
+impl LeasedRing {
+    /// [`Ring::block`] of the team.
+    pub(crate) fn block(&self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
+        self.ring.lock().block(run, bytes, tree)
     }
 
     /// [`OwedAcknowledgements::owe`] of the team.
@@ -126,10 +126,10 @@ impl LentRing {
         self.owed.lock().due(run, have_children)
     }
 
-    /// [`Lent::give_back`]: the next team begins with an empty ring.
+    /// [`Leased::give_back`]: the next team begins with an empty ring.
     pub(crate) fn give_back(&self) {
         *self.ring.lock() = Ring::default();
-        self.lent.give_back();
+        self.lease.give_back();
     }
 }
 
@@ -139,21 +139,21 @@ mod tests {
 
     /// One test, because a process has one pool of each kind.
     #[test]
-    fn zones_and_rings_are_lent_once_and_come_back() {
+    fn buffers_and_rings_are_leased_once_and_come_back() {
         begin();
-        Pool::ALL.into_iter().for_each(all_are_lent_once_and_come_back);
+        Pool::ALL.into_iter().for_each(all_are_leased_once_and_come_back);
     }
 
-    fn all_are_lent_once_and_come_back(pool: Pool) {
-        let teams: Vec<Lent> = (0..pool.count()).map(|_| Lent::of(pool)).collect();
+    fn all_are_leased_once_and_come_back(pool: Pool) {
+        let teams: Vec<Leased> = (0..pool.count()).map(|_| Leased::of(pool)).collect();
         for (team, expected) in teams.iter().zip(0..) {
             assert!(team.asks());
             let offered = team.offer();
             // While it chooses nobody else finds any.
-            assert_eq!(Lent::of(pool).offer(), 0);
+            assert_eq!(Leased::of(pool).offer(), 0);
             assert_eq!((team.settle(offered, offered), team.number()), (Some(expected), Some(expected)));
         }
-        let late = Lent::of(pool);
+        let late = Leased::of(pool);
         assert_eq!((late.offer(), late.settle(0, 0), late.number()), (0, None, None));
         teams[5].give_back();
         teams[5].give_back();
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_team_that_finds_none_asks_ever_more_rarely() {
-        let lent = Lent::of(Pool::Zones);
-        let asked: Vec<usize> = (0..20).filter(|_| lent.asks()).collect();
+        let lease = Leased::of(Pool::Buffers);
+        let asked: Vec<usize> = (0..20).filter(|_| lease.asks()).collect();
         assert_eq!(asked, [0, 1, 2, 4, 8, 16]);
     }
 }

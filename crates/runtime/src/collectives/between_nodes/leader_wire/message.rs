@@ -6,7 +6,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::step::Place;
 
 use crate::collectives::signature::Signature;
-use crate::memory::control::mail::BOXES;
+use crate::memory::control::leaders::MAILBOX_WORDS;
 
 /// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
 pub(super) const HEAD: usize = 2;
@@ -14,7 +14,7 @@ pub(super) const HEAD: usize = 2;
 pub(super) const CONTENT: usize = 4;
 /// The length in the head of a message whose content is where it belongs.
 pub(super) const IN_PLACE: usize = u16::MAX as usize;
-const _: () = assert!(BOXES * CONTENT < IN_PLACE, "the head has 16 bits for the length");
+const _: () = assert!(MAILBOX_WORDS * CONTENT < IN_PLACE, "the head has 16 bits for the length");
 
 /// The head of a message.
 pub(super) fn head(stamp: u32, signature: Signature, length: usize) -> u64 {
@@ -48,11 +48,11 @@ pub(super) fn length(bytes: usize) -> usize {
     if bytes == 0 { 1 } else { HEAD + bytes.div_ceil(CONTENT) }
 }
 
-/// The bytes of the message in a box, or [`IN_PLACE`], if all of it is there; or the call that its sender is in, if that is
-/// another one, or one that has more to say than the box holds.
-pub(super) fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
+/// The bytes of the message in a mailbox, or [`IN_PLACE`], if all of it is there; or the call that its sender is in, if that is
+/// another one, or one that has more to say than the mailbox holds.
+pub(super) fn arrived(mailbox: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
     let stamped = |word: u64| word >> 32 == u64::from(stamp);
-    let head = letters[0].load(Acquire);
+    let head = mailbox[0].load(Acquire);
     if !stamped(head) {
         return Ok(None);
     }
@@ -61,7 +61,7 @@ pub(super) fn arrived(letters: &[AtomicU64], stamp: u32, signature: Signature) -
     if bytes == IN_PLACE && theirs == signature {
         return Ok(Some(IN_PLACE));
     }
-    let rest = letters.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
-    let proves_itself = |word: &AtomicU64| planted!("mail-by-its-head", stamped(word.load(Acquire)), true);
+    let rest = mailbox.get(1..length(bytes)).filter(|_| theirs == signature).ok_or(theirs)?;
+    let proves_itself = |word: &AtomicU64| planted!("message-by-its-head", stamped(word.load(Acquire)), true);
     Ok(rest.iter().all(proves_itself).then_some(bytes))
 }

@@ -18,20 +18,20 @@ fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
 fn a_message_is_there_when_all_its_words_are_in_any_order() {
     for bytes in [0_usize, 1, 4, 5, 8, 56, 200] {
         let content: Vec<u8> = (0..bytes).map(|i| i as u8 ^ 0x5a).collect();
-        let mut message = [0; BOXES];
+        let mut message = [0; MAILBOX_WORDS];
         let mine = Signature::of(CallKind::Sum).with(bytes, 0);
         let length = write(&mut message, 9, mine, (Place::Dest, 77), &content);
         // Words of an earlier run may look like anything but this stamp.
         let stale = || -> Vec<AtomicU64> { message.iter().map(|word| AtomicU64::new(word ^ (2 << 32))).collect() };
         for last in 0..length {
-            let letters = stale();
+            let mailbox = stale();
             for i in (0..length).filter(|&i| i != last) {
-                letters[i].store(message[i], Relaxed);
-                assert_eq!(arrived(&letters, 9, mine), Ok(None), "{bytes} bytes without word {last}");
+                mailbox[i].store(message[i], Relaxed);
+                assert_eq!(arrived(&mailbox, 9, mine), Ok(None), "{bytes} bytes without word {last}");
             }
-            letters[last].store(message[last], Relaxed);
-            assert_eq!(arrived(&letters, 9, mine), Ok(Some(bytes)));
-            assert_eq!(arrived(&letters, 11, mine), Ok(None));
+            mailbox[last].store(message[last], Relaxed);
+            assert_eq!(arrived(&mailbox, 9, mine), Ok(Some(bytes)));
+            assert_eq!(arrived(&mailbox, 11, mine), Ok(None));
         }
     }
 }
@@ -39,23 +39,23 @@ fn a_message_is_there_when_all_its_words_are_in_any_order() {
 #[test]
 fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
     let (sum, barrier) = (Signature::of(CallKind::Sum).with(48, 0), Signature::of(CallKind::Barrier));
-    let mut message = [0; BOXES];
+    let mut message = [0; MAILBOX_WORDS];
     let length = write(&mut message, 9, sum, (Place::Dest, 0), &[7; 48]);
-    let letters: Vec<AtomicU64> = message.iter().map(|&word| AtomicU64::new(word)).collect();
-    assert_eq!(arrived(&letters, 9, sum), Ok(Some(48)));
-    assert_eq!(arrived(&letters, 9, barrier), Err(sum));
-    assert_eq!(arrived(&letters[..length - 1], 9, sum), Err(sum));
+    let mailbox: Vec<AtomicU64> = message.iter().map(|&word| AtomicU64::new(word)).collect();
+    assert_eq!(arrived(&mailbox, 9, sum), Ok(Some(48)));
+    assert_eq!(arrived(&mailbox, 9, barrier), Err(sum));
+    assert_eq!(arrived(&mailbox[..length - 1], 9, sum), Err(sum));
     // A head that says more than the box holds, and one whose content is elsewhere.
-    letters[0].store(message[0] | 0xfffe, Relaxed);
-    assert_eq!(arrived(&letters, 9, sum), Err(sum));
-    letters[0].store(head(9, sum, IN_PLACE), Relaxed);
-    assert_eq!(arrived(&letters, 9, sum), Ok(Some(IN_PLACE)));
-    assert_eq!(arrived(&letters, 9, barrier), Err(sum));
-    assert_eq!(arrived(&letters, 11, sum), Ok(None));
+    mailbox[0].store(message[0] | 0xfffe, Relaxed);
+    assert_eq!(arrived(&mailbox, 9, sum), Err(sum));
+    mailbox[0].store(head(9, sum, IN_PLACE), Relaxed);
+    assert_eq!(arrived(&mailbox, 9, sum), Ok(Some(IN_PLACE)));
+    assert_eq!(arrived(&mailbox, 9, barrier), Err(sum));
+    assert_eq!(arrived(&mailbox, 11, sum), Ok(None));
 }
 
 #[test]
-fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
+fn payloads_are_inline_among_as_many_leaders_as_there_may_be() {
     for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
         for collective in
             [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
@@ -63,12 +63,12 @@ fn payloads_go_by_mail_among_as_many_leaders_as_there_may_be() {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
             let way = Way::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
-            assert!(way.private && way.room >= length(plan.count as usize), "{collective} among {nodes}");
+            assert!(way.private && way.mailbox >= length(plan.count as usize), "{collective} among {nodes}");
         }
     }
 }
 
-/// With a zone there is a way for every collective that the leaders run, among as many as there may be.
+/// With buffers there is a way for every collective that the leaders run, among as many as there may be.
 #[test]
 fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
     for nodes in [2, 5, 64, 1000, 4096, MOST_NODES - 1, MOST_NODES] {
@@ -90,20 +90,20 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
 }
 
 #[test]
-fn what_is_long_needs_a_zone_and_is_cut_to_it() {
+fn long_messages_need_buffers_and_are_cut_to_them() {
     let plan = Plan::new(2, 1 << 20);
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
     assert!(Way::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
     let way = Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
-    assert!(!way.private && way.piece as usize <= LANDING && way.piece > 0);
+    assert!(!way.private && way.piece as usize <= SCRATCH && way.piece > 0);
     assert!(Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
     assert!(!way.lands && way.piece < plan.count);
-    // No landing zone bounds what lands in dest, and none is needed.
-    for zone in [None, Some(0)] {
-        let way = Way::find(ring, zone, &plan, 1, plan.count, Reach::Operands).expect("a way");
+    // No scratch bounds what lands in dest, and none is needed.
+    for set in [None, Some(0)] {
+        let way = Way::find(ring, set, &plan, 1, plan.count, Reach::Operands).expect("a way");
         assert!(way.lands && way.piece == plan.count);
     }
-    // A schedule that spares everybody's dest needs no more than a zone.
+    // A schedule that spares everybody's dest needs no more than buffers.
     let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
     let plan = Plan::new(2, 32 << 10);
     assert!(Way::find(dissemination, None, &plan, 1, plan.count, Reach::Nothing).is_none());

@@ -6,16 +6,16 @@
 //! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
 //! worse than a message that arrives later, so a leader does them at once.
 
-use crate::collectives::zones::LentRing;
-use crate::collectives::zones::rooms::{CastRoom, CastTree, OwedAcknowledgements};
-use crate::memory::control::casts::{CAST, HALF};
+use crate::collectives::leased::LeasedRing;
+use crate::collectives::leased::ring::{BroadcastTree, OwedAcknowledgements, RingBlock};
+use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
 
 /// The bytes of a unit: half of a half.
 pub(super) const UNIT: usize = HALF / 2;
 const UNITS: usize = 2 * HALF / UNIT;
-const _: () = assert!(UNIT.is_multiple_of(CAST));
+const _: () = assert!(UNIT.is_multiple_of(BLOCK_ALIGN));
 
 /// Rules that are too weak, which the model must find.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,7 +38,7 @@ pub(super) enum WeakerRule {
 /// A call that all leaders make.
 #[derive(Clone, Copy, Debug)]
 enum ModelCall {
-    Cast { root: u32, room: CastRoom, run: u32 },
+    Broadcast { root: u32, block: RingBlock, run: u32 },
     Synchronisation,
 }
 
@@ -51,16 +51,16 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a room is one, too.
+    /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a block is one, too.
     pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
-        let (lent, mut run) = (LentRing::default(), 0);
+        let (lease, mut run) = (LeasedRing::default(), 0);
         let calls = calls.iter().map(|call| {
-            let room = call.and_then(|(root, bytes)| {
+            let block = call.and_then(|(root, bytes)| {
                 let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
-                Some((root, lent.cast(run, bytes, CastTree { root: shown, radix })?))
+                Some((root, lease.block(run, bytes, BroadcastTree { root: shown, radix })?))
             });
-            match room {
-                Some((root, room)) => ModelCall::Cast { root, room, run },
+            match block {
+                Some((root, block)) => ModelCall::Broadcast { root, block, run },
                 None => {
                     run += 1;
                     ModelCall::Synchronisation
@@ -76,7 +76,7 @@ impl History {
 
     /// How often a half is used again.
     pub(super) fn again(&self) -> usize {
-        let is_again = |call: &&ModelCall| matches!(call, ModelCall::Cast { room, .. } if room.again.is_some());
+        let is_again = |call: &&ModelCall| matches!(call, ModelCall::Broadcast { block, .. } if block.again.is_some());
         self.calls.iter().filter(is_again).count()
     }
 }
@@ -118,21 +118,21 @@ enum Message {
 
 /// All leaders, and what is under way, in order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct CastState {
+pub(super) struct ModelState {
     leaders: Vec<ModelLeader>,
     messages: Vec<Message>,
 }
 
 /// One event.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum CastEvent {
+pub(super) enum ModelEvent {
     /// The leader's node counts in.
     CountIn(usize),
     /// The message with this number arrives.
     Arrive(usize),
 }
 
-impl CastState {
+impl ModelState {
     pub(super) fn first(history: &History) -> Self {
         let leader = ModelLeader {
             call: 0,
@@ -157,20 +157,20 @@ impl CastState {
     }
 
     /// The nodes that can count in.
-    pub(super) fn steps(&self) -> impl Iterator<Item = CastEvent> + '_ {
+    pub(super) fn steps(&self) -> impl Iterator<Item = ModelEvent> + '_ {
         let stops = |rank: &usize| self.leaders[*rank].stage == Stage::Gather;
-        (0..self.leaders.len()).filter(stops).map(CastEvent::CountIn)
+        (0..self.leaders.len()).filter(stops).map(ModelEvent::CountIn)
     }
 
     /// Every message can arrive.
-    pub(super) fn arrivals(&self) -> impl Iterator<Item = CastEvent> + use<> {
-        (0..self.messages.len()).map(CastEvent::Arrive)
+    pub(super) fn arrivals(&self) -> impl Iterator<Item = ModelEvent> + use<> {
+        (0..self.messages.len()).map(ModelEvent::Arrive)
     }
 
-    pub(super) fn apply(&mut self, history: &History, event: CastEvent) -> Result<(), String> {
+    pub(super) fn apply(&mut self, history: &History, event: ModelEvent) -> Result<(), String> {
         match event {
-            CastEvent::CountIn(rank) => self.step(history, rank)?,
-            CastEvent::Arrive(number) => {
+            ModelEvent::CountIn(rank) => self.step(history, rank)?,
+            ModelEvent::Arrive(number) => {
                 let message = self.messages.remove(number);
                 self.arrive(history, message)?;
             }
@@ -224,10 +224,10 @@ impl CastState {
                 let met = |other: &ModelLeader| (other.call, other.stage == Stage::Met) >= (leader.call, true);
                 self.leaders.iter().all(met)
             }
-            (ModelCall::Cast { room: CastRoom { again: Some(half), .. }, .. }, Stage::Enter) => {
+            (ModelCall::Broadcast { block: RingBlock { again: Some(half), .. }, .. }, Stage::Enter) => {
                 leader.acknowledged[half] >= leader.expected[half] || history.rule == WeakerRule::NobodyWaits
             }
-            (ModelCall::Cast { root, .. }, Stage::Run(pc)) => match history.step(root, rank, pc) {
+            (ModelCall::Broadcast { root, .. }, Stage::Run(pc)) => match history.step(root, rank, pc) {
                 Step::Wait { .. } => leader.stamp[history.units(leader.call).start] == leader.call + 1,
                 _ => true,
             },
@@ -238,7 +238,7 @@ impl CastState {
     fn step(&mut self, history: &History, rank: usize) -> Result<(), String> {
         let leader = &mut self.leaders[rank];
         let (call, number) = (history.calls[leader.call as usize], leader.call);
-        let ModelCall::Cast { root, room, run } = call else {
+        let ModelCall::Broadcast { root, block, run } = call else {
             match leader.stage {
                 Stage::Enter => leader.stage = Stage::Gather,
                 Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
@@ -253,22 +253,22 @@ impl CastState {
         match leader.stage {
             Stage::Enter => {
                 leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
-                if let (Some(half), WeakerRule::BeforeTheNode) = (room.left, history.rule) {
+                if let (Some(half), WeakerRule::BeforeTheNode) = (block.left, history.rule) {
                     self.owe(history, rank, root, half, run)?;
                 }
                 self.acknowledge(history, rank, run);
             }
             Stage::Lay => {
-                let room = &mut leader.payload[history.units(number)];
-                if room.iter().any(|&there| there > leader.taken) {
+                let block = &mut leader.payload[history.units(number)];
+                if block.iter().any(|&there| there > leader.taken) {
                     return Err(format!("{rank} has not taken what it lays down in call {number}"));
                 }
-                room.fill(number + 1);
+                block.fill(number + 1);
                 leader.stage = Stage::Gather;
             }
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
-                if let Some(half) = room.left
+                if let Some(half) = block.left
                     && history.rule != WeakerRule::BeforeTheNode
                 {
                     self.owe(history, rank, root, half, run)?;
@@ -324,7 +324,7 @@ impl CastState {
 impl History {
     fn units(&self, call: u8) -> core::ops::Range<usize> {
         match self.calls[call as usize] {
-            ModelCall::Cast { room, .. } => room.at / UNIT..(room.at + room.bytes) / UNIT,
+            ModelCall::Broadcast { block, .. } => block.at / UNIT..(block.at + block.bytes) / UNIT,
             ModelCall::Synchronisation => 0..0,
         }
     }

@@ -1,30 +1,30 @@
-//! How long to nap where nothing tells that a peer asks for something.
+//! How long to back off where nothing tells that a peer asks for something.
 //!
 //! Some providers (shm) need the target's processor and have nothing to sleep on, so that somebody must look from time to
 //! time. Peers that have just asked are likely to ask again, and those that have been silent for long can wait a little
-//! longer: a nap is a fraction of the silence.
+//! longer: the backoff is a fraction of the silence.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A nap is this part of the silence: what comes after it waits that much longer, and a PE in a long silence wakes rarely.
+/// A backoff is this part of the silence: what comes after it waits that much longer, and a PE in a long silence wakes rarely.
 const PART: u32 = 16;
-/// Shortest and longest nap. A thousand looks a second take some hundredths of a processor.
-const NAPS: (Duration, Duration) = (Duration::from_micros(5), Duration::from_micros(800));
+/// Shortest and longest backoff. A thousand looks a second take some hundredths of a processor.
+const BACKOFF: (Duration, Duration) = (Duration::from_micros(5), Duration::from_micros(800));
 
-/// The nap after so long a silence.
-fn nap_after(silence: Duration) -> Duration {
-    (silence / PART).clamp(NAPS.0, NAPS.1)
+/// The backoff after so long a silence.
+fn backoff_after(silence: Duration) -> Duration {
+    (silence / PART).clamp(BACKOFF.0, BACKOFF.1)
 }
 
 /// The time of the last request from a peer.
-pub(crate) struct Naps {
+pub(crate) struct Backoff {
     begin: Instant,
-    /// Nanoseconds after `begin` when something came last. Relaxed: only the length of a nap depends on it.
+    /// Nanoseconds after `begin` when something came last. Relaxed: only the length of a backoff depends on it.
     last: AtomicU64,
 }
 
-impl Naps {
+impl Backoff {
     pub(crate) fn new() -> Self {
         Self { begin: Instant::now(), last: AtomicU64::new(0) }
     }
@@ -34,9 +34,9 @@ impl Naps {
         self.last.store(self.now(), Ordering::Relaxed);
     }
 
-    /// How long to nap now.
+    /// How long to back off now.
     pub(crate) fn next(&self) -> Duration {
-        nap_after(Duration::from_nanos(self.now().saturating_sub(self.last.load(Ordering::Relaxed))))
+        backoff_after(Duration::from_nanos(self.now().saturating_sub(self.last.load(Ordering::Relaxed))))
     }
 
     fn now(&self) -> u64 {
@@ -53,7 +53,7 @@ mod tests {
     fn look_for(comes_after: Duration) -> (Duration, u32) {
         let (mut now, mut looks) = (Duration::ZERO, 0);
         while now < comes_after {
-            now += nap_after(now);
+            now += backoff_after(now);
             looks += 1;
         }
         (now - comes_after, looks)
@@ -71,7 +71,7 @@ mod tests {
     fn fault_P3_a_peer_waits_for_a_part_of_the_silence_before_it() {
         for silence in (50..200_000).step_by(37).map(Duration::from_micros) {
             let (late, _) = look_for(silence);
-            assert!(late <= (silence / 16).max(NAPS.0).min(NAPS.1), "{late:?} after {silence:?}");
+            assert!(late <= (silence / 16).max(BACKOFF.0).min(BACKOFF.1), "{late:?} after {silence:?}");
         }
     }
 
@@ -82,15 +82,15 @@ mod tests {
     }
 
     #[test]
-    fn fault_P3_what_comes_makes_naps_short_again() {
+    fn fault_P3_what_comes_makes_backoffs_short_again() {
         let begin = Instant::now().checked_sub(Duration::from_secs(1)).expect("the machine runs for longer");
-        let naps = Naps { begin, last: AtomicU64::new(0) };
-        assert_eq!(naps.next(), NAPS.1);
-        naps.note();
-        let before = naps.last.load(Ordering::Relaxed);
+        let backoff = Backoff { begin, last: AtomicU64::new(0) };
+        assert_eq!(backoff.next(), BACKOFF.1);
+        backoff.note();
+        let before = backoff.last.load(Ordering::Relaxed);
         assert!(before >= 1_000_000_000, "{before}");
         // The clock goes on meanwhile, but not backwards.
-        naps.last.store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(naps.next(), NAPS.0);
+        backoff.last.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(backoff.next(), BACKOFF.0);
     }
 }

@@ -1,12 +1,12 @@
-//! Puts that are told to the target's processor: for lanes whose completions are rarely waited for, where UCX itself makes a put of
+//! Unacknowledged puts, by messages: for lanes whose completions are rarely waited for, where UCX itself makes a put of
 //! messages between processors. Over TCP each put of UCX's is acknowledged by a message of its own, which costs both processors as
-//! much as the put; what is told is acknowledged once for many.
+//! much as the put. Here one acknowledgement serves for many puts.
 
 use std::slice;
 
 use oxshmem_transport::{NotIssued, Remote, SignalUpdate};
 
-use super::question::Told;
+use super::question::RequestData;
 use super::{COPIED, Channel, Issued};
 use crate::message::Ask;
 use crate::peers::Directory;
@@ -24,7 +24,7 @@ impl Channel {
     ///
     /// # Safety
     /// `source` is readable for `n` bytes until completion.
-    pub(crate) unsafe fn tell_put(
+    pub(crate) unsafe fn put_unacknowledged(
         &mut self,
         peers: &Directory,
         to: Remote,
@@ -42,7 +42,12 @@ impl Channel {
             let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
             start += len;
             let ask = Ask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
-            self.tell(peers, to.pe, ask, if n < LONG { Told::Lent(data) } else { Told::Long(data) });
+            self.send_unacknowledged(
+                peers,
+                to.pe,
+                ask,
+                if n < LONG { RequestData::Borrowed(data) } else { RequestData::Long(data) },
+            );
             if start == n {
                 return Ok(());
             }
@@ -53,7 +58,7 @@ impl Channel {
     ///
     /// # Safety
     /// `source` is readable for `n` bytes.
-    pub(crate) unsafe fn tell_copy(
+    pub(crate) unsafe fn put_copy_unacknowledged(
         &mut self,
         peers: &Directory,
         to: Remote,
@@ -65,7 +70,12 @@ impl Channel {
             self.start_message(peers)?;
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
             let data = unsafe { slice::from_raw_parts(source, n) };
-            self.tell(peers, to.pe, Ask::Put { to: to.position(), signal: None }, Told::Copied(data));
+            self.send_unacknowledged(
+                peers,
+                to.pe,
+                Ask::Put { to: to.position(), signal: None },
+                RequestData::Copied(data),
+            );
         }
         Ok(n)
     }

@@ -1,19 +1,19 @@
-//! The way in which the leaders run a schedule: what goes by mail, where operands land, how long the pieces are.
+//! The way in which the leaders run a schedule: which messages are inline, where operands land, how long the pieces are.
 
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::step::{Algorithm, Plan, Traffic};
 
 use super::message::{CONTENT, HEAD};
 use crate::collectives::between_nodes::reach::Reach;
-use crate::memory::control::mail::{BOXES, LANDING, LANE_WORDS, WORDS};
+use crate::memory::control::leaders::{LANE_WORDS, MAILBOX_WORDS, SCRATCH, WORDS};
 
 /// How the leaders run a schedule; the same on all of them.
 #[derive(Clone, Copy)]
 pub(in crate::collectives::between_nodes) struct Way {
     pub(in crate::collectives::between_nodes) schedule: Schedule,
-    /// Words of a box; zero: this schedule's words are signalled more than once, so there is no mail.
-    pub(super) room: usize,
-    /// Everything travels by mail, so nobody needs to reach the caller's arrays and landing zone.
+    /// Words of a mailbox; zero: words of this schedule are signalled more than once, so it has no mailboxes.
+    pub(super) mailbox: usize,
+    /// Every message is inline, so nobody needs to reach the caller's arrays and scratch.
     pub(in crate::collectives::between_nodes) private: bool,
     /// Operands land in dest.
     pub(in crate::collectives::between_nodes) lands: bool,
@@ -21,15 +21,15 @@ pub(in crate::collectives::between_nodes) struct Way {
     pub(in crate::collectives::between_nodes) piece: u64,
 }
 
-/// Bytes of a landing zone that only its owner reaches: small enough for the stack.
+/// Bytes of scratch that only its owner reaches: small enough for the stack.
 pub(in crate::collectives::between_nodes) const PRIVATE: usize = 4096;
 
 impl Way {
-    /// A way to run the schedule for a team with this zone; `None` if there is no room for it. `longest` is the most elements that one
+    /// A way to run the schedule for a team with this set of buffers; `None` if there is no room for it. `longest` is the most elements that one
     /// message of the plan has, `reach` what others may put to the caller's dest.
     pub(in crate::collectives::between_nodes) fn find(
         schedule: Schedule,
-        zone: Option<u32>,
+        set: Option<u32>,
         plan: &Plan,
         element: usize,
         longest: u64,
@@ -43,21 +43,21 @@ impl Way {
         if words > most {
             return None;
         }
-        let room = if schedule.goes_by_mail() { BOXES / words } else { 0 };
+        let mailbox = if schedule.allows_inline() { MAILBOX_WORDS / words } else { 0 };
         let bytes = |elements: u64| usize::try_from(elements).ok()?.checked_mul(element);
-        let mail = room.saturating_sub(HEAD) * CONTENT;
+        let longest_inline = mailbox.saturating_sub(HEAD) * CONTENT;
         let scratch = bytes(schedule.scratch(plan));
-        let fits_mail = schedule.goes_by_mail() && bytes(longest).is_some_and(|bytes| bytes <= mail);
-        if fits_mail && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
-            return Some(Self { schedule, room, private: true, lands: false, piece: plan.count });
+        let fits_mailbox = schedule.allows_inline() && bytes(longest).is_some_and(|bytes| bytes <= longest_inline);
+        if fits_mailbox && scratch.is_some_and(|bytes| bytes <= PRIVATE) {
+            return Some(Self { schedule, mailbox, private: true, lands: false, piece: plan.count });
         }
         if reach == Reach::Nothing && !schedule.spares_dest() {
             return None;
         }
-        let landing = zone.map_or(0, |_| LANDING);
+        let room = set.map_or(0, |_| SCRATCH);
         let has_room = |count: u64| {
             let scratch = schedule.scratch(&Plan { count, ..*plan });
-            bytes(scratch).is_some_and(|bytes| bytes <= landing)
+            bytes(scratch).is_some_and(|bytes| bytes <= room)
         };
         let lands = reach == Reach::Operands && schedule.lands_in_dest();
         let mut piece = plan.count;
@@ -67,6 +67,6 @@ impl Way {
             }
             piece = piece.div_ceil(2);
         }
-        Some(Self { schedule, room, private: false, lands, piece })
+        Some(Self { schedule, mailbox, private: false, lands, piece })
     }
 }

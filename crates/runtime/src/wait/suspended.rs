@@ -1,4 +1,4 @@
-//! Calls that are set aside where they would wait, so that their callers return at once.
+//! Calls that are suspended where they would wait, so that their callers return at once.
 //!
 //! Such a call runs on a stack of its own. Where the ladder of a wait would begin, it gives the processor back to whoever
 //! has moved it on, and stays on its stack until somebody moves it on again: every wait of this PE that takes longer than
@@ -8,7 +8,7 @@
 //! Calls with one key (of one team) run one after the other, in the order in which they were issued; those of different
 //! keys side by side. There may be any number of them: a call that has not begun is its arguments.
 //!
-//! A call that is set aside takes part in [`crate::diagnosis::deadlock`] as a thread does: its wait has a record and counts its
+//! A call that is suspended takes part in [`crate::diagnosis::deadlock`] as a thread does: its wait has a record and counts its
 //! looks. A thread's looks move it on, so it may act while all threads wait. So the count of the records' changes grows when a
 //! wait of such a call ends, before the call acts, and again when the call has acted.
 
@@ -34,12 +34,13 @@ const STACK: usize = 1 << 20;
 /// Stacks that are kept for the next calls.
 const SPARE: usize = 8;
 
-/// Calls that have been issued and are not over. Written under the lock of [`ASIDE`]; whoever reads zero sees what those
+/// Calls that have been issued and are not over. Written under the lock of [`SUSPENDED`]; whoever reads zero sees what those
 /// calls have done.
 static ISSUED: AtomicUsize = AtomicUsize::new(0);
-static ASIDE: Mutex<Aside> = Mutex::new(Aside { issued: 0, queues: Vec::new(), spare: Vec::new() });
+static SUSPENDED: Mutex<SuspendedCalls> =
+    Mutex::new(SuspendedCalls { issued: 0, queues: Vec::new(), spare: Vec::new() });
 
-struct Aside {
+struct SuspendedCalls {
     /// How many calls there have been.
     issued: u64,
     queues: Vec<TeamQueue>,
@@ -64,7 +65,7 @@ struct StoppedCall {
     wait: Option<StoppedWait>,
 }
 
-/// The wait that a call has been set aside in.
+/// The wait that a call has been suspended in.
 struct StoppedWait {
     reason: WaitReason,
     /// Since when it is known to somebody who waits long.
@@ -73,7 +74,7 @@ struct StoppedWait {
     record: Option<usize>,
 }
 
-// SAFETY: a call is moved on by one thread at a time, under the lock of `ASIDE`. What it keeps on its stack are its
+// SAFETY: a call is moved on by one thread at a time, under the lock of `SUSPENDED`. What it keeps on its stack are its
 // arguments (`Work` is `Send`) and the runtime's own: the runtime keeps nothing there that belongs to one thread.
 unsafe impl Send for StoppedCall {}
 
@@ -82,18 +83,18 @@ thread_local! {
     static BACK: Cell<*const Yielder<(), NewWait>> = const { Cell::new(core::ptr::null()) };
 }
 
-/// Whether some call is set aside.
+/// Whether some call is suspended.
 #[inline(always)]
 pub(crate) fn any() -> bool {
     ISSUED.load(Acquire) > 0
 }
 
 /// Whether the caller is such a call.
-pub(crate) fn is_aside() -> bool {
+pub(crate) fn is_suspended() -> bool {
     !back().is_null()
 }
 
-/// Sets the caller aside; returns when it is moved on, perhaps by another thread.
+/// Suspends the caller; returns when it is moved on, perhaps by another thread.
 fn stop(wait: NewWait) {
     let back = back();
     // SAFETY: `begin` has put it there; it lives on the stack of the call, which is the caller's.
@@ -113,9 +114,9 @@ fn set_back(back: *const Yielder<(), NewWait>) {
     BACK.set(back);
 }
 
-/// If the caller is a call that is set aside: returns when `ready` says so.
+/// If the caller is a call that is suspended: returns when `ready` says so.
 pub(crate) fn until(describe: impl FnOnce() -> WaitReason, ready: &mut dyn FnMut() -> bool) -> bool {
-    if !is_aside() {
+    if !is_suspended() {
         return false;
     }
     if ready() {
@@ -137,31 +138,31 @@ fn changed() {
     }
 }
 
-fn lock() -> MutexGuard<'static, Aside> {
-    ASIDE.lock()
+fn lock() -> MutexGuard<'static, SuspendedCalls> {
+    SUSPENDED.lock()
 }
 
 /// Begins a call, behind those with the same key, and goes as far as it gets. Returns the call's number.
 pub(crate) fn issue(key: usize, work: Work) -> u64 {
-    let mut aside = lock();
+    let mut calls = lock();
     ISSUED.fetch_add(1, Release);
-    aside.issued += 1;
-    let entry = (aside.issued, work);
-    match aside.queues.iter_mut().find(|queue| queue.key == key) {
+    calls.issued += 1;
+    let entry = (calls.issued, work);
+    match calls.queues.iter_mut().find(|queue| queue.key == key) {
         Some(queue) => queue.next.push_back(entry),
-        None => aside.queues.push(TeamQueue { key, running: None, next: VecDeque::from([entry]) }),
+        None => calls.queues.push(TeamQueue { key, running: None, next: VecDeque::from([entry]) }),
     }
-    aside.move_on();
-    aside.issued
+    calls.move_on();
+    calls.issued
 }
 
 /// Goes on with all calls as far as they get. If another thread does so already, there is nothing to do.
 pub(crate) fn move_on() {
-    if !any() || is_aside() {
+    if !any() || is_suspended() {
         return;
     }
-    if let Some(mut aside) = ASIDE.try_lock() {
-        aside.move_on();
+    if let Some(mut calls) = SUSPENDED.try_lock() {
+        calls.move_on();
     }
 }
 
@@ -172,8 +173,8 @@ pub(crate) fn pending(key: usize) -> usize {
 
 /// How many calls with this key, issued before the one with this number, are not over.
 pub(crate) fn ahead(key: usize, number: u64) -> usize {
-    let aside = lock();
-    let Some(queue) = aside.queues.iter().find(|queue| queue.key == key) else { return 0 };
+    let calls = lock();
+    let Some(queue) = calls.queues.iter().find(|queue| queue.key == key) else { return 0 };
     let running = queue.running.as_ref().is_some_and(|call| call.number < number);
     usize::from(running) + queue.next.partition_point(|(other, _)| *other < number)
 }
@@ -188,11 +189,11 @@ const RECORD_AFTER: Duration = Duration::from_millis(10);
 
 /// Gives records to the waits of calls that are not short.
 pub(crate) fn record(own: &ControlBlock) {
-    if !any() || is_aside() {
+    if !any() || is_suspended() {
         return;
     }
-    let Some(mut aside) = ASIDE.try_lock() else { return };
-    for wait in aside.queues.iter_mut().filter_map(TeamQueue::wait).filter(|wait| wait.record.is_none()) {
+    let Some(mut calls) = SUSPENDED.try_lock() else { return };
+    for wait in calls.queues.iter_mut().filter_map(TeamQueue::wait).filter(|wait| wait.record.is_none()) {
         let age = wait.known.get_or_insert_with(Instant::now).elapsed();
         if age >= RECORD_AFTER {
             let WaitReason { call, address, subject } = wait.reason;
@@ -206,21 +207,21 @@ pub(crate) fn look(own: &ControlBlock) -> bool {
     if !any() {
         return true;
     }
-    let mut aside = lock();
+    let mut calls = lock();
     // Behind the count of the look before, and behind every store of this process.
     fence(SeqCst);
-    let records = |aside: &mut Aside| -> Option<Vec<usize>> {
-        aside.queues.iter_mut().map(|queue| queue.wait().and_then(|wait| wait.record)).collect()
+    let records = |calls: &mut SuspendedCalls| -> Option<Vec<usize>> {
+        calls.queues.iter_mut().map(|queue| queue.wait().and_then(|wait| wait.record)).collect()
     };
-    let before = records(&mut aside);
-    aside.move_on();
+    let before = records(&mut calls);
+    calls.move_on();
     // A wait that has ended took its record with it, and the next one has none yet.
-    let Some(waits) = before.filter(|before| records(&mut aside).as_ref() == Some(before)) else { return false };
+    let Some(waits) = before.filter(|before| records(&mut calls).as_ref() == Some(before)) else { return false };
     waits.into_iter().for_each(|record| own.records.has_looked(record, None));
     true
 }
 
-impl Aside {
+impl SuspendedCalls {
     fn move_on(&mut self) {
         let Self { queues, spare, .. } = self;
         // A call looks once at what it waits for; who moves it on looks again soon.
@@ -292,7 +293,7 @@ mod tests {
     fn work(gate: &Arc<AtomicU32>, number: u32, seen: &Arc<Mutex<Vec<u32>>>, name: u32) -> Work {
         let (gate, seen) = (gate.clone(), seen.clone());
         Box::new(move || {
-            assert!(is_aside());
+            assert!(is_suspended());
             let reason = Reason { call: "test", address: 0, needs: Needs::Anyone };
             wait::until(reason, None, || (gate.load(SeqCst) >= number).then_some(()));
             seen.lock().push(name);
@@ -306,7 +307,7 @@ mod tests {
         issue(one, work(&gate, 2, &seen, 1));
         issue(one, work(&gate, 0, &seen, 2));
         issue(other, work(&gate, 1, &seen, 3));
-        assert_eq!((pending(one), pending(other), is_aside()), (2, 1, false));
+        assert_eq!((pending(one), pending(other), is_suspended()), (2, 1, false));
         assert!(any() && seen.lock().is_empty());
         gate.store(1, SeqCst);
         // On any thread; those of other tests may do it, too.

@@ -5,16 +5,16 @@ use crate::message::{AskMessage, HEADER};
 const LENGTH: usize = size_of::<u32>();
 
 /// Adds a question.
-pub(crate) fn add(letters: &mut Vec<u8>, header: &[u8; HEADER], data: &[u8]) {
-    letters.extend_from_slice(header);
-    letters.extend_from_slice(&(data.len() as u32).to_le_bytes());
-    letters.extend_from_slice(data);
+pub(crate) fn add(batch: &mut Vec<u8>, header: &[u8; HEADER], data: &[u8]) {
+    batch.extend_from_slice(header);
+    batch.extend_from_slice(&(data.len() as u32).to_le_bytes());
+    batch.extend_from_slice(data);
 }
 
 /// The questions of a message, up to the first that is none.
-pub(crate) struct Letters<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Batch<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Iterator for Letters<'a> {
+impl<'a> Iterator for Batch<'a> {
     type Item = (AskMessage, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -36,21 +36,21 @@ mod tests {
     use crate::message::Ask;
 
     #[test]
-    fn letters_come_out_as_they_went_in_and_garbage_ends_them() {
+    fn requests_come_out_as_they_went_in_and_garbage_ends_them() {
         let to = Position { region: Region::Heap, offset: 64 };
         let question = |number| AskMessage { pe: 3, number, ask: Ask::Put { to, signal: None }, answered: false };
-        let mut letters = Vec::new();
-        add(&mut letters, &question(7).encode(), b"seven");
-        add(&mut letters, &question(8).encode(), b"");
-        let whole: Vec<_> = Letters(&letters).collect();
+        let mut batch = Vec::new();
+        add(&mut batch, &question(7).encode(), b"seven");
+        add(&mut batch, &question(8).encode(), b"");
+        let whole: Vec<_> = Batch(&batch).collect();
         assert_eq!(whole, [(question(7), &b"seven"[..]), (question(8), &b""[..])]);
-        let second = letters.len() - HEADER - LENGTH;
-        for end in [letters.len() - 1, second + HEADER, second + 1] {
-            let mut cut = Letters(&letters[..end]);
+        let second = batch.len() - HEADER - LENGTH;
+        for end in [batch.len() - 1, second + HEADER, second + 1] {
+            let mut cut = Batch(&batch[..end]);
             assert_eq!(cut.by_ref().count(), 1, "{end}");
             assert!(!cut.0.is_empty());
         }
-        letters[second] = 0xFF;
-        assert_eq!(Letters(&letters).count(), 1);
+        batch[second] = 0xFF;
+        assert_eq!(Batch(&batch).count(), 1);
     }
 }

@@ -9,40 +9,47 @@ use std::vec;
 use std::vec::Vec;
 
 /// Four calls whose puts read late, as networks do with long ones; reductions in place.
-fn four_lent(schedule: &Schedule, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
+fn four_zero_copy(schedule: &Schedule, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
     let in_place = matches!(wanted, Collective::Reduce(_));
     let calls = [Call { algorithm: schedule, wanted, count: u64::from(size) + 1, root: 1 % size }; 4];
     let mode = if in_place { Same } else { Fresh };
-    let case = Case { size, calls: &calls, mode, in_place, by_mail: false, lent: true, lands: false, interleaving };
+    let case = Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: true, lands: false, interleaving };
     prove(&case).map(drop).map_err(|fault| fault.kind)
 }
 
 #[test]
-fn what_lends_changes_nothing_that_may_still_be_sent() {
-    let (mut lending, mut refused) = (0, 0);
+fn zero_copy_changes_nothing_that_may_still_be_sent() {
+    let (mut allowed, mut refused) = (0, 0);
     for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
         let wanted = schedule.achieves();
         if matches!(wanted, Collective::Shares | Collective::Sync) {
             continue;
         }
         let sizes = if cfg!(debug_assertions) { vec![2, 3, 4, 5, 7, 8, 12] } else { (2..=32).collect() };
-        let mut outcomes = sizes.iter().flat_map(|&size| [0, 1, 77].map(|i| four_lent(&schedule, wanted, size, i)));
-        if schedule.lends() {
+        let mut outcomes =
+            sizes.iter().flat_map(|&size| [0, 1, 77].map(|i| four_zero_copy(&schedule, wanted, size, i)));
+        if schedule.allows_zero_copy() {
             assert!(outcomes.all(|outcome| outcome == Ok(())), "{schedule:?}");
-            lending += 1;
+            allowed += 1;
         } else {
             refused += u32::from(outcomes.any(|outcome| outcome == Err(FaultKind::Race)));
         }
     }
     // The check finds those that do not wait: a reduction that sends what it then adds to.
-    assert!(lending > 8 && refused > 2, "{lending} {refused}");
+    assert!(allowed > 8 && refused > 2, "{allowed} {refused}");
 }
 
 /// Four calls whose operands land in dest, where the caller has synchronised before each.
-fn four_landing(schedule: &Schedule, size: u32, count: u64, lent: bool, interleaving: u64) -> Result<(), FaultKind> {
+fn four_landing(
+    schedule: &Schedule,
+    size: u32,
+    count: u64,
+    zero_copy: bool,
+    interleaving: u64,
+) -> Result<(), FaultKind> {
     let calls = [Call { algorithm: schedule, wanted: schedule.achieves(), count, root: 0 }; 4];
-    let (mode, in_place, by_mail, lands) = (Synchronised, false, false, true);
-    prove(&Case { size, calls: &calls, mode, in_place, by_mail, lent, lands, interleaving })
+    let (mode, in_place, inline, lands) = (Synchronised, false, false, true);
+    prove(&Case { size, calls: &calls, mode, in_place, inline, zero_copy, lands, interleaving })
         .map(drop)
         .map_err(|fault| fault.kind)
 }
@@ -57,7 +64,9 @@ fn what_lands_in_dest_keeps_operands_and_results_apart() {
         let counts = |size: u32| [1, u64::from(size), u64::from(size) + 1];
         let ways = |size| counts(size).into_iter().flat_map(|count| [0, 1, 77].map(|i| (count, i % 2 == 0, i)));
         let mut outcomes = sizes().into_iter().flat_map(|size| {
-            ways(size).map(move |(count, lent, i)| four_landing(&schedule, size, count, lent, i)).collect::<Vec<_>>()
+            ways(size)
+                .map(move |(count, zero_copy, i)| four_landing(&schedule, size, count, zero_copy, i))
+                .collect::<Vec<_>>()
         });
         if schedule.lands_in_dest() {
             assert!(outcomes.all(|outcome| outcome == Ok(())), "{schedule:?}");

@@ -1,6 +1,6 @@
-//! Nobody writes a room that somebody still needs: every order of events in small trees, random orders in large ones.
+//! Nobody writes a block that somebody still needs: every order of events in small trees, random orders in large ones.
 
-use super::model::{CastEvent, CastState, History, UNIT, WeakerRule};
+use super::model::{History, ModelEvent, ModelState, UNIT, WeakerRule};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,9 +9,9 @@ const HALF: usize = 2 * UNIT;
 /// Takes every order of events. Returns how many states there are, or what is wrong in one of them.
 fn search(history: &History) -> Result<usize, String> {
     let (mut known, hasher) = (HashSet::new(), RandomState::new());
-    let mut open = vec![CastState::first(history)];
+    let mut open = vec![ModelState::first(history)];
     while let Some(state) = open.pop() {
-        let events: Vec<CastEvent> = state.steps().chain(state.arrivals()).collect();
+        let events: Vec<ModelEvent> = state.steps().chain(state.arrivals()).collect();
         if events.is_empty() && !state.is_over(history) {
             return Err(format!("nobody can go on: {state:?}"));
         }
@@ -46,9 +46,9 @@ impl Dice {
 
 /// One random order of events. The node of `slow` counts in rarely.
 fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dice) -> Result<(), String> {
-    let mut state = CastState::first(history);
+    let mut state = ModelState::first(history);
     while !state.is_over(history) {
-        let steps: Vec<CastEvent> = state.steps().collect();
+        let steps: Vec<ModelEvent> = state.steps().collect();
         let arrives = match network {
             _ if steps.is_empty() => true,
             Network::Lazy => false,
@@ -56,12 +56,12 @@ fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dic
         };
         let event = if !arrives {
             let event = steps[dice.pick(steps.len())];
-            if slow.is_some_and(|slow| event == CastEvent::CountIn(slow)) && steps.len() > 1 && dice.pick(30) > 0 {
+            if slow.is_some_and(|slow| event == ModelEvent::CountIn(slow)) && steps.len() > 1 && dice.pick(30) > 0 {
                 continue;
             }
             event
         } else if state.under_way() > 0 {
-            CastEvent::Arrive(dice.pick(state.under_way()))
+            ModelEvent::Arrive(dice.pick(state.under_way()))
         } else if steps.is_empty() {
             return Err(format!("nobody can go on: {state:?}"));
         } else {

@@ -15,41 +15,41 @@ pub(super) enum TargetTask<'d> {
 
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Letter<'d> {
-    /// If it is not `answered`, only a failure is told.
+pub(super) enum ActiveMessage<'d> {
+    /// If it is not `answered`, only a failure has an answer.
     Ask { number: u64, task: TargetTask<'d>, answered: bool },
     /// An atomic's old value, or why nothing was done.
     Answer { number: u64, outcome: Result<u64, OutOfRange> },
 }
 
-/// Several letters in one message: its kind, then each letter behind its length.
-pub(super) mod together {
-    /// No letter of [`Letter`](super::Letter) begins so.
+/// Several messages in one batch: its kind, then each message behind its length.
+pub(super) mod batch {
+    /// No message of [`ActiveMessage`](super::ActiveMessage) begins so.
     pub(in super::super) const KIND: u8 = 7;
     const LENGTH: usize = size_of::<u32>();
 
-    /// Adds a letter to a message, which begins empty.
-    pub(in super::super) fn add(message: &mut Vec<u8>, letter: &[u8]) {
-        if message.is_empty() {
-            message.push(KIND);
+    /// Adds a message to a batch, which begins empty.
+    pub(in super::super) fn add(batch: &mut Vec<u8>, message: &[u8]) {
+        if batch.is_empty() {
+            batch.push(KIND);
         }
-        message.extend_from_slice(&(letter.len() as u32).to_le_bytes());
-        message.extend_from_slice(letter);
+        batch.extend_from_slice(&(message.len() as u32).to_le_bytes());
+        batch.extend_from_slice(message);
     }
 
-    /// The length of a message when the letter has been added.
-    pub(in super::super) fn length(message: &[u8], letter: &[u8]) -> usize {
-        message.len().max(1) + LENGTH + letter.len()
+    /// The length of a batch when the message has been added.
+    pub(in super::super) fn length(batch: &[u8], message: &[u8]) -> usize {
+        batch.len().max(1) + LENGTH + message.len()
     }
 
-    /// The letters of a message behind its kind, up to the first that is not there as a whole.
-    pub(in super::super) fn letters(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    /// The messages of a batch behind its kind, up to the first that is not there as a whole.
+    pub(in super::super) fn messages(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
         std::iter::from_fn(move || {
             let (length, behind) = rest.split_at_checked(LENGTH)?;
             let length = u32::from_le_bytes(length.try_into().ok()?);
-            let (letter, behind) = behind.split_at_checked(usize::try_from(length).ok()?)?;
+            let (message, behind) = behind.split_at_checked(usize::try_from(length).ok()?)?;
             rest = behind;
-            Some(letter)
+            Some(message)
         })
     }
 }
@@ -61,9 +61,9 @@ const PUT_SIGNAL: u8 = 3;
 const MARK: u8 = 4;
 const DONE: u8 = 5;
 const REFUSED: u8 = 6;
-const TOLD: u8 = 0x80;
+const UNACKNOWLEDGED: u8 = 0x80;
 
-impl<'d> Letter<'d> {
+impl<'d> ActiveMessage<'d> {
     /// Bytes before the data of a put: kind, two small numbers and an operation, then four numbers.
     pub(super) const HEAD: usize = 4 + 4 * 8;
 
@@ -88,7 +88,7 @@ impl<'d> Letter<'d> {
                     }
                     TargetTask::Mark => (MARK, [0; 3], [0; 3]),
                 };
-                let kind = if answered { kind } else { kind | TOLD };
+                let kind = if answered { kind } else { kind | UNACKNOWLEDGED };
                 ([kind, small[0], small[1], small[2]], [number, numbers[0], numbers[1], numbers[2]])
             }
             Self::Answer { number, outcome: Ok(old) } => ([DONE, 0, 0, 0], [number, old, 0, 0]),
@@ -96,20 +96,20 @@ impl<'d> Letter<'d> {
                 ([REFUSED, region as u8, 0, 0], [number, offset, bytes as u64, registered as u64])
             }
         };
-        let mut letter = Vec::with_capacity(Self::HEAD + data.len());
-        letter.extend_from_slice(&head);
-        numbers.iter().for_each(|number| letter.extend_from_slice(&number.to_le_bytes()));
-        letter.extend_from_slice(data);
-        letter
+        let mut message = Vec::with_capacity(Self::HEAD + data.len());
+        message.extend_from_slice(&head);
+        numbers.iter().for_each(|number| message.extend_from_slice(&number.to_le_bytes()));
+        message.extend_from_slice(data);
+        message
     }
 
-    pub(super) fn decode(letter: &'d [u8]) -> Option<Self> {
-        let (&[kind, first, second, operation], rest) = letter.split_first_chunk::<4>()?;
+    pub(super) fn decode(message: &'d [u8]) -> Option<Self> {
+        let (&[kind, first, second, operation], rest) = message.split_first_chunk::<4>()?;
         let (numbers, data) = rest.split_at_checked(4 * 8)?;
         let mut numbers = numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("eight bytes")));
         let [number, a, b, c] = [(); 4].map(|()| numbers.next().expect("there are four"));
         let place = |region, offset| Some(Position { region: Region::try_from(region).ok()?, offset });
-        let task = match kind & !TOLD {
+        let task = match kind & !UNACKNOWLEDGED {
             AMO => {
                 let (at, width) = (place(first, a)?, Width::try_from(second).ok()?);
                 TargetTask::Amo { at, width, amo: Amo::from_parts(operation, b, c)? }
@@ -135,7 +135,7 @@ impl<'d> Letter<'d> {
             }
             _ => return None,
         };
-        Some(Self::Ask { number, task, answered: kind & TOLD == 0 })
+        Some(Self::Ask { number, task, answered: kind & UNACKNOWLEDGED == 0 })
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_survive_and_garbage_does_not() {
+    fn messages_survive_and_garbage_does_not() {
         let at = Position { region: Region::Control, offset: u64::MAX };
         let to = Position { region: Region::Heap, offset: 7 };
         let tasks = [
@@ -157,37 +157,37 @@ mod tests {
         ];
         for task in tasks {
             for answered in [false, true] {
-                let letter = Letter::Ask { number: 1 << 40, task, answered };
-                assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+                let message = ActiveMessage::Ask { number: 1 << 40, task, answered };
+                assert_eq!(ActiveMessage::decode(&message.encode()), Some(message));
             }
         }
         let wrong = OutOfRange { region: Region::Statics, offset: 1, bytes: 2, registered: 3 };
         for outcome in [Ok(u64::MAX), Err(wrong)] {
-            let letter = Letter::Answer { number: 8, outcome };
-            assert_eq!(Letter::decode(&letter.encode()), Some(letter));
+            let message = ActiveMessage::Answer { number: 8, outcome };
+            assert_eq!(ActiveMessage::decode(&message.encode()), Some(message));
         }
         for garbage in [
-            &[0xFF; Letter::HEAD][..],
+            &[0xFF; ActiveMessage::HEAD][..],
             &[],
-            &[AMO; Letter::HEAD - 1],
-            &[PUT_SIGNAL; Letter::HEAD],
-            &[together::KIND; Letter::HEAD],
+            &[AMO; ActiveMessage::HEAD - 1],
+            &[PUT_SIGNAL; ActiveMessage::HEAD],
+            &[batch::KIND; ActiveMessage::HEAD],
         ] {
-            assert_eq!(Letter::decode(garbage), None);
+            assert_eq!(ActiveMessage::decode(garbage), None);
         }
     }
 
     #[test]
-    fn letters_that_travel_together_end_where_one_is_cut() {
-        let mut message = Vec::new();
-        for letter in [&b"one"[..], b"", b"three"] {
-            let length = together::length(&message, letter);
-            together::add(&mut message, letter);
-            assert_eq!(message.len(), length);
+    fn batches_end_where_one_is_cut() {
+        let mut batch = Vec::new();
+        for message in [&b"one"[..], b"", b"three"] {
+            let length = batch::length(&batch, message);
+            batch::add(&mut batch, message);
+            assert_eq!(batch.len(), length);
         }
-        let all = |message: &[u8]| together::letters(&message[1..]).map(<[u8]>::len).collect::<Vec<_>>();
-        assert_eq!(all(&message), [3, 0, 5]);
-        assert_eq!(all(&message[..message.len() - 1]), [3, 0]);
-        assert_eq!(all(&message[..3]), []);
+        let all = |batch: &[u8]| batch::messages(&batch[1..]).map(<[u8]>::len).collect::<Vec<_>>();
+        assert_eq!(all(&batch), [3, 0, 5]);
+        assert_eq!(all(&batch[..batch.len() - 1]), [3, 0]);
+        assert_eq!(all(&batch[..3]), []);
     }
 }

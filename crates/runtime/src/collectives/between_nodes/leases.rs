@@ -1,0 +1,37 @@
+//! Leases: buffers for the teams that send more than mailboxes hold, and rings for those that broadcast.
+//!
+//! The members agree on a number that is free on all of them when they first want one, and keep it until the team ends. So a
+//! team that needs nothing but mailboxes leases none, and which slot a team has does not matter. All members ask at the same
+//! calls, so they agree in step. Where none is free on all of them they go without, and ask again later.
+
+use super::all_of;
+use crate::collectives::call::Call;
+use crate::collectives::leased::Leased;
+use crate::memory::control::{REGISTRY, SPANNING};
+use crate::teams::span::Span;
+
+/// The buffers of the call's team, which leases a set if it has none and one is free. All members ask alike, outside of any
+/// other exchange.
+pub(super) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
+    let lease = &call.team.buffers;
+    lease.number().or_else(|| acquire(call, span, lease))
+}
+
+/// The same for the ring of its broadcasts.
+pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
+    let lease = &call.team.ring.lease;
+    lease.number().or_else(|| acquire(call, span, lease))
+}
+
+#[cold]
+fn acquire(call: Call<'_>, span: &Span, lease: &Leased) -> Option<u32> {
+    // Those who meet for one collective would lose more than they win.
+    let lasts = call.team.slot.is_some_and(|slot| (slot as usize) < SPANNING - REGISTRY);
+    if !lasts || !lease.asks() {
+        return None;
+    }
+    let offered = lease.offer();
+    let mut agreed = [offered];
+    all_of(call, span, &mut agreed);
+    lease.settle(offered, agreed[0])
+}

@@ -1,0 +1,73 @@
+//! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data. How they use
+//! both is told in `between_nodes::leader_wire`.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oxshmem_schedule::step::LANES;
+
+/// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
+/// graph needs among 16,384 leaders.
+pub(crate) const WORDS: usize = 56;
+/// Words of a lane: of 16,384 leaders a tree of radix 4 signals 7 * 3.
+pub(crate) const LANE_WORDS: usize = 24;
+/// 64-bit words of all mailboxes of a parity: with 21 mailboxes, which is what a dissemination among 16,384 leaders needs, each
+/// holds a payload.
+pub(crate) const MAILBOX_WORDS: usize = 336;
+
+/// The lines in which the leaders of one slot write to one of them.
+#[repr(C, align(4096))]
+pub(crate) struct Mailboxes {
+    /// Mailboxes, by parity. The owner's network writes whole words; the owner reads each with one load.
+    pub(crate) boxes: [[AtomicU64; MAILBOX_WORDS]; 2],
+    /// Signals without a mailbox: of synchronising calls by parity, of one-way calls by lane. Set after what they announce.
+    pub(crate) words: [[AtomicU64; WORDS]; 2],
+    pub(crate) lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
+    /// Arrivals, by parity.
+    pub(crate) counters: [AtomicU64; 2],
+    /// How much of the counters earlier calls account for. The owner's alone.
+    pub(crate) counted: [AtomicU64; 2],
+}
+
+const _: () = assert!(size_of::<Mailboxes>() == 8192);
+
+impl Mailboxes {
+    /// Makes all mailboxes as good as never used. See `between_nodes::leader_wire` for when.
+    pub(crate) fn clear(&self) {
+        (0..2).for_each(|parity| self.clear_parity(parity));
+    }
+
+    pub(crate) fn clear_parity(&self, parity: usize) {
+        self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
+    }
+}
+
+/// Sets of buffers of a PE. A team that spans nodes leases one when it first needs it (see `between_nodes::leases`).
+pub(crate) const BUFFER_SETS: u32 = 16;
+/// Bytes of the scratch, where schedules put operands; longer reductions are cut to it.
+pub(crate) const SCRATCH: usize = 256 << 10;
+/// Bytes of a leased gather buffer, to which others may put.
+pub(crate) const GATHER: usize = 256 << 10;
+/// Bytes of the gather buffer of a team without a lease: longer lines are fetched one by one there, so more would not be faster.
+pub(crate) const SMALL_GATHER: usize = 4 << 10;
+/// Bytes of operands that a run may keep for the network after it is over.
+pub(crate) const COPIES: usize = 128 << 10;
+
+/// The buffers that a team leases, by the parity of runs (scratch, copies) and of exchanges (gather).
+#[repr(C, align(4096))]
+pub(crate) struct TeamBuffers {
+    pub(crate) scratch: [UnsafeCell<[u8; SCRATCH]>; 2],
+    pub(crate) gather: [UnsafeCell<[u8; GATHER]>; 2],
+    /// Copies of operands that were put and change afterwards. Its owner's alone.
+    pub(crate) copies: [UnsafeCell<[u8; COPIES]>; 2],
+}
+
+// SAFETY: the buffers are reached through raw pointers only, and schedules are proven free of races.
+unsafe impl Sync for TeamBuffers {}
+
+impl TeamBuffers {
+    /// The gather buffer of even or odd exchanges.
+    pub(crate) fn gather(&self, parity: usize) -> *mut u8 {
+        self.gather[parity].get().cast()
+    }
+}

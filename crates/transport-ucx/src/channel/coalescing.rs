@@ -1,0 +1,59 @@
+//! Coalescing of short messages to one peer.
+//!
+//! The first message goes at once. Those that follow while nobody moves the channel on are gathered in a batch. The batch is sent
+//! when somebody moves the channel on, when it is full, or before anything else to that peer. So a caller that waits after each
+//! message loses nothing, and a root that broadcasts many short arrays pays for one message of UCX's in the place of many. A caller
+//! that computes now leaves the batch to the thread, which is woken for it if it sleeps ([`Net::remind`](crate::net::Net::remind)).
+
+use std::mem;
+
+use super::Channel;
+use super::question::{Expected, RequestData};
+use crate::batch;
+use crate::message::Ask;
+use crate::peers::Directory;
+
+/// Longest data of a message in a batch, and the length at which a batch goes. A copy costs less than a call of the kernel: broadcasts of
+/// 8 KiB from one root to another node took 7.1 us each by themselves and 3.0 in batches; of 32 KiB, 11.1 and 11.9.
+const LONGEST: usize = 16 << 10;
+const FULL: usize = 64 << 10;
+
+impl Channel {
+    /// Whether a message joins the batch for its peer.
+    pub(super) fn joins_batch(&self, peer: usize, data: &[u8]) -> bool {
+        self.peers[peer].sent == Some(self.steps) && data.len() <= LONGEST
+    }
+
+    /// Adds a message to the batch for its peer.
+    pub(super) fn add_to_batch(&mut self, peers: &Directory, peer: usize, ask: Ask, data: &[u8]) {
+        let (_, header) = self.number(peers, ask, false);
+        batch::add(&mut self.peers[peer].batch, &header, data);
+        self.note_unacknowledged(peer, data.len());
+        self.waiting += 1;
+        self.peers[peer].waiting += 1;
+        if self.peers[peer].batch.len() >= FULL {
+            self.send_batch(peers, peer);
+        }
+    }
+
+    /// Sends the batch for a peer, if there is one.
+    pub(super) fn send_batch(&mut self, peers: &Directory, peer: usize) {
+        let waiting = mem::take(&mut self.peers[peer].waiting);
+        if waiting > 0 {
+            self.waiting -= waiting;
+            self.send(peers, peer, Ask::Many, RequestData::Batch, Expected::Later);
+        }
+    }
+
+    /// Whether a batch waits to be sent.
+    pub(crate) fn has_batch(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Sends the batches for all peers.
+    pub(super) fn send_all_batches(&mut self, peers: &Directory) {
+        if self.waiting > 0 {
+            (0..self.peers.len()).for_each(|peer| self.send_batch(peers, peer));
+        }
+    }
+}

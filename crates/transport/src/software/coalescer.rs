@@ -1,0 +1,108 @@
+//! Coalescing of short messages to one PE.
+//!
+//! A message costs the network's software and the kernel the same work, however short it is. So the first messages go at once.
+//! Those that follow in the same *step*, while no caller waits, are held back in a batch. A batch goes when a caller waits, when it
+//! is full, when the network's thread has time for it, or before anything else to that PE. So a caller that waits after each
+//! message loses nothing.
+
+use std::collections::HashMap;
+
+use super::active_message::batch;
+
+/// Longest message that waits, and how long a batch becomes before it goes.
+const SHORT: usize = 2 << 10;
+const FULL: usize = 8 << 10;
+/// Messages of a step that go at once. More than one, because what a caller waits for may come without a step: the network's
+/// software may take it in while it sends.
+pub(super) const AT_ONCE: u32 = 4;
+
+/// The messages that wait, by PE.
+#[derive(Default)]
+pub(super) struct Coalescer(HashMap<u32, PeerBatch>);
+
+#[derive(Default)]
+struct PeerBatch {
+    /// The batch of those that wait; empty if none does.
+    bytes: Vec<u8>,
+    /// The step in which a message went last, and how many have gone in it.
+    step: u64,
+    gone: u32,
+}
+
+impl Coalescer {
+    /// Whether a message of this step with so many bytes is to wait.
+    pub(super) fn holds_back(&self, pe: u32, step: u64, length: usize) -> bool {
+        let has_many = |to: &PeerBatch| to.step == step && to.gone >= AT_ONCE;
+        length <= SHORT && self.0.get(&pe).is_some_and(has_many)
+    }
+
+    /// Whether the message finds no room with those that wait, where a batch has so many bytes.
+    pub(super) fn is_full_for(&self, pe: u32, message: &[u8], longest: usize) -> bool {
+        let batch = self.waiting(pe).unwrap_or_default();
+        !batch.is_empty() && batch::length(batch, message) > longest.min(FULL)
+    }
+
+    /// Adds a message to those that wait.
+    pub(super) fn add(&mut self, pe: u32, message: &[u8]) {
+        batch::add(&mut self.0.entry(pe).or_default().bytes, message);
+    }
+
+    /// The batch for those that wait for this PE.
+    pub(super) fn waiting(&self, pe: u32) -> Option<&[u8]> {
+        self.0.get(&pe).map(|batch| &*batch.bytes).filter(|batch| !batch.is_empty())
+    }
+
+    /// The PEs for which messages wait.
+    pub(super) fn pes(&self) -> Vec<u32> {
+        self.0.iter().filter(|(_, batch)| !batch.bytes.is_empty()).map(|(&pe, _)| pe).collect()
+    }
+
+    /// The batch for this PE has gone.
+    pub(super) fn clear(&mut self, pe: u32) {
+        if let Some(batch) = self.0.get_mut(&pe) {
+            batch.bytes.clear();
+        }
+    }
+
+    /// A message, or a put in its place, has gone by itself.
+    pub(super) fn note(&mut self, pe: u32, step: u64) {
+        let batch = self.0.entry(pe).or_default();
+        batch.gone = if batch.step == step { batch.gone.saturating_add(1) } else { 1 };
+        batch.step = step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_follows_in_the_same_step_waits() {
+        let mut coalescer = Coalescer::default();
+        for _ in 0..AT_ONCE {
+            assert!(!coalescer.holds_back(7, 0, 40), "the first go at once");
+            coalescer.note(7, 0);
+        }
+        assert!(coalescer.holds_back(7, 0, 40));
+        assert!(!coalescer.holds_back(8, 0, 40), "another PE");
+        assert!(!coalescer.holds_back(7, 1, 40), "somebody has moved on");
+        assert!(!coalescer.holds_back(7, 0, SHORT + 1), "a long one");
+        coalescer.note(7, 1);
+        assert!(!coalescer.holds_back(7, 1, 40), "the first of the next step");
+    }
+
+    #[test]
+    fn messages_wait_until_a_batch_is_full() {
+        let mut coalescer = Coalescer::default();
+        let message = [1; 40];
+        assert!(!coalescer.is_full_for(7, &message, 100), "there is always room for one");
+        coalescer.add(7, &message);
+        coalescer.add(7, &message);
+        assert!(coalescer.is_full_for(7, &message, 100) && !coalescer.is_full_for(7, &message, 1000));
+        assert_eq!(coalescer.pes(), [7]);
+        let batch = coalescer.waiting(7).expect("two wait").to_vec();
+        assert_eq!(batch::messages(&batch[1..]).collect::<Vec<_>>(), [&message[..], &message[..]]);
+        coalescer.clear(7);
+        assert!(coalescer.waiting(7).is_none() && coalescer.pes().is_empty());
+    }
+}
