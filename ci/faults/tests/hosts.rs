@@ -91,3 +91,18 @@ fn fault_L5_no_end_leaves_files_of_libfabric_behind() {
         assert!(left.is_empty(), "{how} leaves {left:?}: {ended}");
     }
 }
+
+#[test]
+fn a_job_that_was_stopped_goes_on() {
+    // The peers are as silent as this PE while all are stopped, and nobody is gone.
+    let job = Job::new("-n 4 --nodes 4").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_PEER_TIMEOUT", "4");
+    let ended = job.run(&program("stopped.c"), ["all", "10"]).expect(0);
+    assert!(ended.stdout.contains("all went on"), "{ended}");
+}
+
+#[test]
+fn fault_W3_a_pe_that_is_stopped_for_ever_is_noticed() {
+    let job = Job::new("-n 4 --nodes 4").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_PEER_TIMEOUT", "3");
+    let ended = job.run(&program("stopped.c"), ["last", "1000"]).expect(1);
+    ended.says(&["PE 3 at", "is lost", "nothing has been heard of it for 3."]);
+}

@@ -71,7 +71,7 @@ pub fn start(pes: u32, per_node: u32, address: usize) -> Result<Tally, Error> {
         let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
         let members = stage.nodes[node].leader.node().members.len() as u64;
         stage.act(node, As::Everybody, members, |job| {
-            let found = wireup::PublishedCards::new(job, 0).of(peer)?;
+            let found = wireup::PublishedCards::fetched_late(job, 0).of(peer)?;
             assert_eq!(found, example(peer, address), "the simulated launcher keeps what it is given");
             Ok(())
         })?;

@@ -2,8 +2,8 @@
 //!
 //! A published value costs every launcher something, and a value that everybody fetches costs N times as much. So PE 0
 //! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's address goes to its leader, which publishes
-//! those of its node together; and nobody fetches a node's addresses before it talks to that node. Launchers are asked
-//! O(1) times by each PE.
+//! those of its node together. In jobs of few nodes the leaders fetch the addresses of all nodes at the start and hand them on; in
+//! others nobody fetches a node's addresses before it talks to that node. Launchers are asked O(1) times by each PE.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,13 @@ pub(crate) fn publish_all(job: &Job, epoch: u32, addresses: &[Vec<u8>]) -> Resul
     job.put(&addresses_key(epoch, job.node().index), &together(addresses))
 }
 
-/// The addresses that all nodes have published, fetched node by node when one of a node is first needed.
+/// In jobs of so many nodes the leaders fetch all addresses at the start. A PE that asks the launcher in the middle of its work
+/// serves nobody meanwhile: with 256 PEs on 2 processors the launcher answered late, and PEs that waited for its answer were taken
+/// for dead.
+const FEW_NODES: u32 = 64;
+
+/// The addresses that all nodes have published: what the leader has handed on, and otherwise fetched node by node when one of a
+/// node is first needed.
 #[derive(Debug)]
 pub struct PublishedCards<'j> {
     job: &'j Job,
@@ -89,9 +95,45 @@ pub struct PublishedCards<'j> {
 }
 
 impl<'j> PublishedCards<'j> {
-    /// Those that were published with this epoch.
-    pub fn new(job: &'j Job, epoch: u32) -> PublishedCards<'j> {
+    /// Those that were published with this epoch before the last fence. Collective on the node.
+    pub fn new(job: &'j Job, epoch: u32, circle: &Circle) -> Result<PublishedCards<'j>, Error> {
+        let cards = PublishedCards::fetched_late(job, epoch);
+        let nodes = job.node().count;
+        if nodes > FEW_NODES || job.node().members.len() < 2 {
+            return Ok(cards);
+        }
+        let fetch = || (0..nodes).map(|node| cards.published(node)).collect::<Result<Vec<_>, _>>();
+        let all = circle.spread(job, || Ok(together(&fetch()?)))?;
+        let all = apart(&all).filter(|all| all.len() == nodes as usize);
+        let all = all.ok_or_else(|| cards.no_addresses(job.node().index, 0))?;
+        for (node, published) in (0..).zip(all) {
+            let addresses = cards.parse(node, &published)?;
+            cards.nodes.lock().insert(node, addresses);
+        }
+        Ok(cards)
+    }
+
+    /// The same, none of which is fetched before it is needed.
+    pub fn fetched_late(job: &'j Job, epoch: u32) -> PublishedCards<'j> {
         PublishedCards { job, epoch, nodes: Mutex::default() }
+    }
+
+    fn published(&self, node: u32) -> Result<Vec<u8>, Error> {
+        self.job.get(self.job.places().leader_of(node), &addresses_key(self.epoch, node))
+    }
+
+    /// The addresses of a node, of what its leader has published.
+    fn parse(&self, node: u32, published: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let members = self.job.places().members_of(node).len();
+        let addresses = apart(published).filter(|addresses| addresses.len() == members);
+        addresses.ok_or_else(|| self.no_addresses(node, published.len()))
+    }
+
+    fn no_addresses(&self, node: u32, bytes: usize) -> Error {
+        let members = self.job.places().members_of(node).len();
+        Error::new(format!("node {node} published something that is no set of {members} addresses"))
+            .because(format!("it has {bytes} bytes"))
+            .fix("run one version of oxshmem on all PEs")
     }
 
     /// The address of a PE.
@@ -102,19 +144,7 @@ impl<'j> PublishedCards<'j> {
         let mut nodes = self.nodes.lock();
         let addresses = match nodes.get(&node) {
             Some(addresses) => addresses,
-            None => {
-                let published = self.job.get(places.leader_of(node), &addresses_key(self.epoch, node))?;
-                let addresses =
-                    apart(&published).filter(|addresses| addresses.len() == members.len()).ok_or_else(|| {
-                        Error::new(format!(
-                            "node {node} published something that is no set of {} addresses",
-                            members.len()
-                        ))
-                        .because(format!("it has {} bytes", published.len()))
-                        .fix("run one version of oxshmem on all PEs")
-                    })?;
-                nodes.entry(node).or_insert(addresses)
-            }
+            None => nodes.entry(node).or_insert(self.parse(node, &self.published(node)?)?),
         };
         Ok(addresses[members.binary_search(&pe).expect("a PE is a member of its node")].clone())
     }

@@ -9,6 +9,7 @@ use mio::net::TcpStream;
 
 use crate::addresses::Candidate;
 use crate::local::LocalPe;
+use crate::permits::Permit;
 use crate::proto::Garbage;
 use crate::proto::handshake::{HandshakeStep, Initiator, LONGEST, Route, Standing, Verdict};
 use crate::proto::seal::{Opener, Sealer};
@@ -21,6 +22,14 @@ pub(crate) struct Attempt {
     since: Instant,
     /// An address that does not answer for so long is left for the next one.
     answer: Duration,
+    /// There is no other address: a peer that takes connections and does not answer yet is waited for, because a second
+    /// connection would only stand behind the first one.
+    only: bool,
+    /// Something has been said, so there is a connection.
+    connected: bool,
+    /// The claim has been said: the acceptor may already have decided for this connection.
+    claimed: bool,
+    permit: Permit,
     initiator: Initiator,
     /// The bytes to be said next.
     out: Vec<u8>,
@@ -33,20 +42,30 @@ pub(crate) struct Untried {
     pub(crate) addresses: VecDeque<Candidate>,
     /// How long each may take to answer.
     pub(crate) answer: Duration,
+    pub(crate) only: bool,
     /// All addresses before them have refused.
     pub(crate) refusals: bool,
+    pub(crate) permit: Permit,
 }
 
 /// How far an attempt is.
 pub(crate) enum Answer {
-    /// Nothing has been decided yet.
-    Open,
+    /// Nothing has been decided yet. `heard`: the acceptor belongs to the job and has answered just now.
+    Open { heard: bool },
     /// The acceptor belongs to the job and has decided.
     Decided(Verdict, Standing),
     /// The acceptor belongs to the job, but only one side encrypts.
     Differs,
-    /// This address leads nowhere; the others are left.
-    Failed(String, Untried),
+    /// This address leads nowhere; the others are left ([`Attempt::into_untried`]).
+    Failed(Failure),
+}
+
+/// The fate of an address.
+pub(crate) struct Failure {
+    pub(crate) address: String,
+    pub(crate) why: String,
+    /// All addresses up to this one have refused.
+    pub(crate) refusals: bool,
 }
 
 impl Attempt {
@@ -57,23 +76,47 @@ impl Attempt {
         route: Route,
         token: usize,
         untried: Untried,
-        mut failed: impl FnMut(String),
+        mut failed: impl FnMut(&str, &str),
     ) -> Result<Self, bool> {
-        let Untried { addresses: mut rest, answer, mut refusals } = untried;
+        let Untried { addresses: mut rest, answer, only, mut refusals, permit } = untried;
         while let Some(address) = rest.pop_front() {
             let started = TcpStream::connect(address.at).and_then(|stream| {
+                // No message of the handshake is to wait for others.
+                stream.set_nodelay(true)?;
                 let nonce = local.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
+                let (initiator, mut out) = Initiator::new(&local.credentials, route, nonce);
+                // On one host there is a connection already, and the peer hears hello when it accepts. Where nobody listens, this
+                // call gets the refusal, and no later one does.
+                let said = match (&stream).write(&out) {
+                    Err(e) if is_not_yet(&e) => 0,
+                    said => said?,
+                };
+                drop(out.drain(..said));
                 local.watched.add(stream.as_raw_fd(), token)?;
-                Ok((stream, nonce))
+                Ok((stream, initiator, out, said > 0))
             });
             match started {
-                Ok((stream, nonce)) => {
-                    let (initiator, out) = Initiator::new(&local.credentials, route, nonce);
-                    return Ok(Self { stream, address, rest, since: Instant::now(), answer, initiator, out, refusals });
+                Ok((stream, initiator, out, connected)) => {
+                    let since = Instant::now();
+                    let claimed = false;
+                    return Ok(Self {
+                        stream,
+                        address,
+                        rest,
+                        since,
+                        answer,
+                        only,
+                        connected,
+                        claimed,
+                        permit,
+                        initiator,
+                        out,
+                        refusals,
+                    });
                 }
                 Err(e) => {
                     refusals &= e.kind() == io::ErrorKind::ConnectionRefused;
-                    failed(format!("{address}: {e}"));
+                    failed(&address.to_string(), &e.to_string());
                 }
             }
         }
@@ -93,6 +136,16 @@ impl Attempt {
         !self.out.is_empty()
     }
 
+    /// Whether the only address has taken the connection.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.only && self.connected
+    }
+
+    /// Whether the acceptor may have decided for this connection.
+    pub(crate) fn has_claimed(&self) -> bool {
+        self.claimed
+    }
+
     /// The stream after an accepted handshake, where it leads, and its seals.
     pub(crate) fn into_parts(self) -> (TcpStream, Candidate, Option<(Sealer, Opener)>) {
         let seals = self.initiator.seals();
@@ -102,15 +155,19 @@ impl Attempt {
     /// Moves the handshake on. `standing` is where this side is.
     pub(crate) fn advance(&mut self, standing: Standing) -> Answer {
         let why = match self.converse(standing) {
-            Ok(Answer::Open) if self.since.elapsed() >= self.answer => {
+            Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.answer => {
                 io::Error::new(io::ErrorKind::TimedOut, "no answer")
             }
             Ok(answer) => return answer,
             Err(e) => e,
         };
         let refusals = self.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
-        let untried = Untried { addresses: std::mem::take(&mut self.rest), answer: self.answer, refusals };
-        Answer::Failed(format!("{}: {why}", self.address), untried)
+        Answer::Failed(Failure { address: self.address.to_string(), why: why.to_string(), refusals })
+    }
+
+    /// The addresses that are left, after this one has failed.
+    pub(crate) fn into_untried(self, refusals: bool) -> Untried {
+        Untried { addresses: self.rest, answer: self.answer, only: self.only, refusals, permit: self.permit }
     }
 
     /// Connects, says what is to be said and hears what comes.
@@ -118,27 +175,30 @@ impl Attempt {
         if let Some(e) = self.stream.take_error()? {
             return Err(e);
         }
+        let mut heard = false;
         loop {
             while !self.out.is_empty() {
                 match self.stream.write(&self.out) {
                     Ok(n) => drop(self.out.drain(..n)),
-                    Err(e) if is_not_yet(&e) => return Ok(Answer::Open),
+                    Err(e) if is_not_yet(&e) => return Ok(Answer::Open { heard }),
                     Err(e) => return Err(e),
                 }
-                // No message of the handshake is to be held back.
-                self.stream.set_nodelay(true)?;
+                self.connected = true;
             }
             let mut bytes = [0; LONGEST];
             let n = match self.stream.read(&mut bytes[..self.initiator.room()]) {
                 Ok(0) => return Err(io::Error::other("it hangs up during the handshake")),
                 Ok(n) => n,
-                Err(e) if is_not_yet(&e) => return Ok(Answer::Open),
+                Err(e) if is_not_yet(&e) => return Ok(Answer::Open { heard }),
                 Err(e) => return Err(e),
             };
             let garbage = |garbage: Garbage| io::Error::new(io::ErrorKind::InvalidData, garbage.to_string());
             match self.initiator.hear(&bytes[..n]).map_err(garbage)? {
                 HandshakeStep::More => {}
-                HandshakeStep::Challenged => self.out = self.initiator.claim(standing),
+                HandshakeStep::Challenged => {
+                    self.out = self.initiator.claim(standing);
+                    (heard, self.claimed) = (true, true);
+                }
                 HandshakeStep::Decided(verdict, standing) => return Ok(Answer::Decided(verdict, standing)),
                 HandshakeStep::Differs => return Ok(Answer::Differs),
                 HandshakeStep::Say(_) | HandshakeStep::Proven(..) | HandshakeStep::Refused(..) => {

@@ -10,12 +10,13 @@ use mio::net::TcpStream;
 use oxshmem_base::Error;
 use oxshmem_os::sockets::PollEntry;
 
-use crate::attempt::{Answer, Attempt, Untried};
+use crate::attempt::{Answer, Attempt, Failure, Untried};
 use crate::connection::{Connection, Received};
 use crate::local::LocalPe;
+use crate::permits::Permit;
 use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
 use crate::proto::{Host, Session};
-use crate::unreachable;
+use crate::unreachable::{self, AddressOutcome, because};
 
 /// So long may the first round through all addresses take; each further round takes twice as long, up to the longest.
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
@@ -36,13 +37,15 @@ pub(crate) struct Carrier {
     /// The socket took no more.
     blocked: bool,
     /// How the last connection ended, and the attempts since.
-    history: Vec<String>,
+    history: Vec<AddressOutcome>,
     /// Of the last connection; before the first one, where it was tried first.
     address: Option<SocketAddr>,
 }
 
 enum CarrierState {
     Down,
+    /// An attempt waits for its turn.
+    Queued,
     Connecting(Box<Attempt>),
     Up(Box<Connection>),
     /// The peer has left the job.
@@ -51,6 +54,17 @@ enum CarrierState {
 
 /// A connection that both sides have agreed on, and the last frame of ours that the peer has executed.
 pub(crate) type Agreement = (Box<Connection>, u64);
+
+/// The state of an attempt.
+pub(crate) enum AttemptState {
+    /// Nothing new.
+    None,
+    /// The peer has answered.
+    Heard,
+    /// The peer has answered that it does not want this connection now.
+    PutOff,
+    Agreed(Agreement),
+}
 
 impl Carrier {
     pub(crate) fn new(route: Route, token: usize) -> Self {
@@ -75,6 +89,16 @@ impl Carrier {
 
     pub(crate) fn is_down(&self) -> bool {
         matches!(self.state, CarrierState::Down)
+    }
+
+    /// Whether an attempt waits for its turn.
+    pub(crate) fn is_queued(&self) -> bool {
+        matches!(self.state, CarrierState::Queued)
+    }
+
+    /// Whether an attempt stands before a listener from which it has not heard, and there is no other address to try.
+    pub(crate) fn has_asked(&self) -> bool {
+        matches!(&self.state, CarrierState::Connecting(attempt) if attempt.has_asked())
     }
 
     pub(crate) fn is_connecting(&self) -> bool {
@@ -117,7 +141,7 @@ impl Carrier {
         let (descriptor, writes) = match &self.state {
             CarrierState::Up(connection) => (connection.socket(), self.blocked),
             CarrierState::Connecting(attempt) => (attempt.socket(), attempt.is_speaking()),
-            CarrierState::Down | CarrierState::Left => return None,
+            CarrierState::Down | CarrierState::Queued | CarrierState::Left => return None,
         };
         Some(PollEntry { descriptor, writes })
     }
@@ -127,11 +151,23 @@ impl Carrier {
         self.socket().map_or(Ok(()), |socket| local.watched.add(socket.descriptor, self.token))
     }
 
-    /// Begins to make a connection, now that it is needed.
+    /// Begins to make a connection, now that it is needed, or as soon as it may.
     pub(crate) fn raise(&mut self, local: &LocalPe) -> Result<(), Error> {
         if self.has_left() {
             return Err(self.lost(local, "it has ended"));
         }
+        match local.permits.begin(self.token) {
+            Some(permit) => self.connect(local, permit),
+            None => {
+                self.state = CarrierState::Queued;
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins to make a connection.
+    pub(crate) fn connect(&mut self, local: &LocalPe, permit: Permit) -> Result<(), Error> {
+        self.state = CarrierState::Down;
         let mut addresses = local.addresses.candidates(self.route.to, self.route.rail)?;
         // The address that worked before is tried first.
         addresses.sort_by_key(|address| self.address.is_some_and(|known| known.ip() != address.at.ip()));
@@ -139,13 +175,14 @@ impl Carrier {
         let round = ROUNDS.0.saturating_mul(1 << self.rounds.min(8)).min(ROUNDS.1);
         self.rounds += 1;
         let answer = round / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
-        self.attempt(local, Untried { addresses: addresses.into(), answer, refusals: true });
+        let only = addresses.len() == 1;
+        self.attempt(local, Untried { addresses: addresses.into(), answer, only, refusals: true, permit });
         Ok(())
     }
 
     fn attempt(&mut self, local: &LocalPe, untried: Untried) {
         let history = &mut self.history;
-        match Attempt::start(local, self.route, self.token, untried, |why| remember(history, why)) {
+        match Attempt::start(local, self.route, self.token, untried, |address, why| remember(history, address, why)) {
             Ok(attempt) => self.state = CarrierState::Connecting(Box::new(attempt)),
             Err(refused) => (self.state, self.refused) = (CarrierState::Down, refused),
         }
@@ -156,41 +193,45 @@ impl Carrier {
     }
 
     /// Moves the attempt on, if there is one. `executed`: the last frame of the peer that this side has executed.
-    pub(crate) fn advance(&mut self, local: &LocalPe, executed: u64) -> Result<Option<Agreement>, Error> {
+    pub(crate) fn advance(&mut self, local: &LocalPe, executed: u64) -> Result<AttemptState, Error> {
         let standing = self.standing(executed);
-        let CarrierState::Connecting(attempt) = &mut self.state else { return Ok(None) };
+        let CarrierState::Connecting(attempt) = &mut self.state else { return Ok(AttemptState::None) };
         match attempt.advance(standing) {
-            Answer::Open => Ok(None),
+            Answer::Open { heard: false } => Ok(AttemptState::None),
+            Answer::Open { heard: true } => Ok(AttemptState::Heard),
             Answer::Differs => Err(unreachable::differs(local, self.route.to)),
             Answer::Decided(verdict, peer) => Ok(self.decided(local, verdict, peer)),
-            Answer::Failed(why, untried) => {
-                remember(&mut self.history, why);
-                self.attempt(local, untried);
-                Ok(None)
+            Answer::Failed(Failure { address, why, refusals }) => {
+                remember(&mut self.history, &address, &why);
+                if let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) {
+                    self.attempt(local, attempt.into_untried(refusals));
+                }
+                Ok(AttemptState::None)
             }
         }
     }
 
-    fn decided(&mut self, local: &LocalPe, verdict: Verdict, peer: Standing) -> Option<Agreement> {
+    fn decided(&mut self, local: &LocalPe, verdict: Verdict, peer: Standing) -> AttemptState {
         let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) else {
-            return None;
+            return AttemptState::None;
         };
         match verdict {
             Verdict::Accepted => {
                 let (stream, address, seals) = attempt.into_parts();
                 (self.address, self.established) = (Some(address.at), peer.established);
-                return Some((Box::new(Connection::new(stream, seals, local.give_up)), peer.executed));
+                return AttemptState::Agreed((Box::new(Connection::new(stream, seals, local.give_up)), peer.executed));
             }
             Verdict::Wait => {
-                remember(&mut self.history, format!("{}: its own attempt goes first", attempt.address()));
+                remember(&mut self.history, &attempt.address().to_string(), "its own attempt goes first");
             }
             Verdict::Stale => self.established = self.established.max(peer.established),
         }
-        None
+        AttemptState::PutOff
     }
 
     /// An initiator has proven itself: its connection is taken or refused. When both sides try at once, the attempt of the
-    /// lower PE number is kept.
+    /// lower PE number is kept as soon as that PE has said its claim. Until then the higher one cannot have decided for it, so
+    /// the lower one can drop its attempt and take the connection that is there.
     pub(crate) fn adopt(
         &mut self,
         local: &LocalPe,
@@ -199,7 +240,8 @@ impl Carrier {
         peer: Standing,
         executed: u64,
     ) -> Option<Agreement> {
-        let mine_goes_first = self.is_connecting() && self.route.from < self.route.to;
+        let has_claimed = matches!(&self.state, CarrierState::Connecting(attempt) if attempt.has_claimed());
+        let mine_goes_first = has_claimed && self.route.from < self.route.to;
         let mut standing = self.standing(executed);
         let verdict = if mine_goes_first {
             Verdict::Wait
@@ -254,17 +296,17 @@ impl Carrier {
     /// The connection is no more; the session goes on over the next one.
     pub(crate) fn cut(&mut self, why: &str) {
         let address = match &self.state {
-            CarrierState::Connecting(attempt) => format!("{}: ", attempt.address()),
-            _ => self.address.map_or_else(String::new, |address| format!("{address}: ")),
+            CarrierState::Connecting(attempt) => attempt.address().to_string(),
+            _ => self.address.map_or_else(String::new, |address| address.to_string()),
         };
-        tracing::debug!(route = ?self.route, "cut: {address}{why}");
+        tracing::debug!(route = ?self.route, "cut: {address}: {why}");
         self.state = CarrierState::Down;
         self.blocked = false;
         self.lapsed = true;
         if self.established > 0 {
             self.history.clear();
         }
-        remember(&mut self.history, format!("{address}{why}"));
+        remember(&mut self.history, &address, why);
     }
 
     /// The session is lost, and its connection with it.
@@ -285,16 +327,15 @@ impl Carrier {
         }
         let address = self.address.map_or_else(|| "no address".into(), |address| address.to_string());
         Error::new(format!("PE {pe} at {address} is lost"))
-            .because(format!("{why}; {}", self.history.join("; ")))
+            .because(because(why, &self.history))
             .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_PEER_TIMEOUT the patience")
     }
 }
 
-/// The latest attempts are enough for a message.
-fn remember(history: &mut Vec<String>, why: String) {
-    if !history.contains(&why) {
-        history.push(why);
-    }
+/// The last outcome of each address is enough for a message.
+fn remember(history: &mut Vec<AddressOutcome>, address: &str, why: &str) {
+    history.retain(|outcome| outcome.address != address);
+    history.push(AddressOutcome { address: address.to_owned(), why: why.to_owned() });
     if history.len() > 8 {
         history.remove(0);
     }

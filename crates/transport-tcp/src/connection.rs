@@ -49,7 +49,13 @@ impl Received {
 
 impl Connection {
     /// The connection of a stream whose handshake is over. A silent peer is probed for `give_up`.
+    ///
+    /// No frame waits for the kernel's acknowledgement of the one before (`TCP_NODELAY`): an acknowledgement of ours may be
+    /// that frame, and the peer's next one may wait for it. This is the one place for both sides of a connection.
     pub(crate) fn new(stream: TcpStream, seals: Option<(Sealer, Opener)>, give_up: Duration) -> Self {
+        if let Err(e) = stream.set_nodelay(true) {
+            tracing::warn!("a connection whose short frames may be late: {e}");
+        }
         if let Err(e) = socket::probe_when_idle(stream.as_fd(), give_up) {
             tracing::debug!("a connection without probes: {e}");
         }
@@ -138,4 +144,22 @@ fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
         session.sent(sent);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
+    fn fault_R1_no_frame_waits_for_the_acknowledgement_of_another() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let asking = std::net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let (answering, _) = listener.accept().expect("somebody asks");
+        for stream in [asking, answering] {
+            stream.set_nonblocking(true).expect("sockets can be polled");
+            let connection = Connection::new(TcpStream::from_std(stream), None, Duration::from_secs(30));
+            assert!(connection.stream.nodelay().expect("it is a socket of TCP"));
+        }
+    }
 }

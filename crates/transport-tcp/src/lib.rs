@@ -29,6 +29,7 @@ mod link;
 mod local;
 mod net;
 mod pending;
+mod permits;
 mod progress;
 pub mod proto;
 mod provider;

@@ -13,8 +13,9 @@ use oxshmem_transport::due::DueMark;
 use oxshmem_transport::{Account, Busy, OperationLock};
 use parking_lot::MutexGuard;
 
-use crate::carrier::{Agreement, Carrier};
+use crate::carrier::{Agreement, AttemptState, Carrier};
 use crate::local::LocalPe;
+use crate::permits::Permit;
 use crate::proto::Session;
 use crate::proto::handshake::{Acceptor, Route, Standing};
 use crate::proto::liveness::{Advice, Liveness, Look};
@@ -74,12 +75,12 @@ pub(crate) enum Manner {
 
 impl Link {
     /// The link of this route. Its sockets have this token; a silent peer is given up after `limit`.
-    pub(crate) fn new(route: Route, token: usize, limit: Duration) -> Self {
+    pub(crate) fn new(route: Route, token: usize, limit: Duration, seed: u64) -> Self {
         let state = LinkState {
             session: Session::default(),
             under_way: VecDeque::new(),
             carrier: Carrier::new(route, token),
-            liveness: Liveness::new(limit),
+            liveness: Liveness::new(limit, seed),
             heard: false,
             error: None,
             turn: u64::MAX,
@@ -186,9 +187,24 @@ impl Link {
     /// Moves an attempt at a connection on.
     fn advance(&self, local: &LocalPe, state: &mut LinkState) {
         match state.carrier.advance(local, state.session.executed()) {
-            Ok(None) => {}
-            Ok(Some(agreement)) => self.establish(local, state, agreement),
+            Ok(AttemptState::None) => {}
+            Ok(AttemptState::Heard) => state.heard = true,
+            Ok(AttemptState::PutOff) => {
+                state.heard = true;
+                state.liveness.put_off(local.start.elapsed());
+            }
+            Ok(AttemptState::Agreed(agreement)) => self.establish(local, state, agreement),
             Err(error) => state.fail(local, error),
+        }
+    }
+
+    /// The turn of an attempt that waited for it. It may be needed no more: the peer may have connected.
+    pub(crate) fn connect(&self, local: &LocalPe, permit: Permit) {
+        let mut state = self.state.lock();
+        if state.carrier.is_queued()
+            && let Err(error) = state.carrier.connect(local, permit)
+        {
+            state.fail(local, error);
         }
     }
 
@@ -236,8 +252,8 @@ impl Link {
         self.state.try_lock()?.carrier.socket()
     }
 
-    /// Looks at the clock. Returns whether the peer owes us something.
-    pub(crate) fn look(&self, local: &LocalPe) -> bool {
+    /// Looks at the clock, `interval` after the last time or later. Returns whether the peer owes us something.
+    pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.error.is_some() {
@@ -252,6 +268,9 @@ impl Link {
         state.ask();
         let look = Look {
             waiting: state.session.is_waiting() || state.carrier.has_lapsed(),
+            queued: state.carrier.is_queued(),
+            asked: state.carrier.has_asked(),
+            interval,
             heard,
             connected: !state.carrier.is_down(),
             refused: state.carrier.is_refused(),

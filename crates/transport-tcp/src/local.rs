@@ -10,6 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::addresses::PeerAddresses;
 use crate::lanes::LaneTable;
+use crate::permits::Permits;
 use crate::proto::handshake::Credentials;
 use crate::watch::WatchList;
 
@@ -24,9 +25,13 @@ pub(crate) struct LocalPe {
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
     pub(crate) due: DueBoard,
+    /// Few links connect at a time.
+    pub(crate) permits: Permits,
     /// Why the first PE that was lost is.
     pub(crate) lost: OnceLock<Error>,
     pub(crate) random: SystemRandom,
+    /// Differs from PE to PE; no secret.
+    pub(crate) seed: u64,
     pub(crate) start: Instant,
 }
 

@@ -40,7 +40,8 @@ impl Net {
         let slot = self.by_token.get(index)?;
         Some(slot.get_or_init(|| {
             let route = Route { from: self.local.me, to: pe, rail };
-            let link = Arc::new(Link::new(route, FIRST_LINK + index, self.local.give_up));
+            let link =
+                Arc::new(Link::new(route, FIRST_LINK + index, self.local.give_up, self.local.seed ^ index as u64));
             let count = {
                 let mut links = self.links.write();
                 links.push(link.clone());
@@ -72,22 +73,38 @@ impl Net {
         self.link(route.from, route.rail).filter(|_| route.from != self.local.me)
     }
 
-    /// Accepts connections, or hears a connection that has not proven itself.
-    pub(crate) fn welcome(&self, token: usize) {
+    /// Accepts connections, or hears a connection that has not proven itself. Returns whether there may be more to do at once.
+    pub(crate) fn welcome(&self, token: usize) -> bool {
         if token == LISTENER {
-            return self.pending.accept_all(&self.local);
+            return self.pending.accept_some(&self.local, |arrival| self.settle(arrival));
         }
-        match self.pending.hear(token) {
-            Some(Arrival::Proven(proven)) => match self.link_back(proven.route) {
+        if let Some(arrival) = self.pending.hear(token) {
+            self.settle(arrival);
+        }
+        false
+    }
+
+    /// A handshake with a PE of the job has ended.
+    pub(crate) fn settle(&self, arrival: Arrival) {
+        match arrival {
+            Arrival::Proven(proven) => match self.link_back(proven.route) {
                 Some(link) => link.adopt(&self.local, proven.stream, proven.acceptor, proven.standing),
                 None => self.pending.reject("a PE or rail that does not exist"),
             },
-            Some(Arrival::Differs(route)) => {
+            Arrival::Differs(route) => {
                 if let Some(link) = self.link_back(route) {
                     link.refuse(&self.local);
                 }
             }
-            None => {}
+        }
+    }
+
+    /// Lets links connect whose turn has come.
+    pub(crate) fn connect_next(&self) {
+        while let Some((token, permit)) = self.local.permits.next() {
+            if let Some(link) = self.link_of(token) {
+                link.connect(&self.local, permit);
+            }
         }
     }
 }

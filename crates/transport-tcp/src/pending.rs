@@ -1,5 +1,5 @@
-//! Connections whose other side has not proven that it belongs to the job. Few may wait, not for long, and none of them
-//! can make this PE keep more than one message of the handshake.
+//! Connections whose other side has not proven that it belongs to the job: sockets and handshakes. Which of them stay is decided by
+//! `proto::admission`. None of them can make this PE keep more than one message of the handshake.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -11,13 +11,12 @@ use mio::net::{TcpListener, TcpStream};
 use parking_lot::Mutex;
 
 use crate::local::LocalPe;
+use crate::proto::admission::Admission;
 use crate::proto::handshake::{Acceptor, HandshakeStep, LONGEST, Route, Standing};
 use crate::watch::FIRST_PENDING;
 
-/// So many may wait; a further one displaces the oldest.
-const MOST: usize = 128;
-/// So long may one wait.
-const STAY: Duration = Duration::from_secs(2);
+/// Connections that are accepted in one turn. The others wait in the kernel's backlog for the next one.
+const AT_A_TIME: usize = 64;
 
 /// Why a PE of the job was sent away.
 const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
@@ -25,16 +24,17 @@ const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 /// The listener and its pending connections.
 pub(crate) struct PendingConnections {
     listener: TcpListener,
-    /// By token: the oldest first.
     waiting: Mutex<Newcomers>,
+    start: Instant,
     /// Strangers that were sent away, and why the last one was.
     rejected: AtomicU64,
     reason: Mutex<String>,
 }
 
-#[derive(Default)]
 struct Newcomers {
+    /// By token.
     here: BTreeMap<usize, Unproven>,
+    admission: Admission,
     count: usize,
 }
 
@@ -57,75 +57,123 @@ pub(crate) struct Proven {
 struct Unproven {
     stream: TcpStream,
     acceptor: Acceptor,
-    since: Instant,
 }
 
 impl PendingConnections {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, waiting: Mutex::default(), rejected: AtomicU64::new(0), reason: Mutex::default() }
+    /// A handshake may take `patience` behind its hello.
+    pub(crate) fn new(listener: TcpListener, patience: Duration) -> Self {
+        let newcomers = Newcomers { here: BTreeMap::new(), admission: Admission::new(patience), count: 0 };
+        Self {
+            listener,
+            waiting: Mutex::new(newcomers),
+            start: Instant::now(),
+            rejected: AtomicU64::new(0),
+            reason: Mutex::default(),
+        }
     }
 
     pub(crate) fn listener(&self) -> &TcpListener {
         &self.listener
     }
 
-    /// Accepts all new connections.
-    pub(crate) fn accept_all(&self, local: &LocalPe) {
-        loop {
+    /// Accepts new connections, and hears what they have said already. Handshakes that have ended go to `settle`. Returns whether
+    /// there may be more to accept at once.
+    pub(crate) fn accept_some(&self, local: &LocalPe, mut settle: impl FnMut(Arrival)) -> bool {
+        for _ in 0..AT_A_TIME {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
-                // No descriptors, or gone again: whoever it was tries again.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
+                // It is gone again.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(e) => return self.reject(&e.to_string()),
+                Err(e) => {
+                    // Without descriptors the connection stays in the backlog, and the next look at the clock tries again. A
+                    // stranger's descriptor may be all that is missing.
+                    tracing::debug!("no connection can be accepted: {e}");
+                    return self.displace("its descriptor was needed");
+                }
             };
-            let Ok(nonce) = local.nonce() else { return };
+            let Ok(nonce) = local.nonce() else { return false };
             let acceptor = Acceptor::new(&local.credentials, local.me, nonce);
-            let mut waiting = self.waiting();
-            let token = FIRST_PENDING + waiting.count;
-            waiting.count += 1;
-            if stream.set_nodelay(true).and_then(|()| local.watched.add(stream.as_raw_fd(), token)).is_ok() {
-                waiting.here.insert(token, Unproven { stream, acceptor, since: Instant::now() });
+            let token = self.enter(Unproven { stream, acceptor });
+            // Most have said hello by now.
+            if let Some(arrival) = self.hear(token) {
+                settle(arrival);
             }
-            if waiting.here.len() > MOST {
-                waiting.here.pop_first();
-                self.reject("too many new connections at once");
+            let mut waiting = self.waiting.lock();
+            let Some(Unproven { stream, .. }) = waiting.here.get(&token) else { continue };
+            // A connection that comes before this makes an event too.
+            if let Err(e) = local.watched.add(stream.as_raw_fd(), token) {
+                waiting.end(token);
+                self.reject(&e.to_string());
             }
         }
+        true
+    }
+
+    /// A connection has been accepted. Returns its token.
+    fn enter(&self, connection: Unproven) -> usize {
+        let mut waiting = self.waiting.lock();
+        let token = FIRST_PENDING + waiting.count;
+        waiting.count += 1;
+        waiting.here.insert(token, connection);
+        if let Some(displaced) = waiting.admission.accept(token, self.start.elapsed()) {
+            waiting.here.remove(&displaced);
+            self.reject("too many new connections at once");
+        }
+        token
+    }
+
+    /// Sends the oldest silent connection away. Returns whether there was one.
+    fn displace(&self, why: &str) -> bool {
+        let mut waiting = self.waiting.lock();
+        let displaced = waiting.admission.displace();
+        if let Some(token) = displaced {
+            waiting.here.remove(&token);
+            self.reject(why);
+        }
+        displaced.is_some()
     }
 
     /// Reads the handshake of a connection, until it has arrived or is sent away.
     pub(crate) fn hear(&self, token: usize) -> Option<Arrival> {
-        let mut waiting = self.waiting();
-        match waiting.here.get_mut(&token)?.hear() {
+        let mut waiting = self.waiting.lock();
+        let connection = waiting.here.get_mut(&token)?;
+        let step = connection.hear();
+        let route = connection.acceptor.route();
+        match step {
             Ok(HandshakeStep::Proven(route, standing)) => {
-                let Unproven { stream, acceptor, .. } = waiting.here.remove(&token)?;
-                Some(Arrival::Proven(Box::new(Proven { stream, acceptor, route, standing })))
+                let Unproven { stream, acceptor } = waiting.end(token)?;
+                return Some(Arrival::Proven(Box::new(Proven { stream, acceptor, route, standing })));
             }
             Ok(HandshakeStep::Refused(_, route)) => {
-                waiting.here.remove(&token);
+                waiting.end(token);
                 self.reject(DIFFERS);
-                Some(Arrival::Differs(route))
+                return Some(Arrival::Differs(route));
             }
-            Ok(_) => None,
+            Ok(_) => {
+                if route.is_some_and(|route| !waiting.admission.greet(token, route)) {
+                    waiting.end(token);
+                    self.reject("it repeats the hello of a PE");
+                }
+            }
             Err(e) => {
-                waiting.here.remove(&token);
+                waiting.end(token);
                 self.reject(&e.to_string());
-                None
             }
         }
+        None
     }
 
     /// Sends away connections that have been here too long. Returns whether one is left.
-    pub(crate) fn look(&self, local: &LocalPe) -> bool {
+    pub(crate) fn look(&self, local: &LocalPe, settle: impl FnMut(Arrival)) -> bool {
         // A connection that could not be accepted for lack of descriptors makes no second event.
-        self.accept_all(local);
-        let mut waiting = self.waiting();
-        while waiting.here.first_key_value().is_some_and(|(_, connection)| connection.since.elapsed() > STAY) {
-            waiting.here.pop_first();
+        let more = self.accept_some(local, settle);
+        let mut waiting = self.waiting.lock();
+        for token in waiting.admission.expire(self.start.elapsed()) {
+            waiting.here.remove(&token);
             self.reject("it said nothing useful in time");
         }
-        !waiting.here.is_empty()
+        more || !waiting.admission.is_empty()
     }
 
     /// How many were sent away, and why the last one was.
@@ -140,9 +188,13 @@ impl PendingConnections {
         self.rejected.fetch_add(1, Ordering::Relaxed);
         why.clone_into(&mut self.reason.lock());
     }
+}
 
-    fn waiting(&self) -> parking_lot::MutexGuard<'_, Newcomers> {
-        self.waiting.lock()
+impl Newcomers {
+    /// A connection has arrived or is sent away.
+    fn end(&mut self, token: usize) -> Option<Unproven> {
+        self.admission.end(token);
+        self.here.remove(&token)
     }
 }
 

@@ -51,6 +51,9 @@ impl Net {
 
     /// A caller's turn that waits for something to come, for `most` at most.
     pub(crate) fn rest(&self, most: Duration) -> usize {
+        if self.poller.try_lock().is_some_and(|poller| poller.has_more()) {
+            return self.progress();
+        }
         let mut awaited = Vec::with_capacity(1 + FEW);
         awaited.push(PollEntry::to_read(self.local.watched.descriptor()));
         {
@@ -69,7 +72,9 @@ impl Net {
         let mut done = 0;
         for token in poller.happened() {
             if is_new(token) {
-                self.welcome(token);
+                if self.welcome(token) {
+                    poller.again(token);
+                }
             } else if let Some(link) = self.link_of(token) {
                 let (executed, more) = link.serve(&self.local, manner);
                 done += executed;
@@ -78,26 +83,29 @@ impl Net {
                 }
             }
         }
+        self.connect_next();
         done
     }
 
     /// Serves new connections, and leaves the links to callers.
     fn serve_new(&self, poller: &mut Poller) {
         for token in poller.happened() {
-            if is_new(token) {
-                self.welcome(token);
-            } else {
+            if !is_new(token) || self.welcome(token) {
                 poller.again(token);
             }
         }
+        self.connect_next();
     }
 
+    /// Serves the links that have something to send. Those that have something to read make events, of which the thread is told
+    /// also while callers serve them; only the sockets of few links are read by callers without.
     fn serve_links(&self) {
         let links = self.links.read();
+        let few = links.len() <= FEW;
         for link in links.iter() {
             if link.is_due() {
                 link.serve(&self.local, Manner::Alone);
-            } else {
+            } else if few {
                 link.try_serve(&self.local, Manner::Alone);
             }
         }
@@ -105,10 +113,13 @@ impl Net {
 
     /// Looks at the clock for all, when it is time.
     fn look(&self, thread: &mut ThreadPoller) {
+        let interval = thread.interval();
         if thread.is_time() {
             let links = self.links.read().clone();
-            let owed = links.iter().fold(false, |owed, link| link.look(&self.local) | owed);
-            thread.owed = self.pending.look(&self.local) || owed;
+            let owed = links.iter().fold(false, |owed, link| link.look(&self.local, interval) | owed);
+            thread.owed = self.pending.look(&self.local, |arrival| self.settle(arrival)) || owed;
+            thread.links = links.len();
+            self.connect_next();
         }
     }
 }

@@ -17,6 +17,8 @@
 //! break and be replaced and every message is still executed once and in order. A bulk frame that was cut is written
 //! again from its start, which changes nothing: nobody has been told of it.
 
+pub mod admission;
+pub mod attempts;
 pub mod codec;
 pub mod frame;
 pub mod fuzz;

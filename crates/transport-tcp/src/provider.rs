@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
+use oxshmem_os::{descriptors, sockets};
 use oxshmem_transport::driver::{Callers, Drive};
 use oxshmem_transport::due::DueBoard;
 use oxshmem_transport::{
@@ -17,7 +18,7 @@ use oxshmem_transport::{
     Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
 };
 use parking_lot::{Mutex, RwLock};
-use ring::rand::SystemRandom;
+use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
@@ -27,6 +28,8 @@ use crate::lanes::LaneTable;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
+use crate::permits::Permits;
+use crate::proto::admission::OTHER_FILES;
 use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
@@ -48,14 +51,22 @@ fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offer
     }
 }
 
+/// Connections of strangers that may wait in the kernel beside one of each PE.
+const BACKLOG: u32 = 1024;
+
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
     let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
     let Participant { me, pes, settings, secret, reached, .. } = *participant;
+    let rails = settings.rails.unwrap_or(1).max(1);
     let interface = settings.tcp_interface.as_deref();
     let loopback = choice.one_host && interface.is_none();
     let addresses = interfaces::published(interface, reached, loopback)?;
     let only = ((interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
     let listener = listen(only, settings.tcp_ports)?;
+    // The kernel drops what comes beyond 128, which is what std and mio ask for, and a dropped connection is tried again after a
+    // second, then three, then seven. All PEs may come at once, and strangers.
+    sockets::let_wait(listener.as_fd(), pes.saturating_mul(rails.into()).saturating_add(BACKLOG))
+        .map_err(failed("connections cannot wait for the listener"))?;
     let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
     let pollers = || {
         let (callers, thread) = (Poller::new()?, Poller::new()?);
@@ -66,8 +77,11 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let waker = Waker::new(thread.registry(), Token(WAKER)).map_err(failed("the progress thread cannot be woken"))?;
     let (job, secret) = secret.split_at(16);
     let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
-    let rails = settings.rails.unwrap_or(1).max(1);
     let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
+    let random = SystemRandom::new();
+    let mut seed = [0; 8];
+    random.fill(&mut seed).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
+    let seed = u64::from_le_bytes(seed);
     let local = LocalPe {
         me,
         credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
@@ -86,15 +100,23 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
                 tracing::error!("the progress thread cannot be woken: {e}");
             }
         }),
+        permits: Permits::new(seed),
         lost: OnceLock::new(),
-        random: SystemRandom::new(),
+        random,
+        seed,
         start: Instant::now(),
     };
+    // Only where a connection to each peer might not fit: programs may count on descriptors being small numbers.
+    if descriptors::limit() < links as u64 + OTHER_FILES
+        && let Err(error) = descriptors::raise_limit()
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
     let net = Net {
         local,
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
-        pending: PendingConnections::new(listener),
+        pending: PendingConnections::new(listener, participant.give_up()),
         poller: Mutex::new(callers),
         thread: Mutex::new(ThreadPoller::new(thread)),
         callers: Callers::default(),

@@ -2,13 +2,31 @@
 //! a way to the other.
 
 use oxshmem_base::Error;
+use oxshmem_os::descriptors;
 
 use crate::address::PeAddress;
 use crate::interfaces::Address;
 use crate::local::LocalPe;
+use crate::proto::admission::OTHER_FILES;
+
+/// An address that was tried, and what came of it last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct AddressOutcome {
+    pub(crate) address: String,
+    pub(crate) why: String,
+}
+
+/// Why something has ended, and what came of each address.
+pub(crate) fn because(why: &str, history: &[AddressOutcome]) -> String {
+    let outcome = |AddressOutcome { address, why }: &AddressOutcome| match address.is_empty() {
+        true => format!("; {why}"),
+        false => format!("; {address}: {why}"),
+    };
+    history.iter().fold(why.to_owned(), |words, one| words + &outcome(one))
+}
 
 /// The error for PE `pe`. `why`: how long that lasts; `history`: which addresses, and what came of each.
-pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[String]) -> Error {
+pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[AddressOutcome]) -> Error {
     let addresses = &local.addresses;
     match addresses.of(pe) {
         Ok(there) => words(&addresses.own, &there, addresses.ports, pe, why, history),
@@ -32,7 +50,7 @@ fn words(
     ports: Option<(u16, u16)>,
     pe: u32,
     why: &str,
-    history: &[String],
+    history: &[AddressOutcome],
 ) -> Error {
     let (from, to) = (&here.name, &there.name);
     let error = Error::new(format!("PE {pe} on host {to} cannot be reached from host {from} by TCP"));
@@ -49,14 +67,26 @@ fn words(
              SHMEM_TCP_PORTS=41000-41999"
         ),
     };
-    let had = |word: &str| history.iter().any(|attempt| attempt.contains(word));
+    let had = |word: &str| history.iter().any(|outcome| outcome.why.contains(word));
     let look = match () {
         () if had("handshake") => "what answers there does not belong to this job: start all PEs by one launcher; ",
         // A refused connection means that the host is up but no process listens: the PE may be gone.
         () if had("refused") => "see whether that PE has ended; ",
         () => "",
     };
-    error.because(format!("{why}; {}", history.join("; "))).fix(format!(
+    let error = error.because(because(why, history));
+    if had("os error 24") || had("os error 23") {
+        return error.fix(format!(
+            "raise the limit of open files (ulimit -n), which is {}: a PE has one for each PE of other nodes, and {OTHER_FILES} others",
+            descriptors::limit()
+        ));
+    }
+    if here.host == there.host {
+        // No firewall and no choice of an interface stands between the PEs of one host.
+        let look = if look.is_empty() { "see whether that PE is stopped, or the host overloaded; " } else { look };
+        return error.fix(format!("{look}SHMEM_PEER_TIMEOUT is the patience"));
+    }
+    error.fix(format!(
         "{look}{open}; SHMEM_TCP_INTERFACE chooses another network ({from} tells {}; {to} tells {})",
         list(&here.addresses),
         list(&there.addresses)
@@ -71,6 +101,7 @@ fn list(addresses: &[Address]) -> String {
 }
 
 #[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 
@@ -90,7 +121,7 @@ mod tests {
     #[test]
     fn problem_15_a_blocked_port_is_told_with_both_hosts_and_what_to_open() {
         let (here, there) = (address("n4", &[("10.0.4.4", "eno1")]), address("n5", &[("10.0.4.5", "eno4")]));
-        let history = ["10.0.4.5:41233 (eno4): no answer".to_owned()];
+        let history = [AddressOutcome { address: "10.0.4.5:41233 (eno4)".into(), why: "no answer".into() }];
         let say =
             |ports| words(&here, &there, ports, 7, "nothing has been heard of it for 30.0 s", &history).to_string();
         let any = say(None);
@@ -101,6 +132,20 @@ mod tests {
         assert!(!any.contains("has ended"), "{any}");
         let named = say(Some((41000, 41009)));
         assert!(named.contains("to ports 41000-41009") && !named.contains("SHMEM_TCP_PORTS="), "{named}");
+    }
+
+    #[test]
+    fn fault_R1_a_host_is_not_told_of_firewalls_to_itself() {
+        let here = address("n4", &[("127.0.0.1", "lo")]);
+        let say = |why: &str| {
+            let history = [AddressOutcome { address: "127.0.0.1:4123 (lo)".into(), why: why.into() }];
+            words(&here, &here, None, 7, "nothing has been heard of it for 30.0 s", &history).to_string()
+        };
+        let silent = say("no answer");
+        assert!(silent.contains("127.0.0.1:4123 (lo): no answer") && silent.contains("overloaded"), "{silent}");
+        assert!(!silent.contains("firewall") && !silent.contains("SHMEM_TCP_INTERFACE"), "{silent}");
+        assert!(say("Connection refused (os error 111)").contains("has ended"));
+        assert!(say("it hangs up during the handshake").contains("does not belong to this job"));
     }
 
     #[test]

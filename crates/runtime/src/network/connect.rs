@@ -52,7 +52,7 @@ pub(crate) fn open(
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
     wireup::publish(job, epoch, circle, fabric.address())?;
     job.fence()?;
-    fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch))))?;
+    fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch, circle)?)))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
     network::begin(fabric, epoch, crowded && one_host, format!("; atomics by {atomics}{rejected}"));

@@ -227,6 +227,11 @@ impl Acceptor {
         self.script.room()
     }
 
+    /// The route that a proven hello has named.
+    pub fn route(&self) -> Option<Route> {
+        self.route
+    }
+
     /// Takes in bytes.
     pub fn hear(&mut self, bytes: &[u8]) -> Result<HandshakeStep, Garbage> {
         if let Some(route) = self.route {

@@ -27,7 +27,7 @@ pub trait Host {
 
 /// Receives frames and executes them.
 pub struct FrameReceiver {
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
     /// Received and not yet looked at: `buffer[taken..filled]`.
     taken: usize,
     filled: usize,
@@ -55,8 +55,10 @@ enum Purpose {
     Reply,
 }
 
-/// Received at once when nothing is known of what comes.
+/// Received at once when nothing is known of what comes. A connection begins with the second size and gets the first one when a
+/// read has filled it: most connections of a large job carry a few messages in their life.
 const BUFFER: usize = 64 << 10;
+const FIRST_BUFFER: usize = 2 << 10;
 /// The headers of a bulk frame, behind which its data has a place.
 const HEADERS: usize = FRAME + MESSAGE;
 /// Received where a bulk frame is likely to follow: the signal behind the last one, short messages, and the headers of the next one.
@@ -67,9 +69,14 @@ const LIKELY: u32 = 4;
 impl FrameReceiver {
     /// The end of a new connection. With an opener, all frames are sealed.
     pub fn new(opener: Option<Opener>) -> Self {
-        let length = if opener.is_some() { FRAME + MESSAGE + BULK + SEAL } else { BUFFER };
-        const { assert!(BUFFER >= FRAME + BATCH) };
-        Self { buffer: vec![0; length].into(), taken: 0, filled: 0, bulk: None, batches: u32::MAX, opener, left: false }
+        const { assert!(BUFFER >= FRAME + BATCH && FIRST_BUFFER >= HEADERS + 2 * BETWEEN_BULKS) };
+        let buffer = vec![0; FIRST_BUFFER];
+        Self { buffer, taken: 0, filled: 0, bulk: None, batches: u32::MAX, opener, left: false }
+    }
+
+    /// The length of a buffer that holds every frame that is received as a whole.
+    fn longest(&self) -> usize {
+        if self.opener.is_some() { FRAME + MESSAGE + BULK + SEAL } else { BUFFER }
     }
 
     /// Whether the peer has said that it leaves.
@@ -111,6 +118,9 @@ impl FrameReceiver {
             n -= placed;
         }
         self.filled += n;
+        if self.filled == self.buffer.len() {
+            self.buffer.resize(self.longest(), 0);
+        }
         let mut executed = 0;
         while self.step(session, host)? {
             executed += 1;

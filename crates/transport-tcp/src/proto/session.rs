@@ -374,7 +374,7 @@ impl Session {
         self.fetched += 1;
     }
 
-    /// How far the peer is with what we asked.
+    /// How far the peer is.
     pub fn reached(&self) -> Ticket {
         Ticket { frame: self.acked, fetch: self.fetched }
     }

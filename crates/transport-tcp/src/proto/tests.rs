@@ -2,7 +2,6 @@
 //! to the protocol at all.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
@@ -10,16 +9,15 @@ use proptest::prelude::*;
 use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
 use super::fuzz::{self, Sandbox};
 use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
-use super::liveness::{Advice, Liveness, Look};
 use super::seal::Sealer;
 use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
 
-struct Dice(u64);
+struct PauseDice(u64);
 
-impl Dice {
+impl PauseDice {
     fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -66,7 +64,7 @@ impl Side {
     }
 
     /// Issues something and keeps the books.
-    fn issue(&mut self, dice: &mut Dice) {
+    fn issue(&mut self, dice: &mut PauseDice) {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
@@ -112,7 +110,7 @@ impl Side {
     }
 
     /// Sends some of what is to be sent.
-    fn transmit(&mut self, now: u64, dice: &mut Dice) {
+    fn transmit(&mut self, now: u64, dice: &mut PauseDice) {
         if dice.below(3) == 0 {
             self.session.seal();
         }
@@ -146,7 +144,7 @@ impl Side {
     }
 
     /// Receives what has arrived.
-    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
+    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut PauseDice) {
         while from.wire.front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = from.wire.pop_front().expect("just seen");
             let step = 1 + dice.below(100_000);
@@ -189,7 +187,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
 
 /// Both issue, all the time and in both directions, while the connection is cut again and again.
 fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
-    let mut dice = Dice(seed | 1);
+    let mut dice = PauseDice(seed | 1);
     let (mut a, mut b) = (Side::new(), Side::new());
     let mut times = 0;
     connect(&mut a, &mut b, encrypt, times);
@@ -400,7 +398,7 @@ fn refusals_come_back_to_their_lane() {
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
     let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
-    let mut dice = Dice(5);
+    let mut dice = PauseDice(5);
     for now in 0..2_000 {
         a.transmit(now, &mut dice);
         b.transmit(now, &mut dice);
@@ -410,36 +408,6 @@ fn refusals_come_back_to_their_lane() {
     assert_eq!(a.host.refused, [1, 2, 3, 4]);
     assert_eq!(a.session.reached(), last);
     assert_eq!(b.host.memory[..5], [5, 5, 5, 5, 0]);
-}
-
-#[test]
-fn patience_ends_in_time_and_not_before() {
-    let (limit, ms) = (Duration::from_secs(9), Duration::from_millis);
-    let waiting = Look { waiting: true, ..Look::default() };
-    // A cable that is cut for good: a new connection is tried, then the peer is given up.
-    let mut patience = Liveness::new(limit);
-    let advice = |patience: &mut Liveness, at, look| patience.look(ms(at), look);
-    assert_eq!(advice(&mut patience, 0, Look { connected: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 2_999, Look { connected: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 3_000, Look { connected: true, ..waiting }), Advice::Reconnect);
-    assert_eq!(advice(&mut patience, 3_010, waiting), Advice::Connect);
-    assert_eq!(advice(&mut patience, 3_020, waiting), Advice::Wait, "attempts are not made in a hurry");
-    assert_eq!(advice(&mut patience, 8_999, Look { connected: true, ..waiting }), Advice::Reconnect);
-    assert_eq!(advice(&mut patience, 9_000, waiting), Advice::GiveUp);
-    // One that comes back after five seconds.
-    let mut patience = Liveness::new(limit);
-    for at in (0..5_000).step_by(20) {
-        assert_ne!(advice(&mut patience, at, waiting), Advice::GiveUp);
-    }
-    assert_eq!(advice(&mut patience, 5_000, Look { connected: true, heard: true, ..waiting }), Advice::Wait);
-    assert_eq!(advice(&mut patience, 13_000, Look { connected: true, ..waiting }), Advice::Reconnect);
-    // A host on which nobody listens any more is not waited for as long.
-    let mut patience = Liveness::new(limit);
-    assert_eq!(advice(&mut patience, 0, Look { refused: true, ..waiting }), Advice::Connect);
-    assert_ne!(advice(&mut patience, 1_900, Look { refused: true, ..waiting }), Advice::GiveUp);
-    assert_eq!(advice(&mut patience, 2_000, Look { refused: true, ..waiting }), Advice::GiveUp);
-    // A side that is owed nothing waits for ever.
-    assert_eq!(advice(&mut patience, 900_000, Look::default()), Advice::Wait);
 }
 
 #[test]

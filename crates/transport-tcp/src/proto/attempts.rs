@@ -1,0 +1,175 @@
+//! How many attempts at connections a PE has under way, and which one is next. Time comes from outside, as the time since some
+//! start.
+//!
+//! A PE that puts to a thousand others would otherwise connect to all of them at once, as the others do to it. With few
+//! attempts under way the connection of most peers comes from the peer itself before this PE's turn, listeners get no more than
+//! they answer at once, and both sides of a pair seldom try at the same time. The next attempt is chosen at random, because
+//! programs often address all PEs in the same order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Attempts that are under way at once.
+pub const MOST: usize = 16;
+/// An attempt that takes many times as long as others waits for a peer that does not answer, and no longer keeps others waiting. On
+/// an overloaded host all of them take long. There each further attempt would only make all others longer: with 1,024 PEs on two
+/// processors an answer came after 30 s when attempts held others back for a quarter of a second.
+const TIMES: u32 = 4;
+/// The shortest and the longest time for which an attempt keeps others waiting.
+pub const HOLDS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+
+/// The attempts of one PE.
+#[derive(Debug)]
+pub struct AttemptQueue {
+    /// Since when each is under way, by token of its link.
+    under_way: BTreeMap<usize, Duration>,
+    queue: Vec<usize>,
+    /// How long attempts took that have ended: the average, in which each has a weight of an eighth.
+    usual: Duration,
+    dice: PauseDice,
+}
+
+impl AttemptQueue {
+    /// No attempts yet. `seed` should differ from PE to PE.
+    pub fn new(seed: u64) -> Self {
+        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: PauseDice::new(seed) }
+    }
+
+    /// A link wants to connect. Returns whether it may begin now; otherwise it is in the queue.
+    pub fn begin(&mut self, token: usize, now: Duration) -> bool {
+        if self.under_way.len() < MOST && self.queue.is_empty() {
+            self.under_way.insert(token, now);
+            return true;
+        }
+        self.queue.push(token);
+        false
+    }
+
+    /// An attempt is over.
+    pub fn end(&mut self, token: usize, now: Duration) {
+        if let Some(since) = self.under_way.remove(&token) {
+            self.usual = self.usual * 7 / 8 + now.saturating_sub(since) / 8;
+        }
+    }
+
+    /// How long an attempt keeps others waiting.
+    fn hold(&self) -> Duration {
+        (self.usual * TIMES).clamp(HOLDS.0, HOLDS.1)
+    }
+
+    /// The next link that may begin, if one waits and may. It is under way from now on.
+    pub fn next(&mut self, now: Duration) -> Option<usize> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        if self.under_way.len() >= MOST {
+            let hold = self.hold();
+            self.under_way.retain(|_, since| now.saturating_sub(*since) < hold);
+        }
+        if self.under_way.len() >= MOST {
+            return None;
+        }
+        let token = self.queue.swap_remove(self.dice.below(self.queue.len() as u64) as usize);
+        self.under_way.insert(token, now);
+        Some(token)
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+/// Numbers that differ from PE to PE, and need not be secret.
+#[derive(Clone, Copy, Debug)]
+pub struct PauseDice(u64);
+
+impl PauseDice {
+    /// Begins at `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % bound.max(1)
+    }
+}
+
+#[cfg(test)]
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+mod tests {
+    use super::*;
+
+    const ZERO: Duration = Duration::ZERO;
+
+    #[test]
+    fn fault_R1_few_attempts_are_under_way_and_all_have_their_turn() {
+        let mut queue = AttemptQueue::new(1);
+        let mut begun: Vec<usize> = (0..1_000).filter(|&token| queue.begin(token, ZERO)).collect();
+        assert_eq!(begun, (0..MOST).collect::<Vec<_>>());
+        assert_eq!(queue.next(ZERO), None);
+        for ended in 0..1_000 {
+            queue.end(begun[ended], ZERO);
+            begun.extend(queue.next(ZERO));
+        }
+        assert_eq!((begun.len(), queue.waiting()), (1_000, 0));
+        assert!(!begun.is_sorted(), "the order is not the program's");
+        begun.sort_unstable();
+        assert_eq!(begun, (0..1_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn fault_R1_pes_that_do_not_answer_keep_nobody_waiting_for_long() {
+        let mut queue = AttemptQueue::new(2);
+        (0..200).for_each(|token| {
+            queue.begin(token, ZERO);
+        });
+        let (mut now, mut begun) = (ZERO, MOST);
+        while begun < 200 {
+            now += Duration::from_millis(1);
+            begun += std::iter::from_fn(|| queue.next(now)).count();
+        }
+        assert!(now <= HOLDS.0 * TIMES * 200_usize.div_ceil(MOST) as u32, "{now:?}");
+        // One that ends late does no harm.
+        queue.end(0, now);
+        assert_eq!(queue.next(now), None);
+    }
+
+    #[test]
+    fn fault_R1_on_an_overloaded_host_attempts_do_not_pile_up() {
+        // Each attempt takes five seconds, because all PEs of a crowded host connect.
+        let takes = Duration::from_secs(5);
+        let mut queue = AttemptQueue::new(3);
+        let mut ends: std::collections::VecDeque<(Duration, usize)> =
+            (0..1_000).filter(|&token| queue.begin(token, ZERO)).map(|token| (takes, token)).collect();
+        let (mut now, mut most) = (ZERO, 0);
+        while !ends.is_empty() {
+            now += Duration::from_millis(10);
+            while let Some((_, token)) = ends.pop_front_if(|(end, _)| *end <= now) {
+                queue.end(token, now);
+            }
+            ends.extend(std::iter::from_fn(|| queue.next(now)).map(|token| (now + takes, token)));
+            most = most.max(ends.len());
+        }
+        assert_eq!(queue.waiting(), 0);
+        // Until the first ones have ended nobody knows that they take long.
+        assert!(most <= 6 * MOST, "{most} under way");
+        assert!(queue.hold() == HOLDS.1);
+    }
+
+    #[test]
+    fn two_pes_have_different_orders() {
+        let order = |seed| {
+            let mut dice = PauseDice::new(seed);
+            std::array::from_fn::<_, 8, _>(|_| dice.below(1_000))
+        };
+        assert_ne!(order(1), order(2));
+        assert!(order(3).iter().all(|&number| number < 1_000));
+        assert_eq!(PauseDice::new(4).below(0), 0);
+    }
+}
