@@ -51,7 +51,7 @@ pub enum DestMode {
 
 /// One call of a sequence.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct ProofCall<'a> {
     /// The algorithm under proof.
     pub algorithm: &'a dyn Algorithm,
     /// The result that it has to achieve.
@@ -68,7 +68,7 @@ pub struct Case<'a> {
     /// Members, 1 to 64.
     pub size: u32,
     /// The calls, back to back.
-    pub calls: &'a [Call<'a>],
+    pub calls: &'a [ProofCall<'a>],
     /// How dest is used.
     pub mode: DestMode,
     /// Whether dest is source; for reductions and scans.

@@ -50,7 +50,7 @@ use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
 use in_flight::InFlightBytes;
-use leader_wire::{Leaders, PRIVATE, Way};
+use leader_wire::{LeaderSchedule, Leaders, PRIVATE};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
 
@@ -69,8 +69,15 @@ pub(crate) fn slots() -> usize {
 }
 
 /// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
-/// alike. See [`Way::find`].
-fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, longest: u64, reach: Reach) -> Option<Way> {
+/// alike. See [`LeaderSchedule::find`].
+fn way(
+    call: Call<'_>,
+    collective: Collective,
+    plan: &Plan,
+    element: usize,
+    longest: u64,
+    reach: Reach,
+) -> Option<LeaderSchedule> {
     let question = Question {
         collective,
         size: plan.size,
@@ -78,7 +85,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
+    let find = |schedule| LeaderSchedule::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -100,7 +107,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
 unsafe fn run(
     call: Call<'_>,
     span: &Span,
-    way: Way,
+    way: LeaderSchedule,
     plan: Plan,
     share: Share<'_>,
     arrays: Arrays,
@@ -117,7 +124,7 @@ unsafe fn run(
     let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
-    // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
+    // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `LeaderSchedule::find` has
     // compared the size of the scratch.
     unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
@@ -139,7 +146,7 @@ fn leaders_meet(call: Call<'_>, span: &Span) {
 
 /// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
 /// `None`: there is no room for it.
-fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<Way> {
+fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<LeaderSchedule> {
     let (nodes, total) = (span.nodes(), start(span.nodes()));
     let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
     let shortest = sizes.clone().min().unwrap_or_default();
@@ -158,7 +165,7 @@ fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Rea
 unsafe fn gather_parts(
     call: Call<'_>,
     span: &Span,
-    way: Way,
+    way: LeaderSchedule,
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,

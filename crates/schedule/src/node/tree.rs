@@ -4,36 +4,36 @@
 //! releases those it leads with one line for each level. On a flat shape everybody is of the widest level: all read all
 //! lines, which is the quickest way for few members.
 
-use super::{Cursor, Load, Move, Operands, Plan, Protocol, Shape, dest, hand, source};
+use super::{Cursor, Load, Move, NodePlan, Operands, Protocol, Shape, dest, hand, source};
 
 /// See the head of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct LineTree {
     /// The payload.
     pub load: Load,
 }
 
-impl Tree {
+impl LineTree {
     /// Lines of a member that tells what it has of `width` members.
-    fn told(&self, plan: &Plan, width: u32) -> u32 {
+    fn told(&self, plan: &NodePlan, width: u32) -> u32 {
         let operands = if self.load == Load::Operands { u64::from(width) } else { 1 };
         (operands * self.load.len(plan)).div_ceil(plan.line).max(1) as u32
     }
 
     /// Elements that the hand holds of the members from a place on.
-    fn at(&self, plan: &Plan, place: u32) -> u64 {
+    fn at(&self, plan: &NodePlan, place: u32) -> u64 {
         u64::from(place) * self.load.len(plan)
     }
 
     /// Where the payload of line `line` of the leader of `width` places begins behind its first element, and its length.
-    fn part(&self, plan: &Plan, width: u32, line: u32) -> (u64, u64) {
+    fn part(&self, plan: &NodePlan, width: u32, line: u32) -> (u64, u64) {
         let operands = if self.load == Load::Operands { u64::from(width) } else { 1 };
         let begin = u64::from(line) * plan.line;
         (begin, (operands * self.load.len(plan) - begin).min(plan.line))
     }
 
     /// The use that the leader of a group, or of the widest level, makes of the others' lines at `level`.
-    fn gather(&self, shape: &Shape, plan: &Plan, place: u32, level: u32, at: &mut Cursor) -> Option<Move> {
+    fn gather(&self, shape: &Shape, plan: &NodePlan, place: u32, level: u32, at: &mut Cursor) -> Option<Move> {
         let (me, number) = (shape.member(place), plan.mark(1));
         let others = || (0..shape.others(level, place)).map(|index| shape.other(level, place, index));
         for (other, width) in others() {
@@ -60,7 +60,7 @@ impl Tree {
     }
 
     /// The step at a counter, or `None` if the counter is behind the last one.
-    pub(super) fn walk(&self, shape: &Shape, plan: &Plan, rank: u32, at: &mut Cursor) -> Option<Move> {
+    pub(super) fn walk(&self, shape: &Shape, plan: &NodePlan, rank: u32, at: &mut Cursor) -> Option<Move> {
         let (place, top, number) = (shape.place(rank), shape.depth() - 1, plan.mark(1));
         let loaded = self.load != Load::Nothing;
         let own = shape.led_until(place, 0).min(top);
@@ -112,16 +112,16 @@ impl Tree {
     }
 }
 
-impl Protocol for Tree {
-    fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
+impl Protocol for LineTree {
+    fn lines(&self, shape: &Shape, plan: &NodePlan) -> u32 {
         self.told(plan, shape.widest()) + shape.depth()
     }
 
-    fn hand(&self, shape: &Shape, plan: &Plan) -> u64 {
+    fn hand(&self, shape: &Shape, plan: &NodePlan) -> u64 {
         self.at(plan, shape.size() + 1)
     }
 
-    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+    fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
         let (place, top) = (shape.place(rank), shape.depth() - 1);
         let own = shape.led_until(place, 0).min(top);
         let others =
@@ -136,7 +136,7 @@ impl Protocol for Tree {
         }
     }
 
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         self.walk(shape, plan, rank, &mut Cursor(pc)).unwrap_or(Move::Done)
     }
 }

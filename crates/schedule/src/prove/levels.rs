@@ -3,7 +3,7 @@
 //! call after call.
 
 use super::suite::{butterfly, dissemination};
-use super::{Call, Case, DestMode, FaultKind, prove};
+use super::{Case, DestMode, FaultKind, ProofCall, prove};
 use crate::algorithm::butterfly::Peers;
 use crate::algorithm::census::{Census, Round};
 use crate::algorithm::gather::Collect;
@@ -247,9 +247,9 @@ fn faults(
         schedules.iter().map(|(leaders, load, _)| Levels::new(spread, leaders, *load, mistake)).collect();
     let call = |i: usize| {
         let kind = (first + i) % schedules.len();
-        Call { algorithm: &levels[kind], wanted: schedules[kind].2, count: 2, root: 0 }
+        ProofCall { algorithm: &levels[kind], wanted: schedules[kind].2, count: 2, root: 0 }
     };
-    let calls: Vec<Call> = (0..6).map(call).collect();
+    let calls: Vec<ProofCall> = (0..6).map(call).collect();
     assert!(levels.iter().all(|levels| levels.node_of.len() == spread.len()));
     let case = Case {
         size: spread.len() as u32,

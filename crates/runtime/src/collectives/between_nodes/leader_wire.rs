@@ -46,7 +46,7 @@ use crate::wait::{self, Reason};
 
 use super::in_flight::InFlightBytes;
 use super::reach::There;
-pub(super) use way::{PRIVATE, Way};
+pub(super) use way::{LeaderSchedule, PRIVATE};
 
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
@@ -57,7 +57,7 @@ const SHORT: usize = 16;
 pub(super) struct Leaders<'a> {
     call: Call<'a>,
     span: &'a Span,
-    way: Way,
+    way: LeaderSchedule,
     mailboxes: &'static Mailboxes,
     traffic: Traffic,
     parity: usize,
@@ -88,7 +88,7 @@ impl<'a> Leaders<'a> {
     pub(super) unsafe fn new(
         call: Call<'a>,
         span: &'a Span,
-        way: Way,
+        way: LeaderSchedule,
         turn: Turn,
         private: *mut u8,
         (dest, dest_len): (*mut u8, usize),
