@@ -38,7 +38,7 @@ use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::ring::RingReduce;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{CROWDED, Question, SERVED, choose, choose_from};
-use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
+use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays};
@@ -109,7 +109,7 @@ unsafe fn run(
     span: &Span,
     way: LeaderSchedule,
     plan: Plan,
-    share: Share<'_>,
+    share: CallerShare<'_>,
     arrays: Arrays,
     there: There,
 ) -> InFlightBytes {
@@ -131,7 +131,7 @@ unsafe fn run(
     wire.in_flight()
 }
 
-const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
+const NO_SHARE: CallerShare<'_> = CallerShare { offset: 0, mine: 0, total: 0, windows: &[] };
 const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
 
 /// The leaders wait for each other.
@@ -179,7 +179,7 @@ unsafe fn gather_parts(
     let mut windows = [0; u32::BITS as usize];
     let rounds = Round::count(nodes);
     (0..rounds).for_each(|round| windows[round as usize] = before(Round::of(nodes, round).window));
-    let share = Share { offset, mine, total, windows: &windows[..rounds as usize] };
+    let share = CallerShare { offset, mine, total, windows: &windows[..rounds as usize] };
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller promises that `dest` has all parts, and that the caller's own part is there.

@@ -27,7 +27,7 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Store};
 use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
+use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step};
 
 pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
 
@@ -38,7 +38,7 @@ pub(crate) trait Wire {
     ///
     /// # Safety
     /// `from` is readable; the place is writable and nobody else looks at it now. Schedules are proven to keep that.
-    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal);
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal);
 
     /// Returns when the caller's word number `word` holds at least `value`, and what was put with the signal is there.
     fn wait(&self, word: u32, value: u64);

@@ -7,7 +7,7 @@
 //! Where n and the radix are powers of two, the PEs ahead are [partners](Plan::partner): whoever tells a PE something is
 //! told by it in the same round.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, rounds, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, rounds, scratch, source};
 
 /// The barrier, or with `payload` the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Algorithm for Dissemination {
         let ahead = if self.radix.is_power_of_two() { Plan::partner } else { Plan::after };
         let to = ahead(plan, me.rank, distance);
         let into = scratch(u64::from(word) * len);
-        Step::Put { to, from: dest(0), into, len, signal: Signal::Set { word, value } }
+        Step::Put { to, from: dest(0), into, len, signal: PutSignal::Set { word, value } }
     }
 }
 

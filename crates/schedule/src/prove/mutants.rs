@@ -10,7 +10,7 @@ use crate::algorithm::circulant::Circulant;
 use crate::algorithm::gather::Fcollect;
 use crate::algorithm::ring::RingReduce;
 use crate::algorithm::{Collective, Operator};
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, Traffic};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, Traffic};
 use std::vec::Vec;
 
 /// An algorithm whose steps, words and traffic can be tampered with.
@@ -173,10 +173,10 @@ fn a_floating_sum_without_one_tree_is_rejected() {
 #[test]
 fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
     let slow = |plan: &Plan, me: &Caller, _: u64, step: Step| match step {
-        Step::Put { from, into, len, signal: Signal::Set { word, value }, .. } => {
+        Step::Put { from, into, len, signal: PutSignal::Set { word, value }, .. } => {
             let (round, digit) = (word / 3, word % 3 + 1);
             let to = plan.after(me.rank, digit << round);
-            Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
+            Step::Put { to, from, into, len, signal: PutSignal::Set { word, value } }
         }
         step => step,
     };
