@@ -5,9 +5,9 @@
 //! | | |
 //! |---|---|
 //! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`Operator::FixedTree`](crate::algorithm::Operator) in the same association on all PEs |
-//! | race | whoever writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
+//! | race | a PE that writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
 //! | deadlock | everybody arrives |
-//! | words | in bounds; a word is set again only by its last writer or by who knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
+//! | words | in bounds; a word is set again only by its last writer, or by a PE that knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
 //! | quiescence | a PE leaves a call with every signal of that call seen |
 //! | synchronising | nobody leaves before it knows that all have entered, if the algorithm says so |
 //! | purity | same answer when asked twice |

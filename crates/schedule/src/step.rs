@@ -6,7 +6,7 @@
 //!
 //! # The promises between a schedule and the engine that runs it
 //!
-//! - Every put carries a signal to its target. Who has seen the signal may read the data; nothing else tells.
+//! - Every put carries a signal to its target. A PE that has seen the signal may read the data; nothing else shows that it is there.
 //! - When a put step is over, its local operand may be overwritten.
 //! - Two signals of one PE to one word of another PE arrive in the order they were sent.
 //! - Words hold 64-bit values that only grow: a waiter compares with `>=` and nothing is ever reset.

@@ -5,7 +5,7 @@
 //! the place; nothing is sent, nothing is agreed on, and the user's pSync is not touched (ACT-2).
 //!
 //! A place is given to another pair when there are no more, the oldest first, but only while nobody is inside: a PE marks
-//! itself as inside, then looks whether the place is still of its pair; who takes a place over closes it, then looks at
+//! itself as inside, then looks whether the place is still of its pair. A PE that takes a place over closes it, then looks at
 //! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 //!

@@ -2,8 +2,8 @@
 //!
 //! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
 //! run a schedule of `oxshmem_schedule` among themselves ([`leader_wire`] carries it), and each releases its node
-//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
-//! another node is the one who moves the network on.
+//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and a leader that waits for
+//! another node moves the network on itself.
 //!
 //! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],

@@ -33,7 +33,7 @@ pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, 
 
 /// The carrier of puts and signals to the other members.
 pub(crate) trait Wire {
-    /// Writes `bytes` bytes to member `to`, `offset` bytes behind the start of `place`, then signals it: who sees the
+    /// Writes `bytes` bytes to member `to`, `offset` bytes behind the start of `place`, then signals it: a member that sees the
     /// signal sees the bytes. `from` may be overwritten on return.
     ///
     /// # Safety

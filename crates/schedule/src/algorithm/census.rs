@@ -7,7 +7,7 @@
 //! form is for integers.
 //!
 //! A power of two of PEs asks for self in every round, at distances 1, 2, 4, … There the reduction goes among
-//! [partners](Plan::partner): the window is the rest of an aligned group, and whoever tells a PE something is told by it.
+//! [partners](Plan::partner): the window is the rest of an aligned group, and a PE receives from the PE to which it sends.
 
 use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};
 

@@ -1,9 +1,9 @@
 //! Gathers in ⌈log2 n⌉ rounds for every n, straight from dest to dest: a [census](super::census) of blocks.
 //!
 //! Equal blocks of a power of two of PEs go among [partners](Plan::partner): the windows are aligned groups, which never reach
-//! around the start, and whoever sends to a PE is sent to by it.
+//! around the start, and a PE receives from the PE to which it sends.
 //!
-//! `collect`, whose blocks differ in length, is two calls: [`Shares`] tells every PE where its block goes and how long
+//! `collect`, whose blocks differ in length, is two calls: in [`Shares`] every PE learns where its block goes and how long
 //! the windows of the later rounds are, then [`Collect`] moves the blocks.
 
 use super::census::Round;

@@ -6,10 +6,10 @@
 //! | | |
 //! |---|---|
 //! | result | every element of dest holds the operands it should; with [`Operator::FixedTree`] as the fold in team order |
-//! | race | whoever reads an element or a payload knows (by a chain of numbers) that it is written, whoever writes one knows that all who read what was there before are done; when a member leaves a call its arrays are its user's again |
+//! | race | a member that reads an element or a payload knows (by a chain of numbers) that it is written, one that writes it knows that all readers of the value before are done; when a member leaves a call its arrays are its user's again |
 //! | entry | nobody touches a member's arrays before it knows that the member has entered |
 //! | deadlock | everybody arrives |
-//! | unheard | whoever waits for a line is among those whom its writer wakes |
+//! | unheard | a member that waits for a line is among those that its writer wakes |
 //! | numbers | lines are in bounds, numbers grow, an awaited number is written in the call that awaits it, a payload is the one that came with the number |
 //! | synchronising | nobody leaves before it knows that all have entered, if the protocol says so |
 //! | purity | same answer when asked twice |

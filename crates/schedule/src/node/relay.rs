@@ -1,8 +1,8 @@
 //! Broadcasts through the levels of a shape, from any root.
 //!
-//! The root leads every group it is in. A leader that has a piece tells those it leads, who fetch it into their dest and
+//! The root leads every group it is in. A leader that has a piece signals those it leads. They fetch it into their dest and
 //! hand it on, so that pieces follow each other through the levels and each byte enters a socket, a NUMA node and a cache
-//! once. What fits a line travels in the line. A member leaves when everybody who fetches from it has said that it is
+//! once. What fits a line travels in the line. A member leaves when all that fetch from it have signalled that they are
 //! done. On a flat shape everybody fetches from the root.
 
 use super::{Cursor, Move, NodePlan, Protocol, Shape, dest, hand, source};
@@ -10,7 +10,7 @@ use crate::step::Traffic;
 
 /// The line by which a member says that it is done.
 const TAKEN: u32 = 0;
-/// The first of the lines by which a leader tells those it leads, one for each level.
+/// The first of the lines by which a leader signals those it leads, one for each level.
 const READY: u32 = 1;
 
 /// See the head of the file.

@@ -1,6 +1,6 @@
 //! Barriers and short reductions through the levels of a shape.
 //!
-//! A member tells its leader with one line, the leaders of the widest level read each other's lines, and each leader
+//! A member reports to its leader with one line, the leaders of the widest level read each other's lines, and each leader
 //! releases those it leads with one line for each level. On a flat shape everybody is of the widest level: all read all
 //! lines, which is the quickest way for few members.
 
@@ -14,8 +14,8 @@ pub struct LineTree {
 }
 
 impl LineTree {
-    /// Lines of a member that tells what it has of `width` members.
-    fn told(&self, plan: &NodePlan, width: u32) -> u32 {
+    /// Lines by which a member reports what it has of `width` members.
+    fn reported(&self, plan: &NodePlan, width: u32) -> u32 {
         let operands = if self.load == Load::Operands { u64::from(width) } else { 1 };
         (operands * self.load.len(plan)).div_ceil(plan.line).max(1) as u32
     }
@@ -37,7 +37,7 @@ impl LineTree {
         let (me, number) = (shape.member(place), plan.mark(1));
         let others = || (0..shape.others(level, place)).map(|index| shape.other(level, place, index));
         for (other, width) in others() {
-            if let Some(line) = at.within(self.told(plan, width).into()) {
+            if let Some(line) = at.within(self.reported(plan, width).into()) {
                 return Some(Move::Wait { of: shape.member(other), line: line as u32, number });
             }
         }
@@ -45,7 +45,7 @@ impl LineTree {
             return None;
         }
         for (other, width) in others() {
-            if let Some(line) = at.within(self.told(plan, width).into()) {
+            if let Some(line) = at.within(self.reported(plan, width).into()) {
                 let (begin, len) = self.part(plan, width, line as u32);
                 let (of, into) = (shape.member(other), self.at(plan, other) + begin);
                 return Some(Move::Take { of, line: line as u32, number, into, len });
@@ -68,7 +68,7 @@ impl LineTree {
             Load::Operands => self.at(plan, shape.size()),
             _ => self.at(plan, place),
         };
-        let release = self.told(plan, shape.widest());
+        let release = self.reported(plan, shape.widest());
         if at.here(loaded) {
             return Some(Move::Copy { into: hand(rank, self.at(plan, place)), from: source(rank, 0), len: plan.count });
         }
@@ -79,7 +79,7 @@ impl LineTree {
         }
         let width = shape.width(own, place);
         let alone = shape.others(own, place) == 0;
-        if let Some(line) = at.within(if alone { 0 } else { self.told(plan, width).into() }) {
+        if let Some(line) = at.within(if alone { 0 } else { self.reported(plan, width).into() }) {
             let (begin, len) = if loaded { self.part(plan, width, line as u32) } else { (0, 0) };
             return Some(Move::Write { line: line as u32, number, from: self.at(plan, place) + begin, len });
         }
@@ -114,7 +114,7 @@ impl LineTree {
 
 impl Protocol for LineTree {
     fn lines(&self, shape: &Shape, plan: &NodePlan) -> u32 {
-        self.told(plan, shape.widest()) + shape.depth()
+        self.reported(plan, shape.widest()) + shape.depth()
     }
 
     fn hand(&self, shape: &Shape, plan: &NodePlan) -> u64 {
@@ -126,7 +126,7 @@ impl Protocol for LineTree {
         let own = shape.led_until(place, 0).min(top);
         let others =
             |level: u32| (index < shape.others(level, place)).then(|| shape.member(shape.other(level, place, index).0));
-        match line.checked_sub(self.told(plan, shape.widest())) {
+        match line.checked_sub(self.reported(plan, shape.widest())) {
             Some(level) => others(level),
             None if own == top => others(top),
             None => (index == 0).then(|| {

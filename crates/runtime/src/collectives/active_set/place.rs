@@ -18,7 +18,7 @@ pub(crate) struct SetPlace {
     closed: AtomicU32,
     /// When it was made, by the clock of the PE that keeps it.
     pub(super) made: AtomicU32,
-    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by who has marked itself.
+    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by PEs that have marked themselves.
     triplet: AtomicU64,
     size: AtomicU64,
     array: AtomicU64,
@@ -73,7 +73,7 @@ impl Door {
     pub(super) fn enter(&self, is_right: impl FnOnce(&SetPlace) -> bool) -> bool {
         self.mark.fetch_add(1, SeqCst);
         // A PE that closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed.
-        // One of the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        // One of the two sees the other. Acquire: with an earlier closing everything is seen that was written before it.
         fence_after_update();
         if self.place.closed.load(Acquire) == 0 && is_right(self.place) {
             return true;
