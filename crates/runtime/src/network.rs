@@ -167,15 +167,15 @@ fn gone_key(pe: Option<u32>) -> String {
 }
 
 /// A process that ends without finalize serves its peers until nothing has come for so long, and so long at most.
-const FAREWELL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+const DRAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// The steps before this process ends without finalize. Coalesced messages are flushed, and messages that have arrived are
 /// taken: a connection that ends with something in it is broken off, and there are libraries (`ofi_rxm`) that lose their own
 /// process over that.
-pub(crate) fn bid_farewell() {
+pub(crate) fn drain_before_exit() {
     let Some(fabric) = fabric() else { return };
     let (begin, mut last) = (Instant::now(), Instant::now());
-    while last.elapsed() < FAREWELL.0 && begin.elapsed() < FAREWELL.1 {
+    while last.elapsed() < DRAIN.0 && begin.elapsed() < DRAIN.1 {
         match fabric.progress() {
             0 => std::thread::sleep(Duration::from_micros(100)),
             _ => last = Instant::now(),

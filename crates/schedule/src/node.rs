@@ -9,7 +9,7 @@
 //!
 //! - Every member owns lines. A line has one writer, its owner; everybody reads it. One store makes the number and the
 //!   payload of a line visible (the payload is written first, the number is stored with release).
-//! - Numbers only grow: a waiter compares with `>=`, nothing is reset. A number is [`Plan::mark`] of the call's number
+//! - Numbers only grow: a waiter compares with `>=`, nothing is reset. A number is [`NodePlan::mark`] of the call's number
 //!   and of a stage inside the call.
 //! - *Synchronising* calls use the lines of the parity of their [`Turn`]. Two synchronising calls later everybody has
 //!   left the first one, so that nobody reads these lines any more.
@@ -30,7 +30,7 @@ pub mod coherence;
 #[cfg(feature = "tools")]
 pub mod prove;
 
-pub use shape::{Groups, Level, Shape};
+pub use shape::{Level, MemberGroups, Shape};
 
 use crate::algorithm::Operator;
 use crate::step::{Traffic, Turn};
@@ -48,7 +48,7 @@ pub const PIECE: u64 = 16 << 10;
 
 /// One memory object of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum NodePlace {
     /// The source array of a member.
     Source,
     /// The dest array of a member.
@@ -60,10 +60,10 @@ pub enum Place {
 /// An element of an object of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The member; the caller itself for [`Place::Hand`].
+    /// The member; the caller itself for [`NodePlace::Hand`].
     pub of: u32,
     /// The object.
-    pub place: Place,
+    pub place: NodePlace,
     /// The element, counted from the object's start.
     pub at: u64,
 }
@@ -80,7 +80,7 @@ pub enum Operands {
         /// The leftmost operand.
         before: Option<Spot>,
         /// Whose sources.
-        of: Members,
+        of: NodeMembers,
         /// Where the operands begin in the sources.
         at: u64,
     },
@@ -88,7 +88,7 @@ pub enum Operands {
 
 /// Some members of the team, in team order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Members {
+pub enum NodeMembers {
     /// All.
     All,
     /// Those of one group of [`Shape::groups`].
@@ -107,7 +107,7 @@ pub enum Move {
     Write {
         /// The line, below [`Protocol::lines`].
         line: u32,
-        /// Its new number, from [`Plan::mark`].
+        /// Its new number, from [`NodePlan::mark`].
         number: u64,
         /// Where the payload begins in the hand.
         from: u64,
@@ -167,7 +167,7 @@ pub enum Move {
 
 /// The facts about a call that all members know, identical on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct NodePlan {
     /// Elements of the arrays; 0 for a barrier.
     pub count: u64,
     /// The root of a broadcast, a number in the team.
@@ -180,7 +180,7 @@ pub struct Plan {
     pub piece: u64,
 }
 
-impl Plan {
+impl NodePlan {
     /// The number of stage `stage` of this call. Numbers grow with the calls and, inside one call, with the stage.
     pub const fn mark(&self, stage: u64) -> u64 {
         self.turn.call << 16 | stage
@@ -219,7 +219,7 @@ impl Load {
     }
 
     /// Elements of one operand.
-    const fn len(self, plan: &Plan) -> u64 {
+    const fn len(self, plan: &NodePlan) -> u64 {
         match self {
             Self::Nothing => 0,
             _ => plan.count,
@@ -234,15 +234,15 @@ pub trait Protocol {
         Traffic::Synchronising
     }
     /// Lines of a member.
-    fn lines(&self, shape: &Shape, plan: &Plan) -> u32;
+    fn lines(&self, shape: &Shape, plan: &NodePlan) -> u32;
     /// Elements of a member's hand.
-    fn hand(&self, _shape: &Shape, _plan: &Plan) -> u64 {
+    fn hand(&self, _shape: &Shape, _plan: &NodePlan) -> u64 {
         0
     }
     /// The `index`-th of the members that may wait for a line of member `rank`, so that the writer can end their sleeps.
-    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32>;
+    fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32>;
     /// The step at `pc`. After the first [`Move::Done`] nobody asks further.
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move;
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move;
 }
 
 /// The spots of the operands of a fold of `len` elements, from the left.
@@ -257,8 +257,8 @@ fn operands(shape: &Shape, rank: u32, operands: Operands, len: u64) -> alloc::ve
                 before.into_iter().chain(members.map(|member| source(member, at))).collect()
             };
             match of {
-                Members::All => sources(&mut all.into_iter()),
-                Members::Group { in_order, group } => {
+                NodeMembers::All => sources(&mut all.into_iter()),
+                NodeMembers::Group { in_order, group } => {
                     sources(&mut shape.groups(in_order).members(group).iter().copied())
                 }
             }
@@ -268,17 +268,17 @@ fn operands(shape: &Shape, rank: u32, operands: Operands, len: u64) -> alloc::ve
 
 /// A spot in the caller's hand.
 const fn hand(rank: u32, at: u64) -> Spot {
-    Spot { of: rank, place: Place::Hand, at }
+    Spot { of: rank, place: NodePlace::Hand, at }
 }
 
 /// A spot in a member's source.
 const fn source(of: u32, at: u64) -> Spot {
-    Spot { of, place: Place::Source, at }
+    Spot { of, place: NodePlace::Source, at }
 }
 
 /// A spot in a member's dest.
 const fn dest(of: u32, at: u64) -> Spot {
-    Spot { of, place: Place::Dest, at }
+    Spot { of, place: NodePlace::Dest, at }
 }
 
 /// A program counter on its way through the sections of a protocol.

@@ -1,11 +1,11 @@
 //! A schedule written down for a small team, PE by PE.
 
-use crate::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
+use crate::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// All steps of all PEs. Nothing is run, so a schedule that needs a [`Share`](crate::step::Share) is not printed here.
+/// All steps of all PEs. Nothing is run, so a schedule that needs a [`CallerShare`](crate::step::Share) is not printed here.
 pub fn print<A: Algorithm>(algorithm: &A, plan: &Plan) -> String {
     let mut text = String::new();
     for rank in 0..plan.size {
@@ -26,10 +26,10 @@ fn line(step: &Step) -> String {
                 _ => format!("{} -> {}, ", range(from, len), range(into, len)),
             };
             match signal {
-                Signal::Set { word, value } => {
+                PutSignal::Set { word, value } => {
                     format!("put    to PE {to}: {data}word {word} = {}", mark(value))
                 }
-                Signal::Count => format!("put    to PE {to}: {data}count"),
+                PutSignal::Count => format!("put    to PE {to}: {data}count"),
             }
         }
         Step::Wait { word, value } => format!("wait   word {word} >= {}", mark(value)),

@@ -5,9 +5,9 @@
 //! | | |
 //! |---|---|
 //! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`Operator::FixedTree`](crate::algorithm::Operator) in the same association on all PEs |
-//! | race | whoever writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
+//! | race | a PE that writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
 //! | deadlock | everybody arrives |
-//! | words | in bounds; a word is set again only by its last writer or by who knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
+//! | words | in bounds; a word is set again only by its last writer, or by a PE that knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
 //! | quiescence | a PE leaves a call with every signal of that call seen |
 //! | synchronising | nobody leaves before it knows that all have entered, if the algorithm says so |
 //! | purity | same answer when asked twice |
@@ -51,7 +51,7 @@ pub enum DestMode {
 
 /// One call of a sequence.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct ProofCall<'a> {
     /// The algorithm under proof.
     pub algorithm: &'a dyn Algorithm,
     /// The result that it has to achieve.
@@ -68,7 +68,7 @@ pub struct Case<'a> {
     /// Members, 1 to 64.
     pub size: u32,
     /// The calls, back to back.
-    pub calls: &'a [Call<'a>],
+    pub calls: &'a [ProofCall<'a>],
     /// How dest is used.
     pub mode: DestMode,
     /// Whether dest is source; for reductions and scans.

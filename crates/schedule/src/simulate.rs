@@ -12,7 +12,7 @@ pub use network::{Cluster, NetworkDistance};
 pub(crate) use report::chart;
 pub use report::{SimulatedEntry, compare, svg, table};
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -136,8 +136,8 @@ pub fn simulate<A: Algorithm>(
                         let bytes = len * setting.element;
                         let at = machine.send(&mut pe, machine.distance_from(seat, to), bytes);
                         match signal {
-                            Signal::Set { word, value } => arrivals.set(to, word, value, at),
-                            Signal::Count => {
+                            PutSignal::Set { word, value } => arrivals.set(to, word, value, at),
+                            PutSignal::Count => {
                                 let (count, last) = &mut arrivals.counts[to as usize];
                                 (*count, *last) = (*count + 1, last.max(at as f32));
                             }
@@ -196,7 +196,7 @@ pub fn simulate_symmetric<A: Algorithm>(
                 let far = machine.worst(to, plan.size);
                 let at = machine.send(&mut pe, far, len * setting.element);
                 (messages, bytes, last) = (messages + 1, bytes + len * setting.element, last.max(at));
-                if let Signal::Set { word, value } = signal {
+                if let PutSignal::Set { word, value } = signal {
                     sent.insert((word, value), at);
                 }
             }

@@ -6,7 +6,7 @@
 //!
 //! # The promises between a schedule and the engine that runs it
 //!
-//! - Every put carries a signal to its target. Who has seen the signal may read the data; nothing else tells.
+//! - Every put carries a signal to its target. A PE that has seen the signal may read the data; nothing else shows that it is there.
 //! - When a put step is over, its local operand may be overwritten.
 //! - Two signals of one PE to one word of another PE arrive in the order they were sent.
 //! - Words hold 64-bit values that only grow: a waiter compares with `>=` and nothing is ever reset.
@@ -52,7 +52,7 @@ pub const fn scratch(at: u64) -> Loc {
 
 /// The notice that a put gives to its target once the data is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
+pub enum PutSignal {
     /// Stores `value` in a word.
     Set {
         /// The word, below [`Algorithm::words`].
@@ -78,7 +78,7 @@ pub enum Step {
         /// Elements.
         len: u64,
         /// The change that the target sees afterwards.
-        signal: Signal,
+        signal: PutSignal,
     },
     /// Waits until a word of this PE holds at least `value`.
     Wait {
@@ -195,19 +195,19 @@ pub struct Caller<'a> {
     /// The arrivals its counter of this parity has seen in earlier calls: the sum of their [`Algorithm::arrivals`].
     pub counted: u64,
     /// Its share of a collect; unused elsewhere.
-    pub share: Share<'a>,
+    pub share: CallerShare<'a>,
 }
 
 impl Caller<'_> {
     /// A caller whose counters are fresh.
     pub const fn new(rank: u32) -> Self {
-        Self { rank, counted: 0, share: Share { offset: 0, mine: 0, total: 0, windows: &[] } }
+        Self { rank, counted: 0, share: CallerShare { offset: 0, mine: 0, total: 0, windows: &[] } }
     }
 }
 
 /// Where a PE's block lies in the result of a collect, found by [`crate::algorithm::gather::Shares`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share<'a> {
+pub struct CallerShare<'a> {
     /// Elements of all members before this one.
     pub offset: u64,
     /// Elements of this one.

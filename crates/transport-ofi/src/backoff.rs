@@ -1,4 +1,4 @@
-//! How long to back off where nothing tells that a peer asks for something.
+//! How long to back off where nothing shows that a peer asks for something.
 //!
 //! Some providers (shm) need the target's processor and have nothing to sleep on, so that somebody must look from time to
 //! time. Peers that have just asked are likely to ask again, and those that have been silent for long can wait a little

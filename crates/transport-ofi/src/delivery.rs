@@ -1,4 +1,4 @@
-//! When a put is complete, and how libfabric is told: the use of `FI_DELIVERY_COMPLETE`.
+//! When a put is complete, and how that is asked of libfabric: the use of `FI_DELIVERY_COMPLETE`.
 
 use oxshmem_libfabric_sys as fi;
 

@@ -225,7 +225,7 @@ impl Endpoint {
 
     /// Gives libfabric a slot for a message to come.
     fn receive(&mut self, slot: *mut OperationSlot) {
-        // SAFETY: the slot is ours until its completion; its room has the length that is told.
+        // SAFETY: the slot is ours until its completion; its room has the length that is given.
         let attempt = || unsafe {
             let room = self.slots.room(slot);
             let desc = self.room_descriptor();

@@ -251,11 +251,11 @@ impl Engine {
                 self.first.peers.note_acquaintance(from);
                 self.send(from, &Message::Welcome);
                 if self.first.peers.leaving() {
-                    self.send(from, &Message::Farewell);
+                    self.send(from, &Message::Disconnect);
                 }
             }
             Message::Welcome => self.first.peers.note_acquaintance(from),
-            Message::Farewell => self.first.peers.note_farewell(from),
+            Message::Disconnect => self.first.peers.note_disconnect(from),
         }
     }
 
@@ -270,14 +270,14 @@ impl Engine {
         self.first.peers.learn(pe, of(0), len);
     }
 
-    /// Says farewell to all PEs that know this one.
+    /// Disconnects from all PEs that know this one.
     pub(crate) fn leave(&mut self) {
         for pe in self.first.peers.begin_leaving() {
-            self.send(pe, &Message::Farewell);
+            self.send(pe, &Message::Disconnect);
         }
     }
 
-    /// Whether all of them have said farewell too: then nobody will send to this endpoint any more, and it may go.
+    /// Whether all of them have disconnected too: then nobody will send to this endpoint any more, and it may go.
     pub(crate) fn has_left(&self) -> bool {
         let all_said = self.first.peers.awaited() == 0 && self.outbox.is_empty() && !self.first.is_sending();
         self.broken().is_some() || all_said

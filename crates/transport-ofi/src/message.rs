@@ -1,4 +1,4 @@
-//! The messages between the PEs' providers: atomics for the target's processor, questions about memory, and farewells.
+//! The messages between the PEs' providers: atomics for the target's processor, questions about memory, and disconnects.
 
 use crate::address::MOST_RAILS;
 use crate::slots::ROOM;
@@ -23,7 +23,7 @@ pub(crate) enum Message {
     /// The answer to that.
     Welcome,
     /// The sender has nothing under way any more and will not answer.
-    Farewell,
+    Disconnect,
 }
 
 impl Message {
@@ -48,7 +48,7 @@ impl Message {
                 (3, body)
             }
             Self::Hello => (5, Vec::new()),
-            Self::Farewell => (6, Vec::new()),
+            Self::Disconnect => (6, Vec::new()),
             Self::Welcome => (7, Vec::new()),
         };
         [&[kind][..], &from.to_le_bytes(), &body].concat()
@@ -70,7 +70,7 @@ impl Message {
                 Self::There(windows.chunks(1 + Window::BYTES).map(window).collect::<Option<_>>()?, number(len)?)
             }
             5 if body.is_empty() => Self::Hello,
-            6 if body.is_empty() => Self::Farewell,
+            6 if body.is_empty() => Self::Disconnect,
             7 if body.is_empty() => Self::Welcome,
             _ => return None,
         };
@@ -95,7 +95,7 @@ mod tests {
             Message::There(Vec::new(), 99),
             Message::Hello,
             Message::Welcome,
-            Message::Farewell,
+            Message::Disconnect,
         ] {
             let bytes = message.encode(70_000);
             assert!(bytes.len() <= ROOM);

@@ -47,7 +47,7 @@ pub(crate) struct Objects {
     fabric: *mut fi::fid_fabric,
     /// Readable when there may be completions, if the provider has such a thing.
     pub(crate) descriptor: Option<RawFd>,
-    /// Counts what peers have read and written, where nothing else tells that they were served.
+    /// Counts what peers have read and written, where nothing else shows that they were served.
     served: Option<*mut fi::fid_cntr>,
     /// The endpoint's own address.
     pub(crate) name: Vec<u8>,

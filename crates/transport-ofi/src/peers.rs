@@ -136,7 +136,7 @@ impl KnownPeers {
         }
     }
 
-    pub(crate) fn note_farewell(&mut self, pe: u32) {
+    pub(crate) fn note_disconnect(&mut self, pe: u32) {
         if let Some(peer) = self.known(pe) {
             peer.left = true;
         }
@@ -147,7 +147,7 @@ impl KnownPeers {
     }
 
     /// From now on it is no error that a peer is not there. Returns all PEs that are known, the first time: a PE that has heard
-    /// our farewell may be gone.
+    /// our disconnect may be gone.
     pub(crate) fn begin_leaving(&mut self) -> Vec<u32> {
         if std::mem::replace(&mut self.leaving, true) {
             return Vec::new();
@@ -160,7 +160,7 @@ impl KnownPeers {
         self.leaving
     }
 
-    /// How many have not said farewell.
+    /// How many have not disconnected.
     pub(crate) fn awaited(&self) -> usize {
         self.of.iter().flatten().filter(|peer| !peer.left).count()
     }

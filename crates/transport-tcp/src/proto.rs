@@ -15,7 +15,24 @@
 //!
 //! Numbered frames are kept until the peer acknowledges them and are sent again after a cut, so that a connection may
 //! break and be replaced and every message is still executed once and in order. A bulk frame that was cut is written
-//! again from its start, which changes nothing: nobody has been told of it.
+//! again from its start, which changes nothing: no operation counts it before it is whole.
+//!
+//! # The order of calls
+//!
+//! One lock covers a [`Session`] and the [`FrameReceiver`] of its connection.
+//!
+//! - **A connection begins.** The handshake carries [`Session::executed`] of both sides. [`Session::resume`] with the peer's number
+//!   comes before anything is sent over the connection, the first one as well, and a new [`FrameReceiver`] goes with it.
+//! - **Sending.** `push`, `push_fetch` and `push_bulk_put` append, whether there is a connection or not; [`Session::is_full`] is
+//!   asked before. A batch is sent only after [`Session::seal`]. While [`Session::has_output`], a plain connection hands
+//!   [`Session::pieces`] to the socket and then calls [`Session::sent`] with the bytes that the socket has taken, without another call
+//!   in between. A connection whose frames are sealed takes [`Session::whole_frame`] instead, which counts as sent at once.
+//! - **Receiving.** Bytes go to [`FrameReceiver::space`], then [`FrameReceiver::received`] says how many they were. It executes whole
+//!   frames at the [`Host`] and counts them in the session. An error ends the connection; the session stays as it is.
+//! - **Acknowledging.** After each receipt the caller looks at `wants_ack`, `is_asked` and `untold`, and calls
+//!   [`Session::acknowledge`] where nothing else carries the acknowledgement. A caller that waits for completion calls
+//!   [`Session::ask`]. [`Session::reached`] says which tickets are complete.
+//! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it.
 
 pub mod admission;
 pub mod attempts;

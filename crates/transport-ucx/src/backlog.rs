@@ -14,7 +14,7 @@ use crate::receiver::{AnnouncedData, Receiver};
 #[derive(Default)]
 pub(crate) struct Backlog {
     queues: Mutex<HashMap<u32, VecDeque<HeldQuestion>>>,
-    /// How many there are. Whoever moves the serving channel on changes and reads it, so it is relaxed.
+    /// How many there are. The thread that moves the serving channel on changes and reads it, so it is relaxed.
     count: AtomicUsize,
     /// The serving worker's, from before peers know its address.
     receiver: OnceLock<Receiver>,
@@ -33,7 +33,7 @@ pub(crate) enum HeldData {
     Announced(AnnouncedData),
 }
 
-// SAFETY: endpoints and announcements belong to the serving worker; whoever moves it on uses them.
+// SAFETY: endpoints and announcements belong to the serving worker; the thread that moves it on uses them.
 unsafe impl Send for HeldQuestion {}
 
 impl Backlog {

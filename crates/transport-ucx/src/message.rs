@@ -28,7 +28,7 @@ pub(crate) enum Ask {
     Many,
 }
 
-/// A question, who asks, how the asker's channel knows the answer, and whether it expects one if all goes well.
+/// A question, the PE that asks, how the asker's channel knows the answer, and whether it expects one if all goes well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AskMessage {
     pub(crate) pe: u32,

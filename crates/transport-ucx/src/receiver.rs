@@ -10,7 +10,7 @@ use oxshmem_ucx_sys::{
 
 use crate::objects::{Worker, blank};
 
-/// A message whose data UCX has not received: its description, as a callback was told, and how long it is.
+/// A message whose data UCX has not received: its description, as a callback has received it, and how long it is.
 pub(crate) struct AnnouncedData {
     pub(crate) descriptor: *mut c_void,
     pub(crate) bytes: usize,
@@ -66,7 +66,7 @@ impl Receiver {
         outcome
     }
 
-    /// Drops data that is not wanted, after the callback that was told of it has returned.
+    /// Drops data that is not wanted, after the callback for it has returned.
     ///
     /// # Safety
     /// The caller is a callback of the worker, and the data has not been received.

@@ -1,4 +1,4 @@
-//! The serving side: questions of peers, answered inside the serving worker's progress by whoever moves it on.
+//! The serving side: questions of peers, answered inside the serving worker's progress, by the thread that moves it on.
 
 use std::ffi::c_void;
 use std::slice;

@@ -16,7 +16,7 @@ pub(crate) struct SharedChannel {
     /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that
     /// sees zero sees what was fetched, and reads what it has stored itself or something later.
     under_way: AtomicU64,
-    /// Those of them that it helps to move on. Relaxed: whoever sees an old number looks again.
+    /// Those of them that it helps to move on. Relaxed: a thread that sees an old number looks again.
     to_move: AtomicU64,
 }
 

@@ -83,10 +83,10 @@ pub trait Fabric: Send + Sync {
         None
     }
 
-    /// Says farewell to all peers that know this PE. Operations are complete, and nobody begins any more.
+    /// Disconnects from all peers that know this PE. Operations are complete, and nobody begins any more.
     fn leave(&self) {}
 
-    /// Whether all peers have said farewell, so that none of them will send to this PE again.
+    /// Whether all peers have disconnected, so that none of them will send to this PE again.
     fn has_left(&self) -> bool {
         true
     }

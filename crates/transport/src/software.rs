@@ -167,7 +167,7 @@ impl Fabric for Filled {
                 if self.progress() > 0 {
                     heard = Instant::now();
                 } else if heard.elapsed() > self.give_up {
-                    tracing::warn!(fabric = self.fabric.describe(), "some PEs have not said farewell");
+                    tracing::warn!(fabric = self.fabric.describe(), "some PEs have not disconnected");
                     break;
                 } else {
                     std::thread::sleep(Duration::from_micros(50));

@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
 use oxshmem_base::planted;
 
-use self::queue::Words;
+use self::queue::QueueWords;
 use crate::calls::amo::{self, AtomicInteger};
 use crate::calls::order;
 use crate::calls::p2p::polled;
@@ -92,7 +92,7 @@ impl<H: Half> Variable<H> {
     }
 }
 
-impl<H: Half> Words for Variable<H> {
+impl<H: Half> QueueWords for Variable<H> {
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (H::of_bits(from.into()), H::of_bits(to.into()));
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.

@@ -5,7 +5,7 @@
 //! the place; nothing is sent, nothing is agreed on, and the user's pSync is not touched (ACT-2).
 //!
 //! A place is given to another pair when there are no more, the oldest first, but only while nobody is inside: a PE marks
-//! itself as inside, then looks whether the place is still of its pair; who takes a place over closes it, then looks at
+//! itself as inside, then looks whether the place is still of its pair. A PE that takes a place over closes it, then looks at
 //! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
 //! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
 //!
@@ -36,7 +36,7 @@ use crate::transfers::direct::FAST;
 use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
-pub(crate) use place::{Door, Place, Places, Seat};
+pub(crate) use place::{Door, Places, Seat, SetPlace};
 pub(crate) use recent::Name;
 use recent::{CalledBy, Recent};
 #[cfg(not(loom))]
@@ -136,7 +136,7 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
     ALONE.store(alone, Relaxed);
-    let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
+    let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
     COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
     end();
     #[cfg(not(loom))]
@@ -304,7 +304,7 @@ impl Places {
     fn of(key: &Key) -> Self {
         let window = key.start - job::first_of_node();
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
-        let each = size_of::<Place>() + pes as usize * size_of::<Seat>();
+        let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
         Self { lock, clock, base, each, pes, count, me, alone: ALONE.load(Relaxed) }

@@ -1,4 +1,4 @@
-//! Counts of arrivals: each member adds one and its signature, so that whoever sees the last one knows whether all are in the
+//! Counts of arrivals: each member adds one and its signature, so that a member that sees the last one knows whether all are in the
 //! same call.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};

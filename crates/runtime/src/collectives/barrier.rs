@@ -12,12 +12,12 @@
 //! Announcements have words of their own and do not count here, so they may come between in any number.
 //!
 //! **Why members in different calls notice it.** With its number each word carries the signature of the call (see
-//! `signature`), and who reads one compares it with its own; who counts in adds it to a sum, which the last one compares. So
+//! `signature`). A member that reads one compares it with its own. One that counts in adds it to a sum, which the last one compares. So
 //! no payload of another call is ever looked at.
 //!
 //! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause (32 would not: a team has 2^31 barriers behind it
 //! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
-//! that no member's line has reached (the lease carries it). Who still looks at a line for an earlier number sees a
+//! that no member's line has reached (the lease carries it). A member that still looks at a line for an earlier number sees a
 //! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
 //!
 //! **In large teams** everybody's line would travel to everybody. There the members meet level by level: see `levels`.

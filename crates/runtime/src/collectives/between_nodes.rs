@@ -2,8 +2,8 @@
 //!
 //! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
 //! run a schedule of `oxshmem_schedule` among themselves ([`leader_wire`] carries it), and each releases its node
-//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and whoever waits for
-//! another node is the one who moves the network on.
+//! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and a leader that waits for
+//! another node moves the network on itself.
 //!
 //! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
@@ -38,7 +38,7 @@ use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::ring::RingReduce;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::{CROWDED, Question, SERVED, choose, choose_from};
-use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
+use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 
 use crate::collectives::call::Call;
 use crate::collectives::executor::{self, Arrays};
@@ -50,7 +50,7 @@ use crate::teams::team::TeamState;
 
 use crate::collectives::arguments::Reduction;
 use in_flight::InFlightBytes;
-use leader_wire::{Leaders, PRIVATE, Way};
+use leader_wire::{LeaderSchedule, Leaders, PRIVATE};
 use meeting::{gather, meet_here, release};
 use reach::{Reach, There};
 
@@ -69,8 +69,15 @@ pub(crate) fn slots() -> usize {
 }
 
 /// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
-/// alike. See [`Way::find`].
-fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, longest: u64, reach: Reach) -> Option<Way> {
+/// alike. See [`LeaderSchedule::find`].
+fn way(
+    call: Call<'_>,
+    collective: Collective,
+    plan: &Plan,
+    element: usize,
+    longest: u64,
+    reach: Reach,
+) -> Option<LeaderSchedule> {
     let question = Question {
         collective,
         size: plan.size,
@@ -78,7 +85,7 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
         element: element as u64,
         root_apart: plan.root_apart,
     };
-    let find = |schedule| Way::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
+    let find = |schedule| LeaderSchedule::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
     let wanted = state::wanted_schedule(&question);
     let always = match collective {
         Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
@@ -100,9 +107,9 @@ fn way(call: Call<'_>, collective: Collective, plan: &Plan, element: usize, long
 unsafe fn run(
     call: Call<'_>,
     span: &Span,
-    way: Way,
+    way: LeaderSchedule,
     plan: Plan,
-    share: Share<'_>,
+    share: CallerShare<'_>,
     arrays: Arrays,
     there: There,
 ) -> InFlightBytes {
@@ -117,14 +124,14 @@ unsafe fn run(
     let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
-    // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `Way::find` has
+    // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `LeaderSchedule::find` has
     // compared the size of the scratch.
     unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
 }
 
-const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
+const NO_SHARE: CallerShare<'_> = CallerShare { offset: 0, mine: 0, total: 0, windows: &[] };
 const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
 
 /// The leaders wait for each other.
@@ -139,7 +146,7 @@ fn leaders_meet(call: Call<'_>, span: &Span) {
 
 /// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
 /// `None`: there is no room for it.
-fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<Way> {
+fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<LeaderSchedule> {
     let (nodes, total) = (span.nodes(), start(span.nodes()));
     let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
     let shortest = sizes.clone().min().unwrap_or_default();
@@ -158,7 +165,7 @@ fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Rea
 unsafe fn gather_parts(
     call: Call<'_>,
     span: &Span,
-    way: Way,
+    way: LeaderSchedule,
     start: impl Fn(u32) -> u64,
     dest: *mut u8,
     there: There,
@@ -172,7 +179,7 @@ unsafe fn gather_parts(
     let mut windows = [0; u32::BITS as usize];
     let rounds = Round::count(nodes);
     (0..rounds).for_each(|round| windows[round as usize] = before(Round::of(nodes, round).window));
-    let share = Share { offset, mine, total, windows: &windows[..rounds as usize] };
+    let share = CallerShare { offset, mine, total, windows: &windows[..rounds as usize] };
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller promises that `dest` has all parts, and that the caller's own part is there.

@@ -33,7 +33,7 @@ pub(crate) struct Call<'a> {
     late: Option<&'a LateRecord<'a>>,
 }
 
-/// The record of a call whose members wait for nothing but each other. It is written when they have been told of the call: the
+/// The record of a call whose members wait for nothing but each other. It is written when they have their messages: the
 /// caller waits then anyhow, and nobody waits for the record. The call ends when this is dropped.
 pub(crate) struct LateRecord<'a> {
     call: Call<'a>,
@@ -49,7 +49,7 @@ impl LateRecord<'_> {
 }
 
 impl Drop for LateRecord<'_> {
-    /// A call of nothing told nobody.
+    /// A call of nothing sends nothing.
     #[inline(always)]
     fn drop(&mut self) {
         self.begin(self.call.team.meetings() + 1);
@@ -114,7 +114,7 @@ impl<'a> Call<'a> {
         Call { late: Some(late), ..self }
     }
 
-    /// Writes the record, if that has been left to later: the members have been told, or are so by calls that take longer.
+    /// Writes the record, if that has been left to later: the members have their messages, or get them by calls that take longer.
     /// `meeting` is the number of the team's meeting that this call is.
     #[inline(always)]
     pub(crate) fn recorded(self, meeting: u64) {
@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
         )
     }
 
-    /// The same where no more is known than that the member is in another call: what it says itself is told.
+    /// The same where no more is known than that the member is in another call: the sentence has the member's own declaration.
     #[cold]
     #[inline(never)]
     pub(crate) fn differs_from(self, member: u32) -> ! {

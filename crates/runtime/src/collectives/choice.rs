@@ -48,7 +48,7 @@ impl Choice {
         !self.rows.is_empty()
     }
 
-    /// A number that tells the rows from others.
+    /// A number by which the rows differ from others.
     pub(crate) fn fingerprint(&self) -> u64 {
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         choose::to_json(&self.rows).bytes().fold(0xcbf2_9ce4_8422_2325, fold)

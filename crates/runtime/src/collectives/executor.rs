@@ -27,18 +27,18 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Store};
 use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step};
+use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step};
 
 pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
 
 /// The carrier of puts and signals to the other members.
 pub(crate) trait Wire {
-    /// Writes `bytes` bytes to member `to`, `offset` bytes behind the start of `place`, then signals it: who sees the
+    /// Writes `bytes` bytes to member `to`, `offset` bytes behind the start of `place`, then signals it: a member that sees the
     /// signal sees the bytes. `from` may be overwritten on return.
     ///
     /// # Safety
     /// `from` is readable; the place is writable and nobody else looks at it now. Schedules are proven to keep that.
-    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal);
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal);
 
     /// Returns when the caller's word number `word` holds at least `value`, and what was put with the signal is there.
     fn wait(&self, word: u32, value: u64);

@@ -19,10 +19,10 @@ use core::sync::atomic::Ordering::Release;
 
 use oxshmem_reduce::{And, Kernel, Store};
 use oxshmem_schedule::algorithm::Operator;
-use oxshmem_schedule::node::chain::Chain;
+use oxshmem_schedule::node::chain::PieceChain;
 use oxshmem_schedule::node::relay::Relay;
-use oxshmem_schedule::node::tree::Tree;
-use oxshmem_schedule::node::{Load, Members, Move, Operands, PIECE, Place, Plan, Protocol, Spot};
+use oxshmem_schedule::node::tree::LineTree;
+use oxshmem_schedule::node::{Load, Move, NodeMembers, NodePlace, NodePlan, Operands, PIECE, Protocol, Spot};
 use oxshmem_schedule::step::Traffic;
 
 use crate::collectives::arguments::{Reduction, Spread};
@@ -40,7 +40,7 @@ type LineRoom = [u128; PAYLOAD_WORDS.div_ceil(2)];
 #[inline(never)]
 pub(crate) fn meet(call: Call<'_>, number: u64) {
     let hierarchy = call.team.hierarchy();
-    let protocol = Tree { load: Load::Nothing };
+    let protocol = LineTree { load: Load::Nothing };
     let plan = hierarchy::plan(0, 8);
     let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before: number - 1, data: Data::NONE };
     // SAFETY: a barrier moves nothing.
@@ -58,13 +58,13 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) -> bool {
         return unsafe { reduce_short(call, reduction) };
     }
     let shape = &call.team.hierarchy().shape;
-    let chain = Chain { in_order: reduction.operator == Operator::FixedTree };
+    let chain = PieceChain { in_order: reduction.operator == Operator::FixedTree };
     if !chain.pays(shape, reduction.bytes() as u64) {
         return false;
     }
     let element = reduction.element as u64;
     let piece = piece(reduction.bytes()) / element;
-    let plan = Plan { piece, ..hierarchy::plan(reduction.n as u64, element) };
+    let plan = NodePlan { piece, ..hierarchy::plan(reduction.n as u64, element) };
     if chain.lines(shape, &plan) > SYNCHRONISING {
         return false;
     }
@@ -81,7 +81,7 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
     let (hierarchy, load) = (call.team.hierarchy(), Load::of(reduction.operator));
     let (n, element) = (reduction.n as u64, reduction.element as u64);
     let Some((steps, mut short)) = hierarchy.short(load, n, element) else { return false };
-    let (protocol, plan) = (Tree { load }, hierarchy::plan(n, element));
+    let (protocol, plan) = (LineTree { load }, hierarchy::plan(n, element));
     let before = call.team.pass_exchanges(1);
     let data = Data { hand: short.hand(), ..Data::of(reduction) };
     let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before, data };
@@ -118,7 +118,7 @@ fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
 pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) -> bool {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let shape = &call.team.hierarchy().shape;
-    let plan = Plan { root, piece: piece(bytes), ..hierarchy::plan(bytes as u64, 1) };
+    let plan = NodePlan { root, piece: piece(bytes), ..hierarchy::plan(bytes as u64, 1) };
     if Relay.lines(shape, &plan) > ONE_WAY {
         return false;
     }
@@ -140,7 +140,7 @@ fn piece(bytes: usize) -> u64 {
 ///
 /// # Safety
 /// As for [`Play::all`].
-unsafe fn run(call: Call<'_>, protocol: &dyn Protocol, plan: &Plan, before: u64, data: Data) {
+unsafe fn run(call: Call<'_>, protocol: &dyn Protocol, plan: &NodePlan, before: u64, data: Data) {
     let hierarchy = call.team.hierarchy();
     let play = Play { call, hierarchy, protocol, plan, before, data };
     // SAFETY: the caller keeps the promises of `all`.
@@ -183,7 +183,7 @@ struct Play<'a> {
     call: Call<'a>,
     hierarchy: &'a Hierarchy,
     protocol: &'a dyn Protocol,
-    plan: &'a Plan,
+    plan: &'a NodePlan,
     /// The numbers of the call follow this one.
     before: u64,
     data: Data,
@@ -253,9 +253,9 @@ impl Play<'_> {
     fn locate(&self, spot: Spot, len: u64) -> *mut u8 {
         let (offset, bytes) = (spot.at as usize * self.data.element, len as usize * self.data.element);
         let own = match spot.place {
-            Place::Hand => return self.data.hand.wrapping_add(offset),
-            Place::Source => self.data.source.cast_mut(),
-            Place::Dest => self.data.dest,
+            NodePlace::Hand => return self.data.hand.wrapping_add(offset),
+            NodePlace::Source => self.data.source.cast_mut(),
+            NodePlace::Dest => self.data.dest,
         };
         if spot.of == self.call.team.my {
             return own.wrapping_add(offset);
@@ -266,7 +266,7 @@ impl Play<'_> {
     /// # Safety
     /// The elements are there, and nobody else writes them now.
     unsafe fn copy(&self, into: Spot, from: Spot, len: u64) {
-        if self.data.spared && into.place == Place::Dest {
+        if self.data.spared && into.place == NodePlace::Dest {
             return;
         }
         let (into, from) = (self.locate(into, len), self.locate(from, len));
@@ -282,18 +282,18 @@ impl Play<'_> {
         let kernel = self.data.kernel.expect("only reductions fold");
         let shape = &self.hierarchy.shape;
         let at = |spot: Spot| self.locate(spot, len).cast_const();
-        let source = |of: u32, begin: u64| at(Spot { of, place: Place::Source, at: begin });
+        let source = |of: u32, begin: u64| at(Spot { of, place: NodePlace::Source, at: begin });
         sources.clear();
         match operands {
             Operands::Pair(left, right) => sources.extend([left, right].map(at)),
             Operands::Hands => sources.extend((0..shape.size()).map(|member| {
-                at(Spot { of: self.call.team.my, place: Place::Hand, at: u64::from(shape.place(member)) * len })
+                at(Spot { of: self.call.team.my, place: NodePlace::Hand, at: u64::from(shape.place(member)) * len })
             })),
             Operands::Sources { before, of, at: begin } => {
                 sources.extend(before.map(at));
                 match of {
-                    Members::All => sources.extend((0..shape.size()).map(|member| source(member, begin))),
-                    Members::Group { in_order, group } => {
+                    NodeMembers::All => sources.extend((0..shape.size()).map(|member| source(member, begin))),
+                    NodeMembers::Group { in_order, group } => {
                         let members = shape.groups(in_order).members(group);
                         sources.extend(members.iter().map(|&member| source(member, begin)));
                     }

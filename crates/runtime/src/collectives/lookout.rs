@@ -28,7 +28,7 @@ pub(crate) fn nudge(team: &TeamState, member: u32) {
     let _ = (team, member);
 }
 
-/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one tells nothing:
+/// Waits until member `member` has written a word with the number in `stamp`, or a later one. A later one shows nothing:
 /// its owner has compared this one.
 #[inline(always)]
 pub(crate) fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {

@@ -1,6 +1,6 @@
-//! A signature says in 16 bits which collective call it is, and travels with everything its members tell each other.
+//! A signature says in 16 bits which collective call it is. Every word and message between its members carries it.
 //!
-//! Members that meet compare signatures before they act on what they were told. A member in another call is noticed where
+//! Members that meet compare signatures before they act on what they receive. A member in another call is noticed where
 //! it is met, at every level of `SHMEM_CHECK`, and nothing that it says is believed. The signature has the kind of the call
 //! as it is, and a digest of what must be alike on all members: the size, the root.
 //!

@@ -32,7 +32,7 @@ impl Subscriber for Lines {
     fn record(&self, _: &Id, _: &Record<'_>) {}
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(format!("oxshmem: PE {}:", self.pe));
+        let mut line = DebugLine(format!("oxshmem: PE {}:", self.pe));
         event.record(&mut line);
         eprintln!("{}", line.0);
     }
@@ -40,9 +40,9 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-struct Line(String);
+struct DebugLine(String);
 
-impl Visit for Line {
+impl Visit for DebugLine {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         // Writing to a string cannot fail.
         let _ = match field.name() {

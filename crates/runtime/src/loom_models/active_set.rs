@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::collectives::active_set::{Key, KnownSet, Name, Place, Places, Seat};
+use crate::collectives::active_set::{Key, KnownSet, Name, Places, Seat, SetPlace};
 use crate::collectives::barrier::exchange;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
@@ -17,14 +17,14 @@ struct Board {
 
 #[repr(C)]
 struct Memory {
-    place: Place,
+    place: SetPlace,
     seats: [Seat; 3],
 }
 
 impl Board {
     fn new() -> Self {
         let seats = core::array::from_fn(|_| Seat { slot: blank(), mark: Apart(AtomicU32::new(0)) });
-        let memory = Memory { place: Place::new(), seats };
+        let memory = Memory { place: SetPlace::new(), seats };
         Self { lock: AtomicU32::new(0), clock: AtomicU32::new(0), memory: Box::new(memory) }
     }
 

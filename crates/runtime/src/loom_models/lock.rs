@@ -4,7 +4,7 @@ use std::cell::Cell as Note;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use super::{CROWDED, REASON, settled};
-use crate::calls::lock::queue::{self, TURN, Words};
+use crate::calls::lock::queue::{self, QueueWords, TURN};
 use crate::sync::{AtomicU32, Cell, Mistake};
 use crate::wait;
 use crate::wait::bell::Bell;
@@ -60,7 +60,7 @@ enum Step {
     TakeTurn,
 }
 
-impl Words for Pe<'_> {
+impl QueueWords for Pe<'_> {
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32 {
         self.board.tail.compare_exchange(from, to, AcqRel, Acquire).unwrap_or_else(|there| there)
     }

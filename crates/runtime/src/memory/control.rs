@@ -204,7 +204,7 @@ impl ControlBlock {
         unsafe { &*((core::ptr::from_ref(self) as usize + DOINGS_AT) as *const Doings) }
     }
 
-    /// Tells readers from outside that this is the window of world number `pe`.
+    /// Publishes for readers from outside that this is the window of world number `pe`.
     pub(crate) fn show(&self, pe: u32) {
         let place = |of: usize| (of - core::ptr::from_ref(self) as usize) as u32;
         self.index.publish(WindowLayout {

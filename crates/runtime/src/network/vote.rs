@@ -15,7 +15,7 @@ use crate::network::neighbours::Quarters;
 use crate::start::placement;
 
 use asked::AskedTransport;
-use ballot::{Decision, Vote};
+use ballot::{TransportDecision, Vote};
 use providers::PROVIDERS;
 
 /// The PE that joins the network.
@@ -68,7 +68,8 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
         Ok(ballot::written(&ballot::decision(&votes, pes, settings.atomics)))
     };
     let decided = wireup::agree(job, epoch, circle, mine, decide)?;
-    let Decision { way, rejected, crowded, one_host } = ballot::read(|| "the decision of PE 0".into(), &decided)?;
+    let TransportDecision { way, rejected, crowded, one_host } =
+        ballot::read(|| "the decision of PE 0".into(), &decided)?;
     let crowded = crowded.contains(&job.node().index);
     let rejected: Vec<String> = rejected.iter().map(Rejected::to_string).collect();
     let Some((way, domain)) = way else { return Err(no_way(settings, job.node().count, &rejected)) };

@@ -22,7 +22,7 @@ static WORDS: Mutex<String> = Mutex::new(String::new());
 
 /// The leader's decisions, for the others to receive.
 #[derive(Debug, Default)]
-pub(crate) struct Decision {
+pub(crate) struct PlacementDecision {
     /// The instruction to each PE.
     pub(crate) shares: Vec<Share>,
     /// The node's cores, for as long as the job uses them.
@@ -30,12 +30,12 @@ pub(crate) struct Decision {
 }
 
 /// Runs on the leader: decides for PEs that may run on these processors.
-pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Result<Decision, Error> {
+pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Result<PlacementDecision, Error> {
     let wish = nic::Wish::of(settings)?;
     let node = job.node();
     let alone = allowed.len() == 1 && node.count == 1;
     if alone && settings.bind == Bind::None && !settings.info {
-        return Ok(Decision { shares: vec![Share::default()], ..Decision::default() });
+        return Ok(PlacementDecision { shares: vec![Share::default()], ..PlacementDecision::default() });
     }
     let Discovered { node: machine, source, rejected } = discover(&settings.topology)?;
     // Only PEs that nobody has bound are bound here.
@@ -64,7 +64,7 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
     for warning in far.into_iter().chain(taken) {
         eprintln!("oxshmem: {warning}");
     }
-    Ok(Decision { shares: share::shares(&machine, &places, &rails, bind), claims })
+    Ok(PlacementDecision { shares: share::shares(&machine, &places, &rails, bind), claims })
 }
 
 /// Whether somebody has given each PE processors of its own.

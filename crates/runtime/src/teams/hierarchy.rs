@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use oxshmem_base::knobs::NodeLevels;
-use oxshmem_schedule::node::tree::Tree;
-use oxshmem_schedule::node::{Load, Move, Plan, Protocol, Shape, WIDTH, levels_pay};
+use oxshmem_schedule::node::tree::LineTree;
+use oxshmem_schedule::node::{Load, Move, NodePlan, Protocol, Shape, WIDTH, levels_pay};
 use oxshmem_schedule::step::Turn;
 use oxshmem_topology::placement::Groups;
 use parking_lot::{Mutex, MutexGuard};
@@ -93,7 +93,7 @@ impl Hierarchy {
     pub(crate) fn of(my: u32, domains: &[Vec<u32>], lines: Box<[&'static TeamLines]>) -> Self {
         let domains: Vec<&[u32]> = domains.iter().map(|domain| &domain[..]).collect();
         let shape = Shape::nested(lines.len() as u32, &domains, WIDTH);
-        let barrier = steps(&Tree { load: Load::Nothing }, &shape, &plan(0, 8), my).collect();
+        let barrier = steps(&LineTree { load: Load::Nothing }, &shape, &plan(0, 8), my).collect();
         Self { shape, lines, my, barrier, short: Mutex::default() }
     }
 
@@ -104,7 +104,7 @@ impl Hierarchy {
         count: u64,
         element: u64,
     ) -> Option<(Arc<[Move]>, MutexGuard<'_, ShortReductions>)> {
-        let (tree, plan) = (Tree { load }, plan(count, element));
+        let (tree, plan) = (LineTree { load }, plan(count, element));
         if tree.lines(&self.shape, &plan) > crate::memory::control::lines::SYNCHRONISING {
             return None;
         }
@@ -133,15 +133,15 @@ impl ShortReductions {
 }
 
 /// The plan of a call of number zero, so that numbers in its steps are those of its stages.
-pub(crate) fn plan(count: u64, element: u64) -> Plan {
-    Plan { count, root: 0, turn: Turn::default(), line: (PAYLOAD / element).max(1), piece: 1 }
+pub(crate) fn plan(count: u64, element: u64) -> NodePlan {
+    NodePlan { count, root: 0, turn: Turn::default(), line: (PAYLOAD / element).max(1), piece: 1 }
 }
 
 /// The steps of a member, to the end.
 pub(crate) fn steps<'a>(
     protocol: &'a dyn Protocol,
     shape: &'a Shape,
-    plan: &'a Plan,
+    plan: &'a NodePlan,
     my: u32,
 ) -> impl Iterator<Item = Move> + 'a {
     (0..).map(move |pc| protocol.step(shape, plan, my, pc)).take_while(|step| *step != Move::Done)

@@ -1,6 +1,6 @@
 //! All-to-all exchanges.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, rounds, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, rounds, scratch, source};
 
 /// Every block straight from source to dest, everybody starting with another partner. Arrivals are counted; the
 /// counter is the one of the call's parity, because a fast PE's blocks of the next exchange may arrive in this one.
@@ -34,7 +34,7 @@ impl Algorithm for Direct {
             let exclusive = self.pairwise && plan.size.is_power_of_two();
             let to = if exclusive { me.rank ^ turn } else { plan.after(me.rank, turn) };
             let (from, into) = (source(block(to)), dest(block(me.rank)));
-            return Step::Put { to, from, into, len, signal: Signal::Count };
+            return Step::Put { to, from, into, len, signal: PutSignal::Count };
         }
         match turn - plan.size {
             0 => Step::WaitCount { total: me.counted + self.arrivals(plan, me.rank) },
@@ -127,7 +127,7 @@ impl Algorithm for Bruck {
                 let to = plan.after(me.rank, 1 << round.bit);
                 let len = u64::from(round.blocks) * len;
                 let (from, into) = (scratch(packed), scratch(landing));
-                Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into, len, signal: PutSignal::Set { word, value } }
             }
             1 => Step::Wait { word, value },
             index => {

@@ -5,7 +5,7 @@
 //! places back, the word of a chain by the predecessor.
 
 use super::circulant::allgather;
-use crate::step::{Algorithm, Caller, Loc, Plan, Signal, Step, Traffic, dest, rounds, source};
+use crate::step::{Algorithm, Caller, Loc, Plan, PutSignal, Step, Traffic, dest, rounds, source};
 
 /// A tree in which a PE of ⌈log n⌉ digits serves up to `radix - 1` children for each of its trailing zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Algorithm for Tree {
         let from = if place == 0 { source(0) } else { dest(0) };
         let word = round * peers + digit - 1;
         let to = plan.after(me.rank, distance as u32);
-        Step::Put { to, from, into: dest(0), len: plan.count, signal: Signal::Set { word, value } }
+        Step::Put { to, from, into: dest(0), len: plan.count, signal: PutSignal::Set { word, value } }
     }
 }
 
@@ -140,7 +140,7 @@ impl Algorithm for Chain {
         let at = piece * segment;
         let from: Loc = if place == 0 { source(at) } else { dest(at) };
         let len = segment.min(plan.count - at);
-        Step::Put { to: plan.after(me.rank, 1), from, into: dest(at), len, signal: Signal::Set { word: 0, value } }
+        Step::Put { to: plan.after(me.rank, 1), from, into: dest(at), len, signal: PutSignal::Set { word: 0, value } }
     }
 }
 
@@ -178,7 +178,7 @@ impl Algorithm for ScatterGather {
         let at = plan.block_start(first as u32);
         let (here, to) = (dest(at), plan.after(me.rank, 1 << round));
         let len = plan.block_start(last) - at;
-        Step::Put { to, from: here, into: here, len, signal: Signal::Set { word: round, value } }
+        Step::Put { to, from: here, into: here, len, signal: PutSignal::Set { word: round, value } }
     }
 }
 

@@ -4,7 +4,7 @@
 //! sums come out bit for bit alike. [`Peers::Swing`] shortens the paths on rings and tori, but each PE then sees its
 //! own tree: it is for operators that do not mind.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};
 
 /// The partners of each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Algorithm for Butterfly {
         let (len, value, rank) = (plan.count, plan.mark(0), me.rank);
         let core = self.core(plan.size);
         let extra = plan.size - core;
-        let put = |to, from, into, word| Step::Put { to, from, into, len, signal: Signal::Set { word, value } };
+        let put = |to, from, into, word| Step::Put { to, from, into, len, signal: PutSignal::Set { word, value } };
         if rank >= core {
             return match pc {
                 0 => put(rank - core, source(0), scratch(0), 0),

@@ -7,9 +7,9 @@
 //! form is for integers.
 //!
 //! A power of two of PEs asks for self in every round, at distances 1, 2, 4, … There the reduction goes among
-//! [partners](Plan::partner): the window is the rest of an aligned group, and whoever tells a PE something is told by it.
+//! [partners](Plan::partner): the window is the rest of an aligned group, and a PE receives from the PE to which it sends.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};
 
 /// One round of a census.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Algorithm for Census {
                     (_, false) => scratch.window(),
                 };
                 let to = plan.partner(me.rank, round.distance());
-                Step::Put { to, from, into: scratch.landing(word), len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into: scratch.landing(word), len, signal: PutSignal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
             3 if word > 0 => fold(scratch.window(), scratch.landing(word), scratch.window(), len),
@@ -144,7 +144,7 @@ impl Algorithm for Scan {
                     (false, nothing) => (scratch.window(), !nothing),
                 };
                 let len = if some && to > me.rank { len } else { 0 };
-                Step::Put { to, from, into: scratch.landing(word), len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into: scratch.landing(word), len, signal: PutSignal::Set { word, value } }
             }
             2 => Step::Wait { word, value },
             3 => match me.rank.checked_sub(round.distance()) {

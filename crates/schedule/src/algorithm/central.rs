@@ -1,7 +1,7 @@
 //! Through PE 0: everybody reports to it, it releases everybody. Few messages and few wake-ups, so it suits small teams
 //! and PEs that share processors; operands are folded in team order.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};
 
 /// The barrier, or with `payload` the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ impl Algorithm for Central {
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let (len, others) = (self.len(plan), plan.size - 1);
-        let release = Signal::Set { word: 0, value: plan.mark(0) };
+        let release = PutSignal::Set { word: 0, value: plan.mark(0) };
         if me.rank > 0 {
             return match pc {
                 0 => {
                     let into = scratch(u64::from(me.rank - 1) * len);
-                    Step::Put { to: 0, from: source(0), into, len, signal: Signal::Count }
+                    Step::Put { to: 0, from: source(0), into, len, signal: PutSignal::Count }
                 }
                 1 => Step::Wait { word: 0, value: plan.mark(0) },
                 _ => Step::Done,

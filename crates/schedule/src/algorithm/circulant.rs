@@ -4,7 +4,7 @@
 //! for the next s₍ₖ₊₁₎ blocks hands those from sₖ on to the PE sₖ places ahead, and is left with sₖ (Träff). Backwards
 //! the same rounds gather. Each block is reduced at one place, so all PEs get the same bits.
 
-use crate::step::{Algorithm, Caller, Loc, Plan, Signal, Step, dest, rounds, scratch, source};
+use crate::step::{Algorithm, Caller, Loc, Plan, PutSignal, Step, dest, rounds, scratch, source};
 
 /// The reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn reduce_scatter(plan: &Plan, rank: u32, k: u32, phase: u32) -> Step {
     match phase / 2 {
         0 => {
             let into = scratch(landing + inside);
-            Step::Put { to, from: scratch(at), into, len, signal: Signal::Set { word, value } }
+            Step::Put { to, from: scratch(at), into, len, signal: PutSignal::Set { word, value } }
         }
         1 => Step::Wait { word, value },
         _ => {
@@ -119,7 +119,7 @@ pub(super) fn allgather(plan: &Plan, holder: u32, member: impl Fn(u32) -> u32, f
     match phase / 2 {
         0 => {
             let (to, here): (u32, Loc) = (member(plan.before(holder, near)), dest(at));
-            Step::Put { to, from: here, into: here, len, signal: Signal::Set { word, value } }
+            Step::Put { to, from: here, into: here, len, signal: PutSignal::Set { word, value } }
         }
         _ => Step::Wait { word, value },
     }

@@ -1,18 +1,18 @@
 //! Dissemination with any radix: the barrier, and the reduction by operators that forgive repetition.
 //!
-//! In round `r` everybody tells the PEs `radix^r`, `2·radix^r`, … places ahead what it knows. After ⌈log n⌉ rounds
+//! In round `r` each PE sends what it knows to the PEs `radix^r`, `2·radix^r`, … places ahead. After ⌈log n⌉ rounds
 //! everybody knows of everybody, for every n. Where n is no power of the radix some contributions arrive twice, hence
 //! only and, or, max and min may travel as payload.
 //!
-//! Where n and the radix are powers of two, the PEs ahead are [partners](Plan::partner): whoever tells a PE something is
-//! told by it in the same round.
+//! Where n and the radix are powers of two, the PEs ahead are [partners](Plan::partner): a PE receives in each
+//! round from those to which it sends.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, rounds, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, rounds, scratch, source};
 
 /// The barrier, or with `payload` the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dissemination {
-    /// Peers told in a round, plus one.
+    /// Peers to which a PE sends in a round, plus one.
     pub radix: u32,
     /// Whether operands travel with the signals.
     pub payload: bool,
@@ -60,7 +60,7 @@ impl Algorithm for Dissemination {
         let ahead = if self.radix.is_power_of_two() { Plan::partner } else { Plan::after };
         let to = ahead(plan, me.rank, distance);
         let into = scratch(u64::from(word) * len);
-        Step::Put { to, from: dest(0), into, len, signal: Signal::Set { word, value } }
+        Step::Put { to, from: dest(0), into, len, signal: PutSignal::Set { word, value } }
     }
 }
 

@@ -1,19 +1,19 @@
 //! Gathers in ⌈log2 n⌉ rounds for every n, straight from dest to dest: a [census](super::census) of blocks.
 //!
 //! Equal blocks of a power of two of PEs go among [partners](Plan::partner): the windows are aligned groups, which never reach
-//! around the start, and whoever sends to a PE is sent to by it.
+//! around the start, and a PE receives from the PE to which it sends.
 //!
-//! `collect`, whose blocks differ in length, is two calls: [`Shares`] tells every PE where its block goes and how long
+//! `collect`, whose blocks differ in length, is two calls: in [`Shares`] every PE learns where its block goes and how long
 //! the windows of the later rounds are, then [`Collect`] moves the blocks.
 
 use super::census::Round;
-use crate::step::{Algorithm, Caller, Plan, Share, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, CallerShare, Plan, PutSignal, Step, dest, scratch, source};
 
 /// The gather of equal blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fcollect;
 
-/// The gather of blocks of any length; [`Plan::count`] is not used, the caller's [`Share`] is.
+/// The gather of blocks of any length; [`Plan::count`] is not used, the caller's [`CallerShare`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collect;
 
@@ -31,7 +31,7 @@ impl Algorithm for Fcollect {
         if plan.size.is_power_of_two() {
             return gather_paired(plan, me.rank, pc);
         }
-        let share = Share {
+        let share = CallerShare {
             offset: u64::from(me.rank) * count,
             mine: count,
             total: u64::from(plan.size) * count,
@@ -57,7 +57,7 @@ fn gather_paired(plan: &Plan, rank: u32, pc: u64) -> Step {
     }
     let at = dest(u64::from(rank & !(group - 1)) * count);
     let (to, len) = (plan.partner(rank, group), u64::from(group) * count);
-    Step::Put { to, from: at, into: at, len, signal: Signal::Set { word, value } }
+    Step::Put { to, from: at, into: at, len, signal: PutSignal::Set { word, value } }
 }
 
 impl Algorithm for Collect {
@@ -75,7 +75,7 @@ impl Algorithm for Collect {
 }
 
 /// The own block to its place; then in each round the window, in two parts if it reaches around the start.
-fn gather(plan: &Plan, rank: u32, share: &Share, pc: u64, window: impl Fn(u32, Round) -> u64) -> Step {
+fn gather(plan: &Plan, rank: u32, share: &CallerShare, pc: u64, window: impl Fn(u32, Round) -> u64) -> Step {
     let Some(pc) = pc.checked_sub(1) else {
         return Step::Copy { into: dest(share.offset), from: source(0), len: share.mine };
     };
@@ -103,7 +103,7 @@ fn gather(plan: &Plan, rank: u32, share: &Share, pc: u64, window: impl Fn(u32, R
         (true, _) => (share.total - (len - end), len - end),
     };
     let to = plan.after(rank, round.distance());
-    Step::Put { to, from: dest(at), into: dest(at), len, signal: Signal::Set { word, value } }
+    Step::Put { to, from: dest(at), into: dest(at), len, signal: PutSignal::Set { word, value } }
 }
 
 /// The first call of a collect. Source is one number, the length of the own block. Dest becomes the window sums of the
@@ -156,7 +156,7 @@ impl Algorithm for Shares {
             3 => {
                 let from = scratch(if round.with_self { WITH_SELF } else { WINDOW });
                 let to = plan.after(me.rank, round.distance());
-                Step::Put { to, from, into: scratch(landing), len: 2, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into: scratch(landing), len: 2, signal: PutSignal::Set { word, value } }
             }
             4 => Step::Wait { word, value },
             5 => add(scratch(WINDOW), scratch(landing), scratch(WINDOW)),

@@ -1,6 +1,6 @@
 //! Rings: every PE talks to its successor only and the bytes moved are as few as can be. For large arrays.
 
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};
 
 /// The reduction: each block goes once around and is summed up on the way, then goes around again as result. A block
 /// is reduced in one order at one place, so all PEs get the same bits.
@@ -41,7 +41,7 @@ impl Algorithm for RingReduce {
                     _ => dest(at),
                 };
                 let to = plan.after(me.rank, 1);
-                Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
+                Step::Put { to, from, into, len, signal: PutSignal::Set { word, value } }
             }
             1 => Step::Wait { word, value },
             _ if reducing => {
@@ -82,7 +82,7 @@ impl Algorithm for RingGather {
             return Step::Wait { word, value };
         }
         let at = block(plan.before(me.rank, lap));
-        Step::Put { to: plan.after(me.rank, 1), from: at, into: at, len, signal: Signal::Set { word, value } }
+        Step::Put { to: plan.after(me.rank, 1), from: at, into: at, len, signal: PutSignal::Set { word, value } }
     }
 }
 

@@ -11,7 +11,7 @@
 //! owner reads at this piece.
 
 use super::slices::{meeting, meeting_lines, meeting_reader};
-use super::{Cursor, Members, Move, Operands, Plan, Protocol, Shape, dest};
+use super::{Cursor, Move, NodeMembers, NodePlan, Operands, Protocol, Shape, dest};
 
 /// The line by which a member says that it has entered.
 const ENTERED: u32 = 0;
@@ -24,7 +24,7 @@ const MEETING: u32 = 3;
 
 /// See the head of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct PieceChain {
     /// Whether groups are runs of consecutive members, so that the sources are folded in team order.
     pub in_order: bool,
 }
@@ -32,7 +32,7 @@ pub struct Chain {
 /// Bytes of an array from which the way from group to group is shorter than everybody's way to everybody.
 const LONG: u64 = 64 << 10;
 
-impl Chain {
+impl PieceChain {
     /// Whether it is the quickest way for arrays of so many bytes: around one memory slices are, and a chain of many groups
     /// takes its time.
     pub fn pays(self, shape: &Shape, bytes: u64) -> bool {
@@ -41,12 +41,12 @@ impl Chain {
     }
 }
 
-impl Protocol for Chain {
-    fn lines(&self, shape: &Shape, plan: &Plan) -> u32 {
+impl Protocol for PieceChain {
+    fn lines(&self, shape: &Shape, plan: &NodePlan) -> u32 {
         MEETING + meeting_lines(shape, plan)
     }
 
-    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+    fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
         if let Some(line) = line.checked_sub(MEETING) {
             return meeting_reader(shape, plan, rank, line, index);
         }
@@ -63,7 +63,7 @@ impl Protocol for Chain {
         groups.members(group).iter().filter(|&&member| member != rank).chain(beyond).nth(index as usize).copied()
     }
 
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         let groups = shape.groups(self.in_order);
         let group = groups.of(rank);
         let members = groups.members(group);
@@ -94,7 +94,7 @@ impl Protocol for Chain {
                 (0, None) => Move::Skip,
                 (0, Some((of, number))) => Move::Wait { of, line: COMBINED, number },
                 (1, _) => {
-                    let of = Members::Group { in_order: self.in_order, group };
+                    let of = NodeMembers::Group { in_order: self.in_order, group };
                     let before = before.map(|(of, _)| dest(of, begin));
                     Move::Fold { into: dest(rank, begin), operands: Operands::Sources { before, of, at: begin }, len }
                 }

@@ -20,9 +20,9 @@ mod tests;
 pub use machine::{LineDistance, MACHINES, MachineMistake, NodeMachine};
 pub use report::{NodeEntry, NodeQuestion, compare, svg, table};
 
-use self::arrays::Arrays;
+use self::arrays::ModelledArrays;
 use self::lines::CacheLines;
-use super::{Move, Plan, Protocol, Shape};
+use super::{Move, NodePlan, Protocol, Shape};
 use crate::step::{Traffic, Turn};
 use alloc::collections::BinaryHeap;
 use alloc::vec;
@@ -49,7 +49,7 @@ pub struct Stuck;
 
 /// Elements of a call: what its plan says in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct ModelledCall {
     /// Bytes of the array.
     pub bytes: u64,
     /// Bytes of an element.
@@ -84,7 +84,7 @@ pub fn simulate(
     protocol: &dyn Protocol,
     shape: &Shape,
     machine: &NodeMachine,
-    call: &Call,
+    call: &ModelledCall,
 ) -> Result<NodeOutcome, Stuck> {
     let size = shape.size();
     let seats = machine.seats(size);
@@ -93,7 +93,7 @@ pub fn simulate(
     let mut turn = Turn::default();
     for _ in 0..3 {
         turn = turn.next(protocol.traffic());
-        let plan = Plan {
+        let plan = NodePlan {
             count: call.bytes / call.element,
             root: call.root,
             turn,
@@ -112,7 +112,7 @@ pub fn simulate(
                 Traffic::OneWay { .. } => 0,
             },
             lines,
-            arrays: Arrays::new(machine, &seats),
+            arrays: ModelledArrays::new(machine, &seats),
             pes: vec![VirtualPe::default(); size as usize],
             events: (0..size).map(|pe| Reverse((0, pe))).collect(),
             arrived: 0,
@@ -127,11 +127,11 @@ struct NodeRun<'a> {
     protocol: &'a dyn Protocol,
     shape: &'a Shape,
     machine: &'a NodeMachine,
-    plan: Plan,
+    plan: NodePlan,
     element: u64,
     area: u32,
     lines: CacheLines<'a>,
-    arrays: Arrays<'a>,
+    arrays: ModelledArrays<'a>,
     pes: Vec<VirtualPe>,
     events: BinaryHeap<Reverse<(Time, u32)>>,
     arrived: u32,

@@ -3,7 +3,7 @@
 //! Each member blocks once, which is best where members outnumber processors. With a processor for each, the counter's
 //! line goes to every member in turn, and every member reads everybody's payload.
 
-use super::{Cursor, Load, Move, Operands, Plan, Protocol, Shape, dest, hand, source};
+use super::{Cursor, Load, Move, NodePlan, Operands, Protocol, Shape, dest, hand, source};
 
 /// See the head of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,20 +13,20 @@ pub struct Counted {
 }
 
 impl Protocol for Counted {
-    fn lines(&self, _shape: &Shape, _plan: &Plan) -> u32 {
+    fn lines(&self, _shape: &Shape, _plan: &NodePlan) -> u32 {
         1
     }
 
-    fn hand(&self, shape: &Shape, plan: &Plan) -> u64 {
+    fn hand(&self, shape: &Shape, plan: &NodePlan) -> u64 {
         if self.payload { u64::from(shape.size() + 1) * plan.count } else { 0 }
     }
 
-    fn reader(&self, _shape: &Shape, _plan: &Plan, _rank: u32, _line: u32, _index: u32) -> Option<u32> {
+    fn reader(&self, _shape: &Shape, _plan: &NodePlan, _rank: u32, _line: u32, _index: u32) -> Option<u32> {
         // Payloads are taken after the release, which rings a bell of its own.
         None
     }
 
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         let (len, number, size) = (plan.count, plan.mark(1), shape.size());
         let operand = |member: u32| u64::from(shape.place(member)) * len;
         let result = u64::from(size) * Load::Operands.len(plan);

@@ -2,36 +2,36 @@
 //!
 //! No level is known to it, so that most rounds cross the node. It is here to be compared with.
 
-use super::{Cursor, Load, Move, Operands, Plan, Protocol, Shape, dest, hand, source};
+use super::{Cursor, Load, Move, NodePlan, Operands, Protocol, Shape, dest, hand, source};
 use crate::step::rounds;
 
 /// See the head of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dissemination {
+pub struct LineDissemination {
     /// Whether what has been combined so far travels along; otherwise it is a barrier.
     pub payload: bool,
 }
 
-impl Dissemination {
+impl LineDissemination {
     fn load(self) -> Load {
         if self.payload { Load::Combined } else { Load::Nothing }
     }
 }
 
-impl Protocol for Dissemination {
-    fn lines(&self, shape: &Shape, _plan: &Plan) -> u32 {
+impl Protocol for LineDissemination {
+    fn lines(&self, shape: &Shape, _plan: &NodePlan) -> u32 {
         rounds(shape.size(), 2)
     }
 
-    fn hand(&self, _shape: &Shape, plan: &Plan) -> u64 {
+    fn hand(&self, _shape: &Shape, plan: &NodePlan) -> u64 {
         2 * self.load().len(plan)
     }
 
-    fn reader(&self, shape: &Shape, _plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+    fn reader(&self, shape: &Shape, _plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
         (index == 0).then(|| (rank + (1 << line)) % shape.size())
     }
 
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         let (size, len, number) = (shape.size(), self.load().len(plan), plan.mark(1));
         let mut at = Cursor(pc);
         if at.here(self.payload) {

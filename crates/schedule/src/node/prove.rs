@@ -6,10 +6,10 @@
 //! | | |
 //! |---|---|
 //! | result | every element of dest holds the operands it should; with [`Operator::FixedTree`] as the fold in team order |
-//! | race | whoever reads an element or a payload knows (by a chain of numbers) that it is written, whoever writes one knows that all who read what was there before are done; when a member leaves a call its arrays are its user's again |
+//! | race | a member that reads an element or a payload knows (by a chain of numbers) that it is written, one that writes it knows that all readers of the value before are done; when a member leaves a call its arrays are its user's again |
 //! | entry | nobody touches a member's arrays before it knows that the member has entered |
 //! | deadlock | everybody arrives |
-//! | unheard | whoever waits for a line is among those whom its writer wakes |
+//! | unheard | a member that waits for a line is among those that its writer wakes |
 //! | numbers | lines are in bounds, numbers grow, an awaited number is written in the call that awaits it, a payload is the one that came with the number |
 //! | synchronising | nobody leaves before it knows that all have entered, if the protocol says so |
 //! | purity | same answer when asked twice |
@@ -24,8 +24,8 @@ mod mutants;
 #[cfg(test)]
 mod suite;
 
-use self::memory::{Cell, LineCounter, ProvenLine};
-use super::{Move, Operands, Place, Plan, Protocol, Shape, Spot};
+use self::memory::{LineCounter, NodeCell, ProvenLine};
+use super::{Move, NodePlace, NodePlan, Operands, Protocol, Shape, Spot};
 use crate::algorithm::{Collective, Operator};
 use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
@@ -38,7 +38,7 @@ const ENDLESS: u64 = 1 << 20;
 
 /// One call of a sequence.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct NodeCall<'a> {
     /// The protocol under proof.
     pub protocol: &'a dyn Protocol,
     /// The result that it has to achieve: a synchronisation, a reduction or a broadcast.
@@ -51,11 +51,11 @@ pub struct Call<'a> {
 
 /// A sequence of calls on one team.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub struct NodeCase<'a> {
     /// The team, of 64 members at most.
     pub shape: &'a Shape,
     /// The calls, back to back, on the same arrays, with no synchronisation of the user's between them.
-    pub calls: &'a [Call<'a>],
+    pub calls: &'a [NodeCall<'a>],
     /// Whether dest is source.
     pub in_place: bool,
     /// Elements that a line carries.
@@ -71,7 +71,7 @@ struct ProvenMember {
     /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
     /// Source, then dest; or both at once.
-    arrays: Vec<Cell>,
+    arrays: Vec<NodeCell>,
     hand: Vec<ProofValue>,
     /// By area: even, odd, then the lanes.
     lines: Vec<Vec<ProvenLine>>,
@@ -90,8 +90,8 @@ enum MemberProgress {
 }
 
 struct LineMachine<'a> {
-    case: &'a Case<'a>,
-    plans: Vec<Plan>,
+    case: &'a NodeCase<'a>,
+    plans: Vec<NodePlan>,
     areas: Vec<usize>,
     /// Where dest begins in the arrays.
     dest: usize,
@@ -101,19 +101,19 @@ struct LineMachine<'a> {
 }
 
 /// Runs the case and returns the number of steps of all members; an error names the first rule that was broken.
-pub fn prove(case: &Case) -> Result<u64, Fault> {
+pub fn prove(case: &NodeCase) -> Result<u64, Fault> {
     LineMachine::new(case).run()
 }
 
 impl<'a> LineMachine<'a> {
-    fn new(case: &'a Case<'a>) -> Self {
+    fn new(case: &'a NodeCase<'a>) -> Self {
         let (mut turn, mut plans, mut areas) = (Turn::default(), Vec::new(), Vec::new());
         let mut lines = vec![0; 2 + usize::from(LANES)];
         let longest = case.calls.iter().map(|call| call.count).max().unwrap_or(0) as usize;
         for call in case.calls {
             let traffic = call.protocol.traffic();
             turn = turn.next(traffic);
-            let plan = Plan { count: call.count, root: call.root, turn, line: case.line, piece: case.piece };
+            let plan = NodePlan { count: call.count, root: call.root, turn, line: case.line, piece: case.piece };
             let area = match traffic {
                 Traffic::Synchronising => turn.parity(),
                 Traffic::OneWay { lane } => 2 + usize::from(lane),
@@ -126,7 +126,7 @@ impl<'a> LineMachine<'a> {
         let dest = if case.in_place { 0 } else { longest };
         let pe = |_| ProvenMember {
             clock: vec![0; n],
-            arrays: vec![Cell::default(); dest + longest],
+            arrays: vec![NodeCell::default(); dest + longest],
             hand: Vec::new(),
             lines: lines.iter().map(|&lines| (0..lines).map(|_| ProvenLine::default()).collect()).collect(),
             call: 0,
@@ -326,10 +326,10 @@ impl<'a> LineMachine<'a> {
     fn cell(&self, p: usize, spot: Spot, at: u64) -> Result<Option<(usize, usize)>, Fault> {
         let (index, q) = (self.pes[p].call, spot.of as usize);
         let start = match spot.place {
-            Place::Hand if q == p => return Ok(None),
-            Place::Source => 0,
-            Place::Dest => self.dest,
-            Place::Hand => return Err(fault!(Bounds, "PE {p} reaches into the hand of PE {q}")),
+            NodePlace::Hand if q == p => return Ok(None),
+            NodePlace::Source => 0,
+            NodePlace::Dest => self.dest,
+            NodePlace::Hand => return Err(fault!(Bounds, "PE {p} reaches into the hand of PE {q}")),
         };
         if q >= self.pes.len() || spot.at + at >= self.plans[index].count {
             return Err(fault!(Bounds, "PE {p}: element {at} behind {spot:?}"));
@@ -393,7 +393,7 @@ impl<'a> LineMachine<'a> {
         Ok(())
     }
 
-    fn check(&self, p: usize, call: &Call, plan: &Plan, at: u64, found: ProofValue) -> Result<(), Fault> {
+    fn check(&self, p: usize, call: &NodeCall, plan: &NodePlan, at: u64, found: ProofValue) -> Result<(), Fault> {
         let size = self.case.shape.size();
         let operand = |member| ProofValue::operand(member, element(plan, at));
         let wanted = match call.wanted {
@@ -426,7 +426,7 @@ impl<'a> LineMachine<'a> {
 }
 
 /// The name of an element of the sources of a call.
-fn element(plan: &Plan, at: u64) -> u64 {
+fn element(plan: &NodePlan, at: u64) -> u64 {
     plan.turn.call << 32 | at
 }
 

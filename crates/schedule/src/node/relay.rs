@@ -1,16 +1,16 @@
 //! Broadcasts through the levels of a shape, from any root.
 //!
-//! The root leads every group it is in. A leader that has a piece tells those it leads, who fetch it into their dest and
+//! The root leads every group it is in. A leader that has a piece signals those it leads. They fetch it into their dest and
 //! hand it on, so that pieces follow each other through the levels and each byte enters a socket, a NUMA node and a cache
-//! once. What fits a line travels in the line. A member leaves when everybody who fetches from it has said that it is
+//! once. What fits a line travels in the line. A member leaves when all that fetch from it have signalled that they are
 //! done. On a flat shape everybody fetches from the root.
 
-use super::{Cursor, Move, Plan, Protocol, Shape, dest, hand, source};
+use super::{Cursor, Move, NodePlan, Protocol, Shape, dest, hand, source};
 use crate::step::Traffic;
 
 /// The line by which a member says that it is done.
 const TAKEN: u32 = 0;
-/// The first of the lines by which a leader tells those it leads, one for each level.
+/// The first of the lines by which a leader signals those it leads, one for each level.
 const READY: u32 = 1;
 
 /// See the head of the file.
@@ -29,15 +29,15 @@ impl Protocol for Relay {
         Traffic::OneWay { lane: 0 }
     }
 
-    fn lines(&self, shape: &Shape, _plan: &Plan) -> u32 {
+    fn lines(&self, shape: &Shape, _plan: &NodePlan) -> u32 {
         READY + shape.depth()
     }
 
-    fn hand(&self, _shape: &Shape, plan: &Plan) -> u64 {
+    fn hand(&self, _shape: &Shape, plan: &NodePlan) -> u64 {
         if plan.count <= plan.line { plan.count } else { 0 }
     }
 
-    fn reader(&self, shape: &Shape, plan: &Plan, rank: u32, line: u32, index: u32) -> Option<u32> {
+    fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
         let (place, root) = (shape.place(rank), shape.place(plan.root));
         match line.checked_sub(READY) {
             Some(level) => {
@@ -48,7 +48,7 @@ impl Protocol for Relay {
         }
     }
 
-    fn step(&self, shape: &Shape, plan: &Plan, rank: u32, pc: u64) -> Move {
+    fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         let (place, root) = (shape.place(rank), shape.place(plan.root));
         let own = shape.led_until(place, root);
         let inline = plan.count <= plan.line;

@@ -37,13 +37,13 @@ impl Level {
 
 /// Groups of members, each in team order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Groups {
+pub struct MemberGroups {
     members: Box<[u32]>,
     starts: Box<[u32]>,
     group: Box<[u32]>,
 }
 
-impl Groups {
+impl MemberGroups {
     /// The groups of members with equal numbers, in the order of their first members.
     fn equal(of: &[u32]) -> Self {
         let mut met: Vec<u32> = Vec::new();
@@ -115,8 +115,8 @@ pub struct Shape {
     order: Box<[u32]>,
     place: Box<[u32]>,
     levels: Box<[Level]>,
-    near: Groups,
-    runs: Groups,
+    near: MemberGroups,
+    runs: MemberGroups,
 }
 
 impl Shape {
@@ -164,7 +164,7 @@ impl Shape {
             [one] => one.to_vec(),
             [_, second, ..] => second.to_vec(),
         };
-        let (near, runs) = (Groups::equal(&numbers), Groups::runs(&numbers));
+        let (near, runs) = (MemberGroups::equal(&numbers), MemberGroups::runs(&numbers));
         Self { order: order.into(), place: place.into(), levels: levels.into(), near, runs }
     }
 
@@ -203,7 +203,7 @@ impl Shape {
 
     /// The groups between which long arrays travel: members that are near each other, or runs of such members in team
     /// order.
-    pub fn groups(&self, in_order: bool) -> &Groups {
+    pub fn groups(&self, in_order: bool) -> &MemberGroups {
         if in_order { &self.runs } else { &self.near }
     }
 

@@ -9,7 +9,7 @@
 
 use super::{Fault, fault};
 use crate::algorithm::Operator;
-use crate::step::{Algorithm, Caller, Loc, Place, Plan, Signal, Step, dest};
+use crate::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step, dest};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -116,7 +116,7 @@ pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator)
                 let run = *runs.get(&key(from)).ok_or_else(undefined)?;
                 runs.insert(key(into), run);
             }
-            Step::Put { to, from, into, signal: Signal::Set { word, .. }, .. } => {
+            Step::Put { to, from, into, signal: PutSignal::Set { word, .. }, .. } => {
                 sent.insert(word, (runs.get(&key(from)).copied(), to, into));
             }
             Step::Wait { word, .. } => {

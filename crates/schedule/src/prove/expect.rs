@@ -1,7 +1,7 @@
 //! The contents of `dest` after a call, and the lengths of a call's arrays.
 
 use super::memory::ProofValue;
-use super::{Call, Fault, fault};
+use super::{Fault, ProofCall, fault};
 use crate::algorithm::census::Round;
 use crate::algorithm::gather::Shares;
 use crate::algorithm::{Collective, Operator};
@@ -18,7 +18,7 @@ pub(super) fn lengths(ranks: impl Iterator<Item = u32>, call: u64) -> u64 {
 }
 
 /// Elements of source and dest.
-pub(super) fn extents(call: &Call, size: u32, number: u64) -> (u64, u64) {
+pub(super) fn extents(call: &ProofCall, size: u32, number: u64) -> (u64, u64) {
     let n = u64::from(size);
     match call.wanted {
         Collective::Sync => (0, 0),
@@ -36,7 +36,7 @@ pub(super) fn element(number: u64, at: u64) -> u64 {
 }
 
 /// Which operands, and of which element, the elements of dest must hold on `rank`.
-fn wanted(call: &Call, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
+fn wanted(call: &ProofCall, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
     let all = |ranks: core::ops::Range<u32>| ranks.fold(0u64, |mask, rank| mask | 1 << rank);
     let same = |mask: u64| (0..call.count).map(|i| (mask, i)).collect();
     let blocks = |first: u64| {
@@ -63,7 +63,7 @@ fn wanted(call: &Call, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)> {
 
 /// Compares dest with what it must be. `trees` remembers the association the first PE came with.
 pub(super) fn check(
-    call: &Call,
+    call: &ProofCall,
     size: u32,
     rank: u32,
     number: u64,

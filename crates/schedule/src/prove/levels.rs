@@ -3,12 +3,12 @@
 //! call after call.
 
 use super::suite::{butterfly, dissemination};
-use super::{Call, Case, DestMode, FaultKind, prove};
+use super::{Case, DestMode, FaultKind, ProofCall, prove};
 use crate::algorithm::butterfly::Peers;
 use crate::algorithm::census::{Census, Round};
 use crate::algorithm::gather::Collect;
 use crate::algorithm::{Collective, Operator, Schedule};
-use crate::step::{Algorithm, Caller, Loc, Place, Plan, Share, Signal, Step, dest, scratch, source};
+use crate::step::{Algorithm, Caller, CallerShare, Loc, Place, Plan, PutSignal, Step, dest, scratch, source};
 use std::vec;
 use std::vec::Vec;
 
@@ -99,7 +99,7 @@ impl<'a> Levels<'a> {
             .map(|round| before(Round::of(size as u32, round).window as usize) * each)
             .collect();
         let mine = self.nodes[node].len() as u64 * each;
-        let share = Share { offset: offset * each, mine, total: total * each, windows: &windows };
+        let share = CallerShare { offset: offset * each, mine, total: total * each, windows: &windows };
         let me = Caller { share, ..Caller::new(node as u32) };
         let inner = self.inner(plan);
         if (0..pc).any(|pc| self.leaders.step(&inner, &me, pc) == Step::Done) {
@@ -150,7 +150,7 @@ impl Algorithm for Levels<'_> {
         if members[0] != me.rank {
             let index = members.iter().position(|&member| member == me.rank).expect("a member of its node");
             return match pc {
-                0 => Step::Put { to: members[0], from: source(0), into: place(index), len, signal: Signal::Count },
+                0 => Step::Put { to: members[0], from: source(0), into: place(index), len, signal: PutSignal::Count },
                 1 if made(LevelMistake::MemberGoesAhead) => Step::Skip,
                 1 => Step::Wait { word, value },
                 _ => Step::Done,
@@ -175,7 +175,7 @@ impl Algorithm for Levels<'_> {
         let released = |index: u64| {
             let to = members[index as usize + 1];
             let (from, len) = if self.load == LevelLoad::Blocks { (dest(0), result) } else { (sum, len) };
-            Step::Put { to, from, into: dest(0), len, signal: Signal::Set { word, value } }
+            Step::Put { to, from, into: dest(0), len, signal: PutSignal::Set { word, value } }
         };
         if pc < early {
             return released(pc);
@@ -247,9 +247,9 @@ fn faults(
         schedules.iter().map(|(leaders, load, _)| Levels::new(spread, leaders, *load, mistake)).collect();
     let call = |i: usize| {
         let kind = (first + i) % schedules.len();
-        Call { algorithm: &levels[kind], wanted: schedules[kind].2, count: 2, root: 0 }
+        ProofCall { algorithm: &levels[kind], wanted: schedules[kind].2, count: 2, root: 0 }
     };
-    let calls: Vec<Call> = (0..6).map(call).collect();
+    let calls: Vec<ProofCall> = (0..6).map(call).collect();
     assert!(levels.iter().all(|levels| levels.node_of.len() == spread.len()));
     let case = Case {
         size: spread.len() as u32,

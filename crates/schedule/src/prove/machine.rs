@@ -6,7 +6,7 @@ use super::words::{Word, WordCounter};
 use super::{Case, DestMode, Evidence, Fault, fault};
 use crate::algorithm::Collective;
 use crate::algorithm::census::Round;
-use crate::step::{Caller, LANES, Loc, Place, Plan, Share, Signal, Step, Traffic, Turn};
+use crate::step::{Caller, CallerShare, LANES, Loc, Place, Plan, PutSignal, Step, Traffic, Turn};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -187,7 +187,7 @@ impl<'a> ProofMachine<'a> {
         let caller = Caller {
             rank: p as u32,
             counted: self.pes[p].counted[turn.parity()],
-            share: Share { windows: &windows, ..share },
+            share: CallerShare { windows: &windows, ..share },
         };
         let pc = self.pes[p].pc;
         let step = call.algorithm.step(&plan, &caller, pc);
@@ -245,13 +245,13 @@ impl<'a> ProofMachine<'a> {
         Ok(())
     }
 
-    fn share(&self, p: usize, index: usize) -> Share<'static> {
+    fn share(&self, p: usize, index: usize) -> CallerShare<'static> {
         let (call, size, rank) = (self.turns[index].call, self.case.size, p as u32);
         if self.case.calls[index].wanted != Collective::Collect {
             return Caller::new(rank).share;
         }
         let (offset, total) = (lengths(0..rank, call), lengths(0..size, call));
-        Share { offset, mine: block_length(rank, call), total, windows: &[] }
+        CallerShare { offset, mine: block_length(rank, call), total, windows: &[] }
     }
 
     fn tick(&mut self, p: usize) -> u32 {
@@ -310,14 +310,14 @@ impl<'a> ProofMachine<'a> {
         Ok(())
     }
 
-    fn put(&mut self, p: usize, to: u32, from: Loc, into: Loc, len: u64, signal: Signal) -> Result<(), Fault> {
+    fn put(&mut self, p: usize, to: u32, from: Loc, into: Loc, len: u64, signal: PutSignal) -> Result<(), Fault> {
         let (index, now, q) = (self.pes[p].call, self.tick(p), to as usize);
         if to >= self.case.size || q == p {
             return Err(fault!(Bounds, "PE {p} of {} puts to {to}", self.case.size));
         }
         let (from, at) = if len == 0 { (0, 0) } else { (self.range(index, from, len)?, self.range(index, into, len)?) };
         let (write, known) = (self.writes.len() as u32, self.pes[p].clock[q]);
-        let is_inline = self.case.inline && matches!(signal, Signal::Set { .. });
+        let is_inline = self.case.inline && matches!(signal, PutSignal::Set { .. });
         let mut content = Vec::new();
         for i in 0..len as usize {
             let value = self.pes[p].memory.read(from + i, now)?;
@@ -343,8 +343,8 @@ impl<'a> ProofMachine<'a> {
         }
         let (turn, area) = self.place(index);
         match signal {
-            Signal::Count => self.pes[q].counters[turn.parity()].add(write, turn.call, known),
-            Signal::Set { word, value } => {
+            PutSignal::Count => self.pes[q].counters[turn.parity()].add(write, turn.call, known),
+            PutSignal::Set { word, value } => {
                 self.check_word(index, word)?;
                 self.pes[q].words[area][word as usize].set(value, write, p as u32, known, is_inline)
             }

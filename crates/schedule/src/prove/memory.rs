@@ -54,7 +54,7 @@ fn hash(left: u64, right: u64) -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct Cell {
+struct ProofCell {
     value: ProofValue,
     /// The owner's time when it last touched the element, or saw the signal of a write to it.
     touched: u32,
@@ -65,12 +65,12 @@ struct Cell {
 /// The memory of one PE.
 pub(super) struct ProofMemory {
     rank: usize,
-    cells: Vec<Cell>,
+    cells: Vec<ProofCell>,
 }
 
 impl ProofMemory {
     pub(super) fn new(rank: usize, len: usize) -> Self {
-        Self { rank, cells: vec![Cell { value: ProofValue::Undefined, touched: 0, pending: None }; len] }
+        Self { rank, cells: vec![ProofCell { value: ProofValue::Undefined, touched: 0, pending: None }; len] }
     }
 
     /// The owner reads.

@@ -1,7 +1,7 @@
 //! Schedules with one mistake each: a prover that lets one of them pass proves nothing.
 
 use super::suite::{butterfly, dissemination};
-use super::{Call, Case, DestMode, FaultKind, prove};
+use super::{Case, DestMode, FaultKind, ProofCall, prove};
 use crate::algorithm::alltoall::Direct;
 use crate::algorithm::broadcast::Tree;
 use crate::algorithm::butterfly::Peers;
@@ -10,7 +10,7 @@ use crate::algorithm::circulant::Circulant;
 use crate::algorithm::gather::Fcollect;
 use crate::algorithm::ring::RingReduce;
 use crate::algorithm::{Collective, Operator};
-use crate::step::{Algorithm, Caller, Plan, Signal, Step, Traffic};
+use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, Traffic};
 use std::vec::Vec;
 
 /// An algorithm whose steps, words and traffic can be tampered with.
@@ -39,7 +39,7 @@ impl Algorithm for ScheduleMutant<'_> {
 }
 
 fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) -> Vec<FaultKind> {
-    let calls = [Call { algorithm, wanted, count, root: 1 % size }; 5];
+    let calls = [ProofCall { algorithm, wanted, count, root: 1 % size }; 5];
     let interleavings = [0, 1, 2, 3];
     let modes = [DestMode::Synchronised, DestMode::Fresh];
     let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
@@ -173,10 +173,10 @@ fn a_floating_sum_without_one_tree_is_rejected() {
 #[test]
 fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
     let slow = |plan: &Plan, me: &Caller, _: u64, step: Step| match step {
-        Step::Put { from, into, len, signal: Signal::Set { word, value }, .. } => {
+        Step::Put { from, into, len, signal: PutSignal::Set { word, value }, .. } => {
             let (round, digit) = (word / 3, word % 3 + 1);
             let to = plan.after(me.rank, digit << round);
-            Step::Put { to, from, into, len, signal: Signal::Set { word, value } }
+            Step::Put { to, from, into, len, signal: PutSignal::Set { word, value } }
         }
         step => step,
     };
@@ -191,7 +191,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
     let same_lane = |_| Traffic::OneWay { lane: 6 };
     let binary = ScheduleMutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_lane };
     let wide = ScheduleMutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_lane };
-    let call = |algorithm, root| Call { algorithm, wanted: Collective::Broadcast, count: 1, root };
+    let call = |algorithm, root| ProofCall { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
     let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
     let case = |interleaving| Case {
@@ -214,7 +214,7 @@ fn one_mailbox_for_all_calls_is_rejected() {
     let one_box =
         ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
     let outcome = |algorithm: &dyn Algorithm, interleaving| {
-        let calls = [Call { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
+        let calls = [ProofCall { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
         let case = Case {
             size: 5,
             calls: &calls,

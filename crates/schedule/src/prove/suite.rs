@@ -2,7 +2,7 @@
 //!
 //! The release build proves all of it; the debug build, which is many times slower, every size up to 17 and a few more.
 
-use super::{Call, Case, DestMode, Evidence, FaultKind, prove, prove_invariant};
+use super::{Case, DestMode, Evidence, FaultKind, ProofCall, prove, prove_invariant};
 use crate::algorithm::butterfly::{Butterfly, Peers};
 use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::central::Central;
@@ -38,8 +38,8 @@ fn four(
     in_place: bool,
     interleaving: u64,
 ) -> Result<Evidence, super::Fault> {
-    let call = |i: u32| Call { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
-    let calls: Vec<Call> = (0..4).map(call).collect();
+    let call = |i: u32| ProofCall { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
+    let calls: Vec<ProofCall> = (0..4).map(call).collect();
     prove(&Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: false, lands: false, interleaving })
 }
 
@@ -85,7 +85,7 @@ fn needs_ready_dest(schedule: Schedule) {
 /// Four calls of inline messages, as the leaders of nodes send them.
 fn four_inline(algorithm: &dyn Algorithm, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
     let count = if wanted == Collective::Shares { 1 } else { 3 };
-    let calls = [Call { algorithm, wanted, count, root: 1 % size }; 4];
+    let calls = [ProofCall { algorithm, wanted, count, root: 1 % size }; 4];
     let in_place = matches!(wanted, Collective::Reduce(_));
     let mode = if in_place { Same } else { Fresh };
     let case = Case { size, calls: &calls, mode, in_place, inline: true, zero_copy: false, lands: false, interleaving };
@@ -232,8 +232,8 @@ fn broadcasts_hold_from_every_root() {
     ];
     for schedule in &schedules {
         for size in sizes() {
-            let call = |root| Call { algorithm: schedule, wanted: Collective::Broadcast, count: 5, root };
-            let calls: Vec<Call> = (0..size).map(call).collect();
+            let call = |root| ProofCall { algorithm: schedule, wanted: Collective::Broadcast, count: 5, root };
+            let calls: Vec<ProofCall> = (0..size).map(call).collect();
             let case = Case {
                 size,
                 calls: &calls,
@@ -307,11 +307,11 @@ fn mixed_sequences_share_one_slot() {
     };
     for size in sizes() {
         for seed in 0..sequences {
-            let calls: Vec<Call> = (0..12)
+            let calls: Vec<ProofCall> = (0..12)
                 .map(|_| {
                     let (algorithm, wanted) = &menu[pick(menu.len())];
                     let count = if *wanted == Collective::Shares { 1 } else { pick(4) as u64 };
-                    Call { algorithm, wanted: *wanted, count, root: pick(size as usize) as u32 }
+                    ProofCall { algorithm, wanted: *wanted, count, root: pick(size as usize) as u32 }
                 })
                 .collect();
             let mode = [Fresh, Synchronised][seed as usize % 2];

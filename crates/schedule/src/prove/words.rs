@@ -4,7 +4,7 @@ use super::{Fault, fault};
 use alloc::vec::Vec;
 
 /// A write to a word.
-struct Set {
+struct SetWord {
     value: u64,
     write: u32,
     issuer: u32,
@@ -14,7 +14,7 @@ struct Set {
 /// A word: every value it was given.
 #[derive(Default)]
 pub(super) struct Word {
-    sets: Vec<Set>,
+    sets: Vec<SetWord>,
 }
 
 impl Word {
@@ -37,7 +37,7 @@ impl Word {
                 return Err(fault!(Ambiguous, "PE {issuer} sets {value:#x} after {:#x}", last.value));
             }
         }
-        self.sets.push(Set { value, write, issuer, seen_at: None });
+        self.sets.push(SetWord { value, write, issuer, seen_at: None });
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use super::DestMode::{Fresh, Same, Synchronised};
 use super::suite::sizes;
-use super::{Call, Case, FaultKind, prove};
+use super::{Case, FaultKind, ProofCall, prove};
 use crate::algorithm::names::{COLLECTIVES, NAMES, find};
 use crate::algorithm::{Collective, Schedule};
 use std::vec;
@@ -11,7 +11,7 @@ use std::vec::Vec;
 /// Four calls whose puts read late, as networks do with long ones; reductions in place.
 fn four_zero_copy(schedule: &Schedule, wanted: Collective, size: u32, interleaving: u64) -> Result<(), FaultKind> {
     let in_place = matches!(wanted, Collective::Reduce(_));
-    let calls = [Call { algorithm: schedule, wanted, count: u64::from(size) + 1, root: 1 % size }; 4];
+    let calls = [ProofCall { algorithm: schedule, wanted, count: u64::from(size) + 1, root: 1 % size }; 4];
     let mode = if in_place { Same } else { Fresh };
     let case = Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: true, lands: false, interleaving };
     prove(&case).map(drop).map_err(|fault| fault.kind)
@@ -47,7 +47,7 @@ fn four_landing(
     zero_copy: bool,
     interleaving: u64,
 ) -> Result<(), FaultKind> {
-    let calls = [Call { algorithm: schedule, wanted: schedule.achieves(), count, root: 0 }; 4];
+    let calls = [ProofCall { algorithm: schedule, wanted: schedule.achieves(), count, root: 0 }; 4];
     let (mode, in_place, inline, lands) = (Synchronised, false, false, true);
     prove(&Case { size, calls: &calls, mode, in_place, inline, zero_copy, lands, interleaving })
         .map(drop)

@@ -137,10 +137,10 @@ impl Endpoint {
         self.receive(slot);
     }
 
-    /// A message could not be delivered. A peer that has said farewell is not missed.
+    /// A message could not be delivered. A peer that has disconnected is not missed.
     fn undelivered(&mut self, pe: u32, why: &str) {
         if self.peers.has_left(pe) || self.peers.leaving() {
-            self.peers.note_farewell(pe);
+            self.peers.note_disconnect(pe);
             return;
         }
         let error = self.unreachable(pe, why);

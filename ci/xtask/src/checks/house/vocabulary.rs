@@ -22,6 +22,7 @@ const GIVEN_UP: &[(&str, &str, &[&str])] = &[
     ("lends", "leases, or local completion", LIBRARY),
     ("lent", "leased, or in flight", LIBRARY),
     ("lending", "lease", LIBRARY),
+    ("farewell", "disconnect", LIBRARY),
     ("nap", "sleep of a wait, or backoff of a thread", LIBRARY),
     ("naps", "sleeps of a wait, or backoff of a thread", LIBRARY),
 ];

@@ -249,7 +249,7 @@ extern "C" fn leave() {
         finalize(Others::Done);
     }
     if state::is_open() {
-        network::bid_farewell();
+        network::drain_before_exit();
         ControlBlock::own().set_state(State::Gone);
         if let Some(job) = job::joined() {
             network::say_gone(job);

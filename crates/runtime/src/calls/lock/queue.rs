@@ -5,13 +5,13 @@
 //! and whether it is its turn. A free lock is taken and released by one compare-and-swap at its home; a waiting PE
 //! looks at its own copy only, and PEs are served in the order in which they asked (LCK-2).
 //!
-//! The protocol is written over [`Words`], so that the model checker runs these very lines.
+//! The protocol is written over [`QueueWords`], so that the model checker runs these very lines.
 
 /// The turn bit of a place; the rest names the successor.
 pub(crate) const TURN: u32 = 1;
 
 /// The words of one lock as one PE reaches them. PE numbers are stored plus one; zero is nobody.
-pub(crate) trait Words {
+pub(crate) trait QueueWords {
     /// Makes `to` the last in the queue if `from` is: returns who was.
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32;
     /// Makes `to` the last in the queue: returns who was.
@@ -29,7 +29,7 @@ pub(crate) trait Words {
 }
 
 /// Takes the lock for PE `me` (plus one), after all who asked before.
-pub(crate) fn set(words: &impl Words, me: u32) {
+pub(crate) fn set(words: &impl QueueWords, me: u32) {
     let before = words.swap_tail(me);
     if before != 0 {
         // The place is clear: nobody can know us as successor before this.
@@ -40,12 +40,12 @@ pub(crate) fn set(words: &impl Words, me: u32) {
 }
 
 /// Takes the lock if nobody has it.
-pub(crate) fn test(words: &impl Words, me: u32) -> bool {
+pub(crate) fn test(words: &impl QueueWords, me: u32) -> bool {
     words.exchange_tail_if(0, me) == 0
 }
 
 /// Hands the lock on. Returns `false` if PE `me` does not hold it, as far as can be seen.
-pub(crate) fn clear(words: &impl Words, me: u32) -> bool {
+pub(crate) fn clear(words: &impl QueueWords, me: u32) -> bool {
     if words.place() == 0 {
         // From a successful exchange on, the variable may be anybody's, even freed (LCK-6): our place is clear already,
         // and stays so, because a successor would have become the tail first.

@@ -1,4 +1,4 @@
-//! The key that tells the meeting of one set from those of others.
+//! The key by which the meeting of one set differs from those of others.
 
 use oxshmem_schedule::team::Triplet;
 

@@ -13,12 +13,12 @@ use crate::teams::hierarchy;
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
 #[cfg_attr(loom, repr(C, align(128)))]
-pub(crate) struct Place {
+pub(crate) struct SetPlace {
     /// One while the place changes hands.
     closed: AtomicU32,
     /// When it was made, by the clock of the PE that keeps it.
     pub(super) made: AtomicU32,
-    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by who has marked itself.
+    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by PEs that have marked themselves.
     triplet: AtomicU64,
     size: AtomicU64,
     array: AtomicU64,
@@ -42,7 +42,7 @@ pub(crate) struct Seat {
 #[cfg(not(loom))]
 const _: () = assert!(core::mem::offset_of!(Seat, lines) == BEHIND_SLOT && core::mem::offset_of!(Seat, slot) == 0);
 
-impl Place {
+impl SetPlace {
     /// Nobody's.
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
@@ -60,7 +60,7 @@ impl Place {
 
 /// How a PE goes into a place and out of it.
 pub(crate) struct Door {
-    pub(crate) place: &'static Place,
+    pub(crate) place: &'static SetPlace,
     /// The PE's own.
     pub(crate) mark: &'static AtomicU32,
     /// Whether the calls of the PE's threads come one at a time.
@@ -70,10 +70,10 @@ pub(crate) struct Door {
 impl Door {
     /// Takes the caller in if the place is the right one.
     #[inline(always)]
-    pub(super) fn enter(&self, is_right: impl FnOnce(&Place) -> bool) -> bool {
+    pub(super) fn enter(&self, is_right: impl FnOnce(&SetPlace) -> bool) -> bool {
         self.mark.fetch_add(1, SeqCst);
         // A PE that closes the place stores, fences and looks at the marks; we mark, fence and look whether it is closed.
-        // One of the two sees the other. Acquire: who closed it before is seen with what he wrote.
+        // One of the two sees the other. Acquire: with an earlier closing everything is seen that was written before it.
         fence_after_update();
         if self.place.closed.load(Acquire) == 0 && is_right(self.place) {
             return true;
@@ -113,9 +113,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn place(&self, index: u32) -> &'static Place {
+    pub(crate) fn place(&self, index: u32) -> &'static SetPlace {
         // SAFETY: `index` is below `count`, so the place is inside the keeper's mapped window; all fields are atomics.
-        unsafe { &*((self.base + index as usize * self.each) as *const Place) }
+        unsafe { &*((self.base + index as usize * self.each) as *const SetPlace) }
     }
 
     pub(super) fn seat(&self, index: u32, number: u32) -> &'static Seat {

@@ -7,7 +7,7 @@
 //!
 //! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
 //! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
-//! all have left, so whoever has still to come finds it, with the turn that it began with.
+//! all have left, so a member that comes late finds it, with the turn that it began with.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ use crate::wait::{self, Needs, Reason};
 /// How often each pair has met.
 static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
 
-/// The part of a turn that counts who has left.
+/// The part of a turn that counts the members that have left.
 const LEFT: u64 = u32::MAX as u64;
 
 /// Begins a life in which nobody has met.

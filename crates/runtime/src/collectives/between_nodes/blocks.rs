@@ -78,7 +78,7 @@ unsafe fn fetch_blocks(
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
 /// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
-/// to where it is told, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
+/// to its second argument, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
 /// must have equally many members and the gather buffers the room.
 #[cold]
 pub(crate) fn alltoall_by_nodes(

@@ -34,7 +34,7 @@ use oxshmem_base::planted;
 
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::algorithm::{Collective, Schedule};
-use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, Signal};
+use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, PutSignal};
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
 use super::{NO_ARRAYS, Reach, gather, leases, release, way};
@@ -187,7 +187,7 @@ impl Leader<'_> {
 }
 
 impl Wire for Leader<'_> {
-    unsafe fn put(&self, to: u32, from: *const u8, _place: Place, offset: usize, bytes: usize, _signal: Signal) {
+    unsafe fn put(&self, to: u32, from: *const u8, _place: Place, offset: usize, bytes: usize, _signal: PutSignal) {
         let block = self.remote(to, self.block().wrapping_add(offset).cast_const());
         let stamp = self.remote(to, &raw const self.ring.stamps[self.at / BLOCK_ALIGN]);
         lane::issue(self.call.name, |lane| {

@@ -33,7 +33,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use core::{ptr, slice};
 use oxshmem_base::planted;
 
-use oxshmem_schedule::step::{Algorithm, Place, Signal, Traffic, Turn};
+use oxshmem_schedule::step::{Algorithm, Place, PutSignal, Traffic, Turn};
 use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 
 use crate::collectives::call::Call;
@@ -46,7 +46,7 @@ use crate::wait::{self, Reason};
 
 use super::in_flight::InFlightBytes;
 use super::reach::There;
-pub(super) use way::{PRIVATE, Way};
+pub(super) use way::{LeaderSchedule, PRIVATE};
 
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
@@ -57,7 +57,7 @@ const SHORT: usize = 16;
 pub(super) struct Leaders<'a> {
     call: Call<'a>,
     span: &'a Span,
-    way: Way,
+    way: LeaderSchedule,
     mailboxes: &'static Mailboxes,
     traffic: Traffic,
     parity: usize,
@@ -88,7 +88,7 @@ impl<'a> Leaders<'a> {
     pub(super) unsafe fn new(
         call: Call<'a>,
         span: &'a Span,
-        way: Way,
+        way: LeaderSchedule,
         turn: Turn,
         private: *mut u8,
         (dest, dest_len): (*mut u8, usize),
@@ -265,8 +265,8 @@ impl<'a> Leaders<'a> {
 const COPIED: usize = 32 << 10;
 
 impl Wire for Leaders<'_> {
-    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
-        if let Signal::Set { word, .. } = signal
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
+        if let PutSignal::Set { word, .. } = signal
             && length(bytes) <= self.way.mailbox
         {
             // SAFETY: the caller promises `bytes` readable bytes at `from`, and the comparison has shown that they fit the
@@ -281,12 +281,14 @@ impl Wire for Leaders<'_> {
         let Some((region, start)) = start else { unreachable!("messages to private scratch are inline") };
         let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
-            Signal::Set { word, .. } if self.way.mailbox > 0 => {
+            PutSignal::Set { word, .. } if self.way.mailbox > 0 => {
                 let head = head(self.stamp, self.call.signature, IN_PLACE);
                 (control::offset(self.mailbox(word).as_ptr()), SignalUpdate::Set(head))
             }
-            Signal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
-            Signal::Count => (control::offset(&raw const self.mailboxes.counters[self.parity]), SignalUpdate::Add(1)),
+            PutSignal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
+            PutSignal::Count => {
+                (control::offset(&raw const self.mailboxes.counters[self.parity]), SignalUpdate::Add(1))
+            }
         };
         let word = self.remote(to, at);
         if bytes > 0

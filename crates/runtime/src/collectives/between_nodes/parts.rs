@@ -8,7 +8,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
 
-use super::{NO_ARRAYS, NO_SHARE, Reach, There, Way, leases, run, way};
+use super::{LeaderSchedule, NO_ARRAYS, NO_SHARE, Reach, There, leases, run, way};
 use crate::collectives::call::Call;
 use crate::collectives::executor::Arrays;
 use crate::collectives::signature::{number_of, signature_of};
@@ -22,7 +22,7 @@ const HEAD: usize = 16;
 /// The ways of an exchange of parts, before it begins.
 pub(super) struct PartsWay {
     set: u32,
-    way: Way,
+    way: LeaderSchedule,
     plan: Plan,
 }
 

@@ -8,7 +8,7 @@ use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::gather::Shares;
 use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
 use oxshmem_schedule::choose::Question;
-use oxshmem_schedule::step::{Algorithm, Caller, Plan, Share};
+use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 
 use super::memory::Memory;
 use super::{Arrays, run};
@@ -59,7 +59,7 @@ impl ChosenSchedule<'_> {
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn perform(&self, plan: Plan, share: Share<'_>, arrays: Arrays) {
+    unsafe fn perform(&self, plan: Plan, share: CallerShare<'_>, arrays: Arrays) {
         let team = self.call.team;
         let traffic = self.schedule.traffic();
         let turn = team.next_turn(traffic);
@@ -92,7 +92,7 @@ impl ChosenSchedule<'_> {
     }
 }
 
-const NO_SHARE: Share<'_> = Share { offset: 0, mine: 0, total: 0, windows: &[] };
+const NO_SHARE: CallerShare<'_> = CallerShare { offset: 0, mine: 0, total: 0, windows: &[] };
 
 fn plan(call: Call<'_>, count: usize) -> Plan {
     Plan::new(call.team.size, count as u64)
@@ -258,7 +258,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     unsafe { shares.perform(sizes, NO_SHARE, numbers) };
     let rounds = Round::count(call.team.size) as usize;
     debug_assert_eq!(rounds + 2, Shares::results(call.team.size) as usize);
-    let share = Share { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
+    let share = CallerShare { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
     // The caller's own block was looked at before: how long the destination is turns out here.
     call.needs((dest, share.total as usize), (dest, 0));
     // SAFETY: the caller promises symmetric arrays: the caller's block at `source`, and room for all blocks at `dest`. The

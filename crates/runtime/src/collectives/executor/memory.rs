@@ -3,7 +3,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
-use oxshmem_schedule::step::{Place, Signal};
+use oxshmem_schedule::step::{Place, PutSignal};
 
 use super::Wire;
 use crate::collectives::call::Call;
@@ -22,7 +22,7 @@ pub(super) struct Memory<'a> {
 }
 
 impl Wire for Memory<'_> {
-    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
         let window = self.call.team.window(to);
         let area = control::area(window, self.slot);
         if bytes > 0 {
@@ -36,8 +36,8 @@ impl Wire for Memory<'_> {
             unsafe { ptr::copy_nonoverlapping(from, into, bytes) };
         }
         match signal {
-            Signal::Set { word, value } => area.word(self.part, word).store(value, Release),
-            Signal::Count => {
+            PutSignal::Set { word, value } => area.word(self.part, word).store(value, Release),
+            PutSignal::Count => {
                 area.counter(self.part).fetch_add(1, Release);
             }
         }

@@ -31,14 +31,14 @@ struct Threads<'a> {
 }
 
 impl Wire for Threads<'_> {
-    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: Signal) {
+    unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
         let (area, dest) = (self.areas[to as usize], self.dests[to as usize] as *mut u8);
         let start = if place == Place::Dest { dest } else { area.scratch(self.part) };
         // SAFETY: the executor promises `bytes` readable bytes at `from` and room at the place.
         unsafe { ptr::copy_nonoverlapping(from, start.wrapping_add(offset), bytes) };
         match signal {
-            Signal::Set { word, value } => area.word(self.part, word).store(value, Release),
-            Signal::Count => drop(area.counter(self.part).fetch_add(1, Release)),
+            PutSignal::Set { word, value } => area.word(self.part, word).store(value, Release),
+            PutSignal::Count => drop(area.counter(self.part).fetch_add(1, Release)),
         }
     }
 

@@ -22,13 +22,13 @@ const SCRATCH: usize = 147_456 * 32;
 /// Words, counters and scratch of one member in one slot. All numbers only grow, across teams too.
 #[repr(C, align(4096))]
 pub(crate) struct Area {
-    /// Signals of synchronising calls, by parity. Set with release by whom the schedule says, read with acquire by the
+    /// Signals of synchronising calls, by parity. Set with release by the member that the schedule names, read with acquire by the
     /// owner: they publish what was put before them.
     words: [[AtomicU64; WORDS]; 2],
     /// Signals of one-way calls, by lane; likewise.
     lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
     /// Arrivals, by parity: added to with release, read with acquire by the owner. The additions are one release
-    /// sequence, so who sees the last one sees what was put before each.
+    /// sequence, so the owner that sees the last one sees what was put before each.
     counters: [Apart<AtomicU64>; 2],
     /// How much of the counters earlier calls account for. The owner's alone.
     counted: Apart<[AtomicU64; 2]>,

@@ -1,5 +1,5 @@
 //! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data. How they use
-//! both is told in `between_nodes::leader_wire`.
+//! both is described in `between_nodes::leader_wire`.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

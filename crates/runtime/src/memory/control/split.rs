@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The owner of the window writes it when it has the slot, whether it becomes a member or not. The numbers come after a name of zero
-/// and before the new name, and who reads the same name twice has read what belongs together.
+/// and before the new name. A reader that reads the same name twice has read what belongs together.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct SplitStatement {

@@ -3,8 +3,8 @@
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// The owner writes it as the call begins. The numbers come after a head of zero and before the new head, so whoever reads
-/// the same head twice has mostly read what belongs together; who acts on it looks twice.
+/// The owner writes it as the call begins. The numbers come after a head of zero and before the new head, so a reader that reads
+/// the same head twice has mostly read what belongs together; a reader that acts on it looks twice.
 #[repr(C)]
 pub(crate) struct Statement {
     /// The signature, the root from bit 16 on, and from bit 48 on the team's slot and one; zero: nothing.

@@ -18,9 +18,9 @@ pub(super) struct Vote {
 
 /// PE 0's message to all.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Decision {
+pub(super) struct TransportDecision {
     /// `None`: nothing carries the job.
-    pub(super) way: Option<(Way, Domain)>,
+    pub(super) way: Option<(TransportWay, Domain)>,
     pub(super) rejected: Vec<Rejected>,
     /// The nodes, by number, on whose machines PEs outnumber processors.
     pub(super) crowded: Vec<u32>,
@@ -48,25 +48,25 @@ pub(super) fn read<'d, T: Deserialize<'d>>(what: impl FnOnce() -> String, bytes:
 }
 
 /// PE 0's decision on all votes, which come in the order of the nodes; `pes` says how many PEs a node has.
-pub(super) fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> Decision {
+pub(super) fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> TransportDecision {
     let nodes: Vec<(&Quarters, usize)> = (0..).zip(votes).map(|(node, vote)| (&vote.quarters, pes(node))).collect();
     let ballots: Vec<&Ballot> = votes.iter().map(|vote| &vote.ballot).collect();
     let alone = nodes.iter().all(|&(_, pes)| pes == 1);
     let (way, rejected) = agreed(&ballots, atomics, alone);
     let one_host = nodes.iter().all(|(quarters, _)| quarters.is_one_host(nodes[0].0));
-    Decision { way, rejected, crowded: neighbours::crowded(&nodes), one_host }
+    TransportDecision { way, rejected, crowded: neighbours::crowded(&nodes), one_host }
 }
 
 /// The ways that one node could take, best first.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Ballot {
-    ways: Vec<Way>,
+    ways: Vec<TransportWay>,
     rejected: Vec<Rejected>,
 }
 
 /// A transport and its atomics.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Way {
+pub(super) struct TransportWay {
     /// `name` or `name:detail`.
     pub(super) name: String,
     atomics: NetworkAtomics,
@@ -78,7 +78,7 @@ pub(super) fn ballot(
     asked: &AskedTransport<'_>,
     participant: &Participant<'_>,
 ) -> Ballot {
-    let mut ways: Vec<(Grade, Way)> = Vec::new();
+    let mut ways: Vec<(Grade, TransportWay)> = Vec::new();
     let mut rejected = Vec::new();
     for provider in providers {
         let wanted = match asked {
@@ -98,7 +98,7 @@ pub(super) fn ballot(
         let offers = (provider.offers)(participant, &wanted);
         let way = |TransportOffer { grade, detail, atomics }| {
             let name = if detail.is_empty() { provider.name.to_owned() } else { format!("{}:{detail}", provider.name) };
-            (grade, Way { name, atomics })
+            (grade, TransportWay { name, atomics })
         };
         ways.extend(offers.ways.into_iter().map(way));
         rejected.extend(offers.rejected);
@@ -110,7 +110,7 @@ pub(super) fn ballot(
 
 /// The way that all nodes have and that the first node grades best, with the device for its atomics; and why not the others. `alone`
 /// says that each node has one PE.
-fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(Way, Domain)>, Vec<Rejected>) {
+fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(TransportWay, Domain)>, Vec<Rejected>) {
     let Some((first, others)) = ballots.split_first() else { return (None, Vec::new()) };
     let (mut chosen, mut rejected) = (None, first.rejected.clone());
     for way in &first.ways {
@@ -145,8 +145,8 @@ mod tests {
     use super::super::providers::PROVIDERS;
     use super::*;
 
-    fn way(name: &str, atomics: NetworkAtomics) -> Way {
-        Way { name: name.into(), atomics }
+    fn way(name: &str, atomics: NetworkAtomics) -> TransportWay {
+        TransportWay { name: name.into(), atomics }
     }
 
     fn ballot(names: &[&str]) -> Ballot {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// The choice of nodes that live on machines of their own with a PE each.
-    fn decided(ballots: Vec<Ballot>, atomics: Atomics, pes: usize) -> Decision {
+    fn decided(ballots: Vec<Ballot>, atomics: Atomics, pes: usize) -> TransportDecision {
         let vote = |ballot| Vote { ballot, quarters: Quarters::here(&[0, 1], 2) };
         // As they travel.
         let vote = |ballot| read::<Vote>(|| "a vote".into(), &written(&vote(ballot))).expect("a vote");
@@ -163,7 +163,7 @@ mod tests {
         read(|| "a decision".into(), &written(&decision)).expect("a decision")
     }
 
-    fn name(decision: &Decision) -> Option<&str> {
+    fn name(decision: &TransportDecision) -> Option<&str> {
         decision.way.as_ref().map(|(way, _)| way.name.as_str())
     }
 

@@ -2,13 +2,13 @@
 
 use super::Time;
 use super::machine::{LineDistance, NodeMachine};
-use crate::node::{Place, Spot};
+use crate::node::{NodePlace, Spot};
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// The caches that hold parts of the arrays, and the times at which boundaries are free.
-pub(super) struct Arrays<'a> {
+pub(super) struct ModelledArrays<'a> {
     machine: &'a NodeMachine,
     seats: Vec<u32>,
     /// Copies in caches beside the owner's: the owner, the array, the first byte, and the cache.
@@ -21,7 +21,7 @@ pub(super) struct Arrays<'a> {
     pub(super) bytes: [u64; 5],
 }
 
-impl<'a> Arrays<'a> {
+impl<'a> ModelledArrays<'a> {
     pub(super) fn new(machine: &'a NodeMachine, seats: &[u32]) -> Self {
         let numa = (machine.sockets * machine.numa) as usize;
         Self {
@@ -36,7 +36,7 @@ impl<'a> Arrays<'a> {
 
     /// Member `pe` reads `bytes` bytes at `at`; returns when it has them.
     pub(super) fn read(&mut self, pe: u32, from: Spot, bytes: u64, at: Time) -> Time {
-        if from.place == Place::Hand || bytes == 0 {
+        if from.place == NodePlace::Hand || bytes == 0 {
             return at;
         }
         let (to, home) = (self.seats[pe as usize], self.seats[from.of as usize]);
@@ -44,7 +44,7 @@ impl<'a> Arrays<'a> {
         if distance > LineDistance::Cache {
             let [cache, ..] = self.machine.domains(to);
             // Another core of this cache may have fetched it already.
-            if !self.copies.insert((from.of, from.place == Place::Dest, from.at, cache)) {
+            if !self.copies.insert((from.of, from.place == NodePlace::Dest, from.at, cache)) {
                 distance = LineDistance::Cache;
             }
         }
@@ -53,10 +53,10 @@ impl<'a> Arrays<'a> {
 
     /// Member `pe` writes `bytes` bytes at `at`; returns when it has done so.
     pub(super) fn write(&mut self, pe: u32, into: Spot, bytes: u64, at: Time) -> Time {
-        if into.place == Place::Hand || bytes == 0 {
+        if into.place == NodePlace::Hand || bytes == 0 {
             return at;
         }
-        let array = (into.of, into.place == Place::Dest);
+        let array = (into.of, into.place == NodePlace::Dest);
         let old: Vec<_> = self
             .copies
             .range((array.0, array.1, into.at, 0)..=(array.0, array.1, into.at, u32::MAX))

@@ -1,13 +1,13 @@
 //! The protocols that know no levels and those for many cores side by side, on one machine, and what the library chooses.
 
-use super::{Call, NodeMachine, NodeOutcome, Stuck, simulate};
+use super::{ModelledCall, NodeMachine, NodeOutcome, Stuck, simulate};
 use crate::algorithm::{Collective, Operator};
-use crate::node::chain::Chain;
+use crate::node::chain::PieceChain;
 use crate::node::counted::Counted;
-use crate::node::dissemination::Dissemination;
+use crate::node::dissemination::LineDissemination;
 use crate::node::relay::Relay;
 use crate::node::slices::Slices;
-use crate::node::tree::Tree;
+use crate::node::tree::LineTree;
 use crate::node::{Load, PIECE, Protocol, Shape, WIDTH, levels_pay};
 use crate::simulate::chart;
 use alloc::boxed::Box;
@@ -46,7 +46,7 @@ type Row = (&'static str, Box<dyn Protocol>, bool);
 impl NodeQuestion {
     /// Whether the library lets a team of this shape go through its levels.
     fn takes_levels(&self, shape: &Shape, caches: u32) -> bool {
-        let long = |operator| Chain { in_order: operator == Operator::FixedTree }.pays(shape, self.bytes);
+        let long = |operator| PieceChain { in_order: operator == Operator::FixedTree }.pays(shape, self.bytes);
         match self.collective {
             _ if !levels_pay(shape.size(), caches) => false,
             Collective::Reduce(operator) if self.bytes > INLINE => long(operator),
@@ -60,25 +60,25 @@ impl NodeQuestion {
         let short = self.bytes <= INLINE;
         Some(match self.collective {
             Collective::Sync => vec![
-                row("all read (flat)", Box::new(Tree { load: Load::Nothing }), false),
+                row("all read (flat)", Box::new(LineTree { load: Load::Nothing }), false),
                 row("counted (flat)", Box::new(Counted { payload: false }), false),
-                row("dissemination", Box::new(Dissemination { payload: false }), false),
-                row("tree", Box::new(Tree { load: Load::Nothing }), true),
+                row("dissemination", Box::new(LineDissemination { payload: false }), false),
+                row("tree", Box::new(LineTree { load: Load::Nothing }), true),
             ],
             Collective::Reduce(operator) if short => {
                 let mut rows = vec![
-                    row("all read (flat)", Box::new(Tree { load: Load::Operands }), false),
+                    row("all read (flat)", Box::new(LineTree { load: Load::Operands }), false),
                     row("counted (flat)", Box::new(Counted { payload: true }), false),
                 ];
                 if operator == Operator::Idempotent {
-                    rows.push(row("dissemination", Box::new(Dissemination { payload: true }), false));
+                    rows.push(row("dissemination", Box::new(LineDissemination { payload: true }), false));
                 }
-                rows.push(row("tree", Box::new(Tree { load: Load::of(operator) }), true));
+                rows.push(row("tree", Box::new(LineTree { load: Load::of(operator) }), true));
                 rows
             }
             Collective::Reduce(operator) => vec![
                 row("slices (flat)", Box::new(Slices), false),
-                row("chain", Box::new(Chain { in_order: operator == Operator::FixedTree }), true),
+                row("chain", Box::new(PieceChain { in_order: operator == Operator::FixedTree }), true),
             ],
             Collective::Broadcast => {
                 vec![row("from the root (flat)", Box::new(Relay), false), row("relay", Box::new(Relay), true)]
@@ -103,7 +103,7 @@ pub fn compare(question: &NodeQuestion, sizes: &[u32], machine: &NodeMachine) ->
             let shape = if levels { shape(machine, size) } else { Shape::flat(size) };
             // Without levels everybody fetches all at once.
             let piece = if levels { PIECE } else { question.bytes.max(ELEMENT) };
-            let call = Call { bytes: question.bytes, element: ELEMENT, root: 0, piece };
+            let call = ModelledCall { bytes: question.bytes, element: ELEMENT, root: 0, piece };
             (size, simulate(&*protocol, &shape, machine, &call))
         };
         NodeEntry { name, outcomes: sizes.iter().map(run).collect() }

@@ -1,10 +1,10 @@
 //! The simulator's figures where they can be said without it, and what the protocols for many cores are for.
 
 use super::report::{NodeQuestion, compare, svg, table};
-use super::{Call, MACHINES, NodeMachine, NodeOutcome, Stuck, simulate};
+use super::{MACHINES, ModelledCall, NodeMachine, NodeOutcome, Stuck, simulate};
 use crate::algorithm::{Collective, Operator};
-use crate::node::tree::Tree;
-use crate::node::{Load, Move, Plan, Protocol, Shape};
+use crate::node::tree::LineTree;
+use crate::node::{Load, Move, NodePlan, Protocol, Shape};
 use std::string::ToString;
 use std::vec::Vec;
 
@@ -125,20 +125,20 @@ fn long_arrays_cross_between_sockets_a_quarter_as_often_as_without_levels_or_les
 fn who_waits_for_nobody_is_stuck() {
     struct Deaf;
     impl Protocol for Deaf {
-        fn lines(&self, _: &Shape, _: &Plan) -> u32 {
+        fn lines(&self, _: &Shape, _: &NodePlan) -> u32 {
             1
         }
-        fn reader(&self, _: &Shape, _: &Plan, _: u32, _: u32, _: u32) -> Option<u32> {
+        fn reader(&self, _: &Shape, _: &NodePlan, _: u32, _: u32, _: u32) -> Option<u32> {
             None
         }
-        fn step(&self, _: &Shape, plan: &Plan, _: u32, pc: u64) -> Move {
+        fn step(&self, _: &Shape, plan: &NodePlan, _: u32, pc: u64) -> Move {
             if pc == 0 { Move::Wait { of: 0, line: 0, number: plan.mark(1) } } else { Move::Done }
         }
     }
-    let call = Call { bytes: 0, element: 8, root: 0, piece: 1 };
+    let call = ModelledCall { bytes: 0, element: 8, root: 0, piece: 1 };
     let machine = machine("grace");
     assert_eq!(simulate(&Deaf, &Shape::flat(2), &machine, &call), Err(Stuck));
-    assert!(simulate(&Tree { load: Load::Nothing }, &Shape::flat(2), &machine, &call).is_ok());
+    assert!(simulate(&LineTree { load: Load::Nothing }, &Shape::flat(2), &machine, &call).is_ok());
 }
 
 #[test]

@@ -25,14 +25,14 @@ impl Readers {
 
 /// An element of an array.
 #[derive(Clone, Default)]
-pub(super) struct Cell {
+pub(super) struct NodeCell {
     value: Option<ProofValue>,
     /// The last writer and its time.
     written: (usize, u32),
     readers: Readers,
 }
 
-impl Cell {
+impl NodeCell {
     pub(super) fn read(&mut self, clock: &[u32], reader: usize, now: u32) -> Result<ProofValue, Fault> {
         let (writer, time) = self.written;
         if clock[writer] < time {

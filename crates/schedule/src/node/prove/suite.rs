@@ -2,14 +2,14 @@
 //!
 //! The release build proves all of it; the debug build, which is many times slower, some of the sizes.
 
-use super::{Call, Case, prove};
+use super::{NodeCall, NodeCase, prove};
 use crate::algorithm::{Collective, Operator};
-use crate::node::chain::Chain;
+use crate::node::chain::PieceChain;
 use crate::node::counted::Counted;
-use crate::node::dissemination::Dissemination;
+use crate::node::dissemination::LineDissemination;
 use crate::node::relay::Relay;
 use crate::node::slices::Slices;
-use crate::node::tree::Tree;
+use crate::node::tree::LineTree;
 use crate::node::{Load, Protocol, Shape};
 use std::vec;
 use std::vec::Vec;
@@ -67,24 +67,24 @@ const SHORT: &[u64] = &[1, 3];
 const LONG: &[u64] = &[1, 7, 40];
 
 pub(super) const ROWS: [Row; 14] = [
-    (&Tree { load: Load::Nothing }, SYNC, &[0]),
-    (&Tree { load: Load::Combined }, MAX, SHORT),
-    (&Tree { load: Load::Combined }, SUM, SHORT),
-    (&Tree { load: Load::Operands }, FLOAT, SHORT),
-    (&Dissemination { payload: false }, SYNC, &[0]),
-    (&Dissemination { payload: true }, MAX, SHORT),
+    (&LineTree { load: Load::Nothing }, SYNC, &[0]),
+    (&LineTree { load: Load::Combined }, MAX, SHORT),
+    (&LineTree { load: Load::Combined }, SUM, SHORT),
+    (&LineTree { load: Load::Operands }, FLOAT, SHORT),
+    (&LineDissemination { payload: false }, SYNC, &[0]),
+    (&LineDissemination { payload: true }, MAX, SHORT),
     (&Counted { payload: false }, SYNC, &[0]),
     (&Counted { payload: true }, FLOAT, SHORT),
     (&Relay, BROADCAST, &[1, 3]),
     (&Relay, BROADCAST, LONG),
     (&Slices, FLOAT, LONG),
-    (&Chain { in_order: false }, SUM, LONG),
-    (&Chain { in_order: false }, MAX, LONG),
-    (&Chain { in_order: true }, FLOAT, LONG),
+    (&PieceChain { in_order: false }, SUM, LONG),
+    (&PieceChain { in_order: false }, MAX, LONG),
+    (&PieceChain { in_order: true }, FLOAT, LONG),
 ];
 
-fn holds(shape: &Shape, calls: &[Call], in_place: bool, interleaving: u64) {
-    let case = Case { shape, calls, in_place, line: 3, piece: 2, interleaving };
+fn holds(shape: &Shape, calls: &[NodeCall], in_place: bool, interleaving: u64) {
+    let case = NodeCase { shape, calls, in_place, line: 3, piece: 2, interleaving };
     if let Err(fault) = prove(&case) {
         let kinds: Vec<Collective> = calls.iter().map(|call| call.wanted).collect();
         panic!("{kinds:?} in place {in_place}, interleaving {interleaving}: {fault}\n{shape:?}");
@@ -99,8 +99,8 @@ fn every_protocol_holds_at_every_size_and_shape_back_to_back_and_in_place() {
                 // Arrays of many pieces take long where there are many members.
                 let fitting = counts.iter().filter(|count| size < 20 || **count < 40 || size % 16 == 1);
                 for (i, &count) in fitting.enumerate() {
-                    let call = |turn: u32| Call { protocol, wanted, count, root: (turn * 5 + 1) % size };
-                    let calls: Vec<Call> = (0..4).map(call).collect();
+                    let call = |turn: u32| NodeCall { protocol, wanted, count, root: (turn * 5 + 1) % size };
+                    let calls: Vec<NodeCall> = (0..4).map(call).collect();
                     // Large teams in one way each, small ones in both.
                     for in_place in
                         [false, true].into_iter().filter(|in_place| size < 24 || *in_place == (size % 2 == 0))
@@ -118,8 +118,8 @@ fn a_broadcast_holds_from_every_root() {
     for size in [2, 5, 12, 17, 31] {
         for shape in shapes(size) {
             for count in [3, 8] {
-                let calls: Vec<Call> =
-                    (0..size).map(|root| Call { protocol: &Relay, wanted: BROADCAST, count, root }).collect();
+                let calls: Vec<NodeCall> =
+                    (0..size).map(|root| NodeCall { protocol: &Relay, wanted: BROADCAST, count, root }).collect();
                 for interleaving in 0..3 {
                     holds(&shape, &calls, interleaving == 1, interleaving);
                 }
@@ -139,10 +139,10 @@ fn protocols_follow_each_other_in_any_order() {
     for size in sizes() {
         for shape in shapes(size) {
             for interleaving in 0..if size > 17 { 2 } else { sequences } {
-                let calls: Vec<Call> = (0..8)
+                let calls: Vec<NodeCall> = (0..8)
                     .map(|_| {
                         let (protocol, wanted, counts) = ROWS[pick(ROWS.len())];
-                        Call {
+                        NodeCall {
                             protocol,
                             wanted,
                             count: counts[pick(counts.len())].min(9),
@@ -159,15 +159,15 @@ fn protocols_follow_each_other_in_any_order() {
 /// The chain's promise beside its result, counted on the steps themselves.
 #[test]
 fn a_chain_moves_each_byte_once_over_each_boundary_and_back() {
-    use crate::node::{Move, Operands, Place, Plan};
+    use crate::node::{Move, NodePlace, NodePlan, Operands};
     use crate::step::Turn;
     let of: Vec<u32> = (0..48).map(|member| member / 16).collect();
     let shape = Shape::nested(48, &[&of], 8);
-    let plan = Plan { count: 640, root: 0, turn: Turn { call: 1, generation: 1 }, line: 7, piece: 10 };
-    let chain = Chain { in_order: true };
+    let plan = NodePlan { count: 640, root: 0, turn: Turn { call: 1, generation: 1 }, line: 7, piece: 10 };
+    let chain = PieceChain { in_order: true };
     let mut crossed = 0;
     for rank in 0..48 {
-        let far = |spot: crate::node::Spot| spot.place != Place::Hand && of[spot.of as usize] != of[rank as usize];
+        let far = |spot: crate::node::Spot| spot.place != NodePlace::Hand && of[spot.of as usize] != of[rank as usize];
         let steps = (0..).map(|pc| chain.step(&shape, &plan, rank, pc)).take_while(|step| *step != Move::Done);
         for step in steps {
             crossed += match step {

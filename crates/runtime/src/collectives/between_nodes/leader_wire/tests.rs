@@ -62,7 +62,7 @@ fn payloads_are_inline_among_as_many_leaders_as_there_may_be() {
         {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
-            let way = Way::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
+            let way = LeaderSchedule::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
             assert!(way.private && way.mailbox >= length(plan.count as usize), "{collective} among {nodes}");
         }
     }
@@ -82,7 +82,7 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
             ] {
                 let plan = Plan::new(nodes, if collective == Collective::Collect { 0 } else { bytes });
                 let schedule = standard(collective, nodes, plan.count);
-                let way = Way::find(schedule, Some(0), &plan, 1, bytes, Reach::Results);
+                let way = LeaderSchedule::find(schedule, Some(0), &plan, 1, bytes, Reach::Results);
                 assert!(way.is_some(), "{collective} of {bytes} bytes among {nodes}: {schedule}");
             }
         }
@@ -93,21 +93,21 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
 fn long_messages_need_buffers_and_are_cut_to_them() {
     let plan = Plan::new(2, 1 << 20);
     let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
-    assert!(Way::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
-    let way = Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
+    assert!(LeaderSchedule::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
+    let way = LeaderSchedule::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
     assert!(!way.private && way.piece as usize <= SCRATCH && way.piece > 0);
-    assert!(Way::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
+    assert!(LeaderSchedule::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
     assert!(!way.lands && way.piece < plan.count);
     // No scratch bounds what lands in dest, and none is needed.
     for set in [None, Some(0)] {
-        let way = Way::find(ring, set, &plan, 1, plan.count, Reach::Operands).expect("a way");
+        let way = LeaderSchedule::find(ring, set, &plan, 1, plan.count, Reach::Operands).expect("a way");
         assert!(way.lands && way.piece == plan.count);
     }
     // A schedule that spares everybody's dest needs no more than buffers.
     let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
     let plan = Plan::new(2, 32 << 10);
-    assert!(Way::find(dissemination, None, &plan, 1, plan.count, Reach::Nothing).is_none());
-    let way = Way::find(dissemination, Some(0), &plan, 1, plan.count, Reach::Nothing).expect("a way");
+    assert!(LeaderSchedule::find(dissemination, None, &plan, 1, plan.count, Reach::Nothing).is_none());
+    let way = LeaderSchedule::find(dissemination, Some(0), &plan, 1, plan.count, Reach::Nothing).expect("a way");
     assert!(!way.private && way.piece == plan.count);
 }
 

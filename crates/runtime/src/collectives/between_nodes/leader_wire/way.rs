@@ -9,7 +9,7 @@ use crate::memory::control::leaders::{LANE_WORDS, MAILBOX_WORDS, SCRATCH, WORDS}
 
 /// How the leaders run a schedule; the same on all of them.
 #[derive(Clone, Copy)]
-pub(in crate::collectives::between_nodes) struct Way {
+pub(in crate::collectives::between_nodes) struct LeaderSchedule {
     pub(in crate::collectives::between_nodes) schedule: Schedule,
     /// Words of a mailbox; zero: words of this schedule are signalled more than once, so it has no mailboxes.
     pub(super) mailbox: usize,
@@ -24,7 +24,7 @@ pub(in crate::collectives::between_nodes) struct Way {
 /// Bytes of scratch that only its owner reaches: small enough for the stack.
 pub(in crate::collectives::between_nodes) const PRIVATE: usize = 4096;
 
-impl Way {
+impl LeaderSchedule {
     /// A way to run the schedule for a team with this set of buffers; `None` if there is no room for it. `longest` is the most elements that one
     /// message of the plan has, `reach` what others may put to the caller's dest.
     pub(in crate::collectives::between_nodes) fn find(
