@@ -33,6 +33,7 @@ const LIBRARY: &[&str] = &[
     "crates/transport/src/",
     "crates/transport-ofi/src/",
     "crates/transport-sim/src/",
+    "crates/transport-tcp/src/",
     "crates/transport-ucx/src/",
     "docs/src/internals/",
     "ARCHITECTURE.md",
