@@ -150,7 +150,7 @@ unsafe impl Lane for TcpLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
-        // So much is lent, and its owner waits until the peer has it.
+        // The session reads these bytes in place, and their owner waits until the peer has them.
         let urgency = if n < BULK { self.urgency } else { Urgency::Now };
         self.issue(pe, 0, 1, |session| {
             if n > SMALL {

@@ -115,7 +115,7 @@ impl Link {
         }
         // The first message goes at once, and so does what follows data that goes now; those that come while it is under way
         // share the next frame, or the next call of the kernel.
-        let joins = is_stream && state.session.awaits_company();
+        let joins = is_stream && state.session.is_coalescing();
         if !goes_behind || (state.session.has_output() && !state.carrier.is_blocked() && !joins) {
             state.session.seal();
             if !state.carrier.is_blocked() {
@@ -293,7 +293,7 @@ impl Link {
 
     /// Says good-bye behind everything else.
     pub(crate) fn leave(&self) {
-        self.state.lock().say_farewell();
+        self.state.lock().say_that_it_leaves();
     }
 
     /// Whether nothing is left to be sent and the peer has no more to say.
@@ -340,7 +340,7 @@ impl LinkState {
         self.flush();
     }
 
-    /// Sends what the socket takes, also of what waits for company.
+    /// Sends what the socket takes, also of what is held back.
     fn flush_all(&mut self) {
         self.session.seal();
         self.flush();
@@ -351,7 +351,7 @@ impl LinkState {
         self.carrier.flush(&mut self.session);
     }
 
-    fn say_farewell(&mut self) {
+    fn say_that_it_leaves(&mut self) {
         self.session.acknowledge();
         self.session.leave();
         self.flush();
@@ -365,7 +365,7 @@ impl LinkState {
         self.heard |= received.read > 0;
         self.retire();
         if received.left {
-            self.say_farewell();
+            self.say_that_it_leaves();
             self.carrier.hang_up();
             if self.session.is_waiting() {
                 let error = self.carrier.lost(local, "it has ended while something was under way");

@@ -204,7 +204,7 @@ impl Session {
 
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the
     /// peer has not acknowledged and need not soon.
-    pub fn awaits_company(&self) -> bool {
+    pub fn is_coalescing(&self) -> bool {
         let is_behind = self.urgent == 0 && self.sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
         let waiting = || self.frames.range(self.sent..).map(Frame::len).sum::<usize>() + self.open.len();
         is_behind && waiting() < ENOUGH

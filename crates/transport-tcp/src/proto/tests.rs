@@ -276,24 +276,24 @@ fn messages_of_a_stream_share_calls_of_the_kernel() {
     let mut session = Session::default();
     for sent in 0..4 {
         push(&mut session, Urgency::Later);
-        assert!(!session.awaits_company(), "message {sent} waits, and the peer has nothing else to do");
+        assert!(!session.is_coalescing(), "message {sent} waits, and the peer has nothing else to do");
         send(&mut session);
     }
     for _ in 0..4 {
         push(&mut session, Urgency::Later);
-        assert!(session.awaits_company(), "a short message goes alone behind those that are under way");
+        assert!(session.is_coalescing(), "a short message goes alone behind those that are under way");
     }
     push(&mut session, Urgency::Later);
-    assert!(!session.awaits_company(), "100,000 bytes wait for more");
+    assert!(!session.is_coalescing(), "100,000 bytes wait for more");
     session.sent(1);
-    assert!(!session.awaits_company(), "what has begun to be sent waits");
+    assert!(!session.is_coalescing(), "what has begun to be sent waits");
     send(&mut session);
     push(&mut session, Urgency::Soon);
-    assert!(!session.awaits_company(), "a message waits whose acknowledgement somebody may wait for");
+    assert!(!session.is_coalescing(), "a message waits whose acknowledgement somebody may wait for");
     send(&mut session);
     session.acknowledged(10).expect("so many were sent");
     push(&mut session, Urgency::Later);
-    assert!(!session.awaits_company(), "a message waits for nothing");
+    assert!(!session.is_coalescing(), "a message waits for nothing");
 }
 
 /// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
