@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::ask::{self, Visitor};
 use crate::link::frame::{self, AgentOrder, AgentReport, Frames, JobDescription};
 use crate::link::greeting;
-pub use crate::link::greeting::ARGUMENT;
+pub use crate::link::greeting::{ARGUMENT, WITH_STATUS};
 use crate::link::pulse::{Need, Pulse};
 use crate::prepare::Prepared;
 use crate::profile::gathering;
@@ -26,8 +26,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How long they may take if there are records among them.
 const RECORDS: Duration = Duration::from_secs(120);
 
-/// The agent's whole life; its exit status.
-pub fn serve() -> i32 {
+/// The agent's whole life; its exit status, which is that of the job if `tells` says so.
+pub fn serve(tells: bool) -> i32 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -38,10 +38,14 @@ pub fn serve() -> i32 {
     let status = LocalSet::new().block_on(&runtime, live());
     // A thread may still wait for orders.
     runtime.shutdown_background();
-    status
+    match status {
+        Ok(_) if !tells => 0,
+        Ok(status) | Err(status) => status,
+    }
 }
 
-async fn live() -> i32 {
+/// The status of the job, or that of an agent whose work is unfinished.
+async fn live() -> Result<i32, i32> {
     let (reports, to_write) = mpsc::unbounded_channel::<Vec<u8>>();
     let writer = tokio::task::spawn_local(write(to_write));
     let _ = reports.send(greeting::line().into_bytes());
@@ -49,7 +53,7 @@ async fn live() -> i32 {
     tokio::task::spawn_local(read(tell));
     let description = match orders.recv().await {
         Some(AgentOrder::Start(description)) => Rc::new(*description),
-        _ => return ORPHANED,
+        _ => return Err(ORPHANED),
     };
     let mark = format!("{}.{}", description.mark, description.host_pes[0].host);
     // Without a guardian the PEs still die with us; only what they started might not.
@@ -76,7 +80,7 @@ async fn attend(
     mark: String,
     orders: &mut mpsc::UnboundedReceiver<AgentOrder>,
     pipe: &mut Pipe,
-) -> i32 {
+) -> Result<i32, i32> {
     let (own, below) = (description.host_pes[0].clone(), &description.host_pes[1..]);
     let host = own.host;
     let records = description.plan.recording.as_ref().map(|_| gathering::folder(&description.mark, host));
@@ -102,19 +106,22 @@ async fn attend(
     let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut visitors, mut asking) = (ask::listen_to_pes(), Vec::<Visitor>::new());
-    let mut is_done = false;
+    let (mut is_done, mut outcome) = (false, 0);
     while !(is_done && subtree.is_alone()) {
         tokio::select! {
             biased;
             order = orders.recv() => match order {
                 None => {
                     subtree.kill();
-                    return ORPHANED;
+                    return Err(ORPHANED);
                 }
                 Some(order) => {
                     pipe.heard(&order);
                     if let AgentOrder::Told { host: to, text } = &order && *to == host {
                         asking.drain(..).for_each(|visitor| visitor.tell(text.clone().into_bytes()));
+                    }
+                    if let AgentOrder::Finish { status } = order {
+                        outcome = status;
                     }
                     subtree.obey(order);
                 }
@@ -122,7 +129,7 @@ async fn attend(
             _ = look.tick() => match pipe.pulse.need(Instant::now()) {
                 Need::GiveUp => {
                     subtree.kill();
-                    return ORPHANED;
+                    return Err(ORPHANED);
                 }
                 Need::Beat => pipe.send(&AgentReport::Beat),
                 Need::Nothing => {}
@@ -142,7 +149,7 @@ async fn attend(
             }
         }
     }
-    0
+    Ok(outcome)
 }
 
 /// Goes where the launcher is and finds the programs.

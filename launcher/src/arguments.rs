@@ -2,6 +2,8 @@
 
 mod advice;
 mod simulated;
+mod values;
+mod waiting;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +13,9 @@ use clap::{Args, CommandFactory, Parser, ValueEnum};
 use oxshmem_base::Error;
 
 use crate::arguments::advice::{foreign, stray_count};
-use crate::hosts::{self, HostEntry};
+use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin};
+use crate::arguments::waiting::WaitingOptions;
+use crate::hosts;
 use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
 
@@ -54,6 +58,9 @@ pub struct OshrunOptions {
     /// The other hosts have oxshmem in this directory: DIR/bin/oshrun [default: the same path as here, or PATH]
     #[arg(long, value_name = "DIR")]
     remote_prefix: Option<PathBuf>,
+
+    #[command(flatten)]
+    waiting: WaitingOptions,
 
     /// Give up a host from which nothing has come for so long
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
@@ -145,9 +152,6 @@ pub struct OshrunOptions {
     oversubscribe: bool,
 }
 
-/// The value of `-H`.
-type Hosts = std::sync::Arc<Vec<HostEntry>>;
-
 /// PE 0 explains the choice and lists no variables.
 const EXPLAIN: &str = "SHMEM_INFO=choice";
 
@@ -208,6 +212,7 @@ impl JobPlan {
         if hosts.is_some() && nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
         }
+        let waiting = options.waiting.checked(hosts.is_some())?;
         let stray = match (&apps[..], hosts.is_none() && options.per_host.is_none()) {
             ([only], true) if only.count.is_none() => stray_count(&only.command),
             _ => None,
@@ -238,6 +243,7 @@ impl JobPlan {
                 map: options.map,
                 launch_agent: options.launch_agent,
                 remote_prefix: options.remote_prefix,
+                waiting,
                 host_timeout: options.host_timeout,
                 oversubscribe: options.oversubscribe,
                 size_is_open,
@@ -363,37 +369,6 @@ fn recording(profile: Option<PathBuf>, trace: Option<PathBuf>, events: u32) -> R
     };
     let events = if trace.is_some() { events } else { 0 };
     Ok(Some(RecordingPlan { folder, profile: profile.is_some(), trace, events }))
-}
-
-fn host_list(text: &str) -> Result<Hosts, String> {
-    hosts::from_option(text).map(Hosts::new)
-}
-
-fn number_of_pes(text: &str) -> Result<u32, String> {
-    const MOST: u32 = 1_200_000;
-    match text.parse() {
-        Ok(pes @ 1..=MOST) => Ok(pes),
-        _ if text.strip_prefix('-').unwrap_or(text).bytes().all(|digit| digit.is_ascii_digit()) => {
-            Err(format!("a job has 1 to {MOST} PEs"))
-        }
-        _ => Err(format!("{text} is no number: the number of PEs is missing after -n")),
-    }
-}
-
-fn stdin(text: &str) -> Result<Stdin, String> {
-    match text {
-        "none" => Ok(Stdin::None),
-        "all" => Ok(Stdin::All),
-        pe => pe.parse().map(Stdin::Pe).map_err(|_| "a PE's number, all or none is expected".to_string()),
-    }
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().map_err(|error| error.to_string())?;
-    Duration::try_from_secs_f64(number)
-        .ok()
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "a number of seconds above 0 is expected".to_string())
 }
 
 #[cfg(test)]

@@ -309,7 +309,7 @@ impl RunningJob {
     /// All PEs have ended.
     fn finish(&mut self) {
         self.finishing = true;
-        self.subtree.obey(AgentOrder::Finish { failed: self.status.is_some_and(|status| status != 0) });
+        self.subtree.obey(AgentOrder::Finish { status: self.status.unwrap_or(0) });
         // A signal that came when the last PE was ending is for us.
         if let Some(signal) = self.forwarded
             && self.forwarded_at.is_some_and(|at| at.elapsed() < AGAIN_AFTER)

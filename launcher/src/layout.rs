@@ -47,6 +47,14 @@ impl Layout {
         let places = &plan.places;
         let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
         let mut host_pes = host_pes(&hosts, &nodes);
+        // A host that waits and gets nothing to do would wait for ever.
+        let idle = hosts.iter().find(|(name, _)| !host_pes.iter().any(|host| host.name == *name));
+        if let (Some((name, _)), Some(_)) = (idle, plan.places.waiting.as_ref().filter(|waiting| waiting.meets)) {
+            return Err(usage(
+                Error::new(format!("--meet: host {name} waits, and gets none of {size} PEs"))
+                    .fix("run at least one PE on each host, for example with -N 1, or name fewer hosts"),
+            ));
+        }
         let mapping = process_mapping_of(&numbered(&host_pes, size));
         match &mut host_pes[..] {
             // Where the user has named a remote shell it is used for every host, be it this one.

@@ -23,6 +23,7 @@ pub mod sim;
 pub mod start;
 pub mod top;
 pub mod tune;
+pub mod waiting;
 pub mod why;
 pub mod wrapper;
 

@@ -4,4 +4,5 @@
 pub(crate) mod frame;
 pub(crate) mod greeting;
 pub(crate) mod pulse;
+pub(crate) mod sealed;
 pub(crate) mod shell;

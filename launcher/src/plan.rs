@@ -74,12 +74,27 @@ pub struct HostOptions {
     pub launch_agent: Option<String>,
     /// Where oxshmem is on other hosts.
     pub remote_prefix: Option<PathBuf>,
+    /// Agents wait on the hosts, and no remote shell is needed.
+    pub waiting: Option<WaitingHosts>,
     /// How long a host may be silent.
     pub host_timeout: Duration,
     /// Whether a scheduler's limits are to be passed over.
     pub oversubscribe: bool,
     /// Whether the number of PEs was left to us.
     pub size_is_open: bool,
+}
+
+/// How hosts are reached on which an agent waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingHosts {
+    /// The file with the key of the job, at this place on every host.
+    pub key: PathBuf,
+    /// Where the agents listen.
+    pub port: u16,
+    /// How long to wait for the other side.
+    pub patience: Duration,
+    /// Whether every host has been given the same command line.
+    pub meets: bool,
 }
 
 /// How PEs are dealt to hosts.

@@ -3,12 +3,16 @@
 //! A library that is loaded in front of the program writes records (`crates/interpose`); what they say is computed in
 //! `crates/profile`. Here is what lies around: the PEs' environment, the places of the program, the summary and the report.
 
+mod csv;
+mod event;
 pub(crate) mod gathering;
 mod html;
+mod picture;
 mod places;
 mod summary;
 mod text;
 mod timeline;
+mod verdict;
 
 use std::ffi::OsString;
 use std::fs;
@@ -104,9 +108,15 @@ fn nothing(folder: &Path) -> Error {
         .fix("profile a program that is linked with liboxshmem.so: static programs and the Rust API have no profile")
 }
 
-/// `oxshmem profile`: the summary; the report is written anew.
-pub fn report(folder: &Path) -> Result<String, Error> {
-    show(&RecordedJob::read(folder)?.ok_or_else(|| nothing(folder))?, folder)
+/// `oxshmem profile`: the summary; the report is written anew, and tables for other programs into the folder `csv`.
+pub fn report(folder: &Path, csv: Option<&Path>) -> Result<String, Error> {
+    let job = RecordedJob::read(folder)?.ok_or_else(|| nothing(folder))?;
+    let mut text = show(&job, folder)?;
+    if let Some(csv) = csv {
+        let written = csv::write(&totals::add_up(&job), &mut ProgramPlaces::default(), csv)?;
+        written.iter().for_each(|path| text.push_str(&format!("table: {}\n", path.display())));
+    }
+    Ok(text)
 }
 
 fn show(job: &RecordedJob, folder: &Path) -> Result<String, Error> {

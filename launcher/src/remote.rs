@@ -17,6 +17,7 @@ use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
 use crate::link::shell::{self, RemotePath, SSH_CONNECTION};
 use crate::verdict;
+use crate::waiting::reach;
 
 /// How much of what a remote shell says is kept for the message.
 const LAST_WORDS: usize = 2000;
@@ -121,6 +122,9 @@ pub(crate) fn words_for(description: &JobDescription, host: &HostPes) -> Result<
     if places.launch_agent.is_none() && is_here(&host.name) {
         return Ok(vec![own.display().to_string(), greeting::ARGUMENT.into()]);
     }
+    if let Some(waiting) = &places.waiting {
+        return Ok(reach::words(&own.display().to_string(), &host.name, waiting));
+    }
     let exactly = places.remote_prefix.as_ref().map(|prefix| prefix.join("bin/oshrun"));
     let place = exactly.as_deref().map_or(RemotePath::AsHere(&own), RemotePath::Exactly);
     let shell = places.launch_agent.as_deref().unwrap_or(shell::SSH);
@@ -190,6 +194,8 @@ async fn converse(
     };
     match (found, ended) {
         (Err(why), _) => with_words(why, &said),
+        // The way to an agent that waits says itself at which stage it has failed.
+        (Ok(()), _) if reach::is_meant(words) && !said.is_empty() => said,
         (Ok(()), Ok(Ok(status))) if greeted => {
             with_words(format!("its agent {}", verdict::manner(status, None)), &said)
         }

@@ -179,8 +179,8 @@ impl Subtree {
                 self.census = Some(DeathCensus { dying: self.processes.dying() });
                 self.look_at_census();
             }
-            AgentOrder::Finish { failed } => {
-                self.processes.sweep(failed);
+            AgentOrder::Finish { status } => {
+                self.processes.sweep(status != 0);
                 self.finishing = true;
             }
             // The agent of that host has its own PEs' questions.
@@ -349,8 +349,11 @@ impl Subtree {
     fn look_at_branches(&mut self) {
         let now = Instant::now();
         let limit = self.description.plan.places.host_timeout;
+        let waits = self.description.plan.places.waiting.is_some();
         for remote in self.remotes.iter_mut().filter(|remote| !remote.is_over()) {
             match remote.pulse.need(now) {
+                // The way to an agent that waits has a limit of its own.
+                Need::GiveUp if !remote.greeted && waits => {}
                 Need::GiveUp if remote.greeted => remote.give_up(format!("nothing has come from it for {limit:?}")),
                 Need::GiveUp => remote.give_up(format!(
                     "the remote shell has neither answered nor failed within {limit:?} (--host-timeout)"

@@ -19,6 +19,10 @@ int main(int count, char **words)
     } else if (!strcmp(mistake, "lock twice")) {
         shmem_set_lock(&lock);
         shmem_set_lock(&lock);
+    } else if (!strcmp(mistake, "past static")) {
+        static long numbers[8], others[64];
+        shmem_long_put(numbers, others, count > 2 ? 9 : 8, 0);
+        shmem_long_put(others, others + 32, 32, 0);
     } else if (!strcmp(mistake, "calloc")) {
         shmem_free(shmem_calloc(100, 8));
     }

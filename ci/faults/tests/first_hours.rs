@@ -103,6 +103,18 @@ fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
 }
 
 #[test]
+fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
+    let job =
+        |words: &[&str]| Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&program("first_hours.c"), words);
+    job(&["past static"]).expect(0);
+    let ended = job(&["past static", "far"]).expect(1);
+    ended.says(&[
+        "shmem_long_put: 72 bytes at 0x",
+        "the variable `numbers` has 64 bytes and the transfer ends at its byte 72",
+    ]);
+}
+
+#[test]
 fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
     let folder = std::env::temp_dir().join(format!("oxshmem-T7-{}", std::process::id()));
     // A copy of the installation, as it was before there was a compiler.

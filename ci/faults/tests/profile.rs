@@ -184,10 +184,54 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
     let said = String::from_utf8_lossy(&summary.stdout);
     assert!(said.starts_with("timeline of 4 PEs: ") && said.contains("longest calls"), "{said}");
     let text = std::fs::read_to_string(&page).expect("the page is written");
-    assert!(text.contains("recorded.c:"), "{text}");
-    if browser::has_browser("trace_3_a_browser_shows_the_summary_of_a_timeline") {
-        browser::shows(&page, &["data-curve=\"shmem_init\"", "<td>shmem_barrier_all</td>"]);
+    assert!(text.contains("recorded.c:") && !text.contains("http"), "{text}");
+    // Each barrier says who came last, and an arrow leads from PE 0's p to the wait of PE 1.
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).expect("JSON");
+    let events = trace["traceEvents"].as_array().unwrap();
+    let barriers: Vec<&Value> = events.iter().filter(|event| event["name"] == "shmem_barrier_all").collect();
+    assert_eq!(barriers.len(), 16);
+    for barrier in barriers {
+        let (last, waited) = (barrier["args"]["last"].as_u64(), barrier["args"]["waited"].as_f64());
+        assert_eq!(waited == Some(0.0), last.map(|pe| pe * 1000) == barrier["tid"].as_u64(), "{barrier}");
     }
+    let ends = ["s", "f"].map(|end| events.iter().find(|event| event["ph"] == end).map(|event| event["tid"].as_u64()));
+    assert_eq!(ends, [Some(Some(0)), Some(Some(1000))]);
+    if browser::has_browser("trace_3_a_browser_shows_the_summary_of_a_timeline") {
+        let drawn = ["4 rows, ", ", 1 arrows", "data-arrows=\"1\"", "<li><span"];
+        browser::shows(&page, &[&drawn[..], &["data-curve=\"shmem_init\"", "<td>shmem_barrier_all</td>"]].concat());
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_7_a_verdict_in_words_comes_first() {
+    let folder = folder("profile-7");
+    let (ended, _) = profile("-n 4", &program("late.c"), &folder);
+    let mut lines = ended.stderr.lines().skip_while(|line| !line.starts_with("profile of "));
+    let verdict = lines.nth(1).unwrap_or_default();
+    assert!(
+        verdict.starts_with("verdict: PE 2 came last in ") && verdict.contains(" and kept others waiting "),
+        "{ended}"
+    );
+    assert!(verdict.ends_with("; it was between late.c:11 and late.c:11"), "{ended}");
+    assert!(ended.stderr.contains("the work is not evenly divided: PE 2 is outside of the library for "), "{ended}");
+    let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+    assert!(page.contains("<h2>Verdict</h2>\n<p>PE 2 came last in "), "{page}");
+    // The same in files that other programs read.
+    let tables = folder.join("tables");
+    let written = Job::of("oxshmem").run(Path::new("profile"), [&folder, Path::new("--csv"), &tables]).expect(0);
+    let table = |name: &str| {
+        std::fs::read_to_string(tables.join(name)).unwrap_or_else(|error| panic!("{name}: {error}: {written}"))
+    };
+    let routines = table("routines.csv");
+    assert!(routines.starts_with("routine,kind,calls,bytes,time,waiting,longest,imbalance\n"), "{routines}");
+    assert!(routines.contains("\nshmem_barrier_all,collective,52,0,"), "{routines}");
+    assert!(table("places.csv").contains("\nlate.c:11,shmem_barrier_all,48,0,"));
+    let waits = table("waits.csv");
+    let longest = waits.lines().skip(1).max_by_key(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
+    assert_eq!(longest.and_then(|line| line.split(',').nth(1)), Some("2"), "{waits}");
+    assert_eq!(table("pes.csv").lines().count(), 5);
+    assert_eq!(table("pairs.csv").lines().count(), 1);
     let _ = std::fs::remove_dir_all(folder);
 }
 

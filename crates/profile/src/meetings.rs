@@ -68,6 +68,86 @@ fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64), Vec<Atte
     meetings
 }
 
+/// The PE for which others waited the most in collectives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LateComer {
+    /// The PE.
+    pub pe: u32,
+    /// In how many meetings it came last and others waited.
+    pub late: u64,
+    /// How many meetings of several PEs were compared.
+    pub compared: u64,
+    /// Nanoseconds that others waited for it, together.
+    pub waited: f64,
+    /// Between which two of its collectives it was when the others waited most: the sites in the ledger of this number. Nothing if only
+    /// some of its meetings are known.
+    pub between: Option<(usize, [u32; 2])>,
+}
+
+/// Finds the PE that kept others waiting longest in collectives, if any did.
+pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
+    let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
+    let all = meetings(job, stride);
+    let mut late: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
+    let mut moments: BTreeMap<(u32, u32), Vec<(u64, f64)>> = BTreeMap::new();
+    for parts in all.values().filter(|parts| parts.len() > 1) {
+        let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
+        let stayed = parts.iter().filter(|part| part.span.1 >= last.span.0);
+        let waited: f64 = stayed.map(|part| (last.span.0 - part.span.0) as f64 * stride as f64).sum();
+        if waited > 0.0 {
+            let of_pe = late.entry(last.pe).or_default();
+            *of_pe = (of_pe.0 + 1, of_pe.1 + waited);
+            moments.entry((last.pe, last.thread)).or_default().push((last.span.0, waited));
+        }
+    }
+    let (&pe, &(count, waited)) = late.iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let compared = all.values().filter(|parts| parts.len() > 1).count() as u64;
+    let between = if stride == 1 { between(job, pe, &moments) } else { None };
+    Some(LateComer { pe, late: count, compared, waited, between })
+}
+
+/// Between which two collectives a PE was when others waited for it, weighted by how long they did.
+fn between(job: &RecordedJob, pe: u32, moments: &BTreeMap<(u32, u32), Vec<(u64, f64)>>) -> Option<(usize, [u32; 2])> {
+    let mut weights: BTreeMap<(usize, [u32; 2]), f64> = BTreeMap::new();
+    for (number, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
+        let mut own: Vec<(u64, u32)> = ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
+        own.sort_unstable();
+        for (entry, waited) in moments.get(&(pe, ledger.thread)).into_iter().flatten() {
+            let at = own.partition_point(|(when, _)| when < entry);
+            if at > 0 && at < own.len() {
+                *weights.entry((number, [own[at - 1].1, own[at].1])).or_default() += waited;
+            }
+        }
+    }
+    weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
+}
+
+/// A meeting as its members' calls show it: which team, its number, and who came last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedMeeting {
+    /// The team.
+    pub team: TeamKey,
+    /// The number among the collectives of the team.
+    pub number: u64,
+    /// The member that came last.
+    pub last: u32,
+    /// When it came.
+    pub came: u64,
+}
+
+/// The meetings that all members have kept, by PE, thread, site and the time of the call.
+pub fn shared(job: &RecordedJob) -> BTreeMap<(u32, u32, u32, u64), SharedMeeting> {
+    let mut shared = BTreeMap::new();
+    for ((team, number), parts) in meetings(job, 1).into_iter().filter(|(_, parts)| parts.len() > 1) {
+        let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
+        for part in &parts {
+            let meeting = SharedMeeting { team, number, last: last.pe, came: last.span.0 };
+            shared.insert((part.pe, part.thread, part.site, part.span.0), meeting);
+        }
+    }
+    shared
+}
+
 /// A wait for a variable is shared among those who updated it, in proportion to how often they did.
 fn for_variables(job: &RecordedJob, blame: &mut Blame) {
     let mut writers: BTreeMap<(u32, SymmetricObject), Vec<(u32, u64)>> = BTreeMap::new();
@@ -155,6 +235,26 @@ mod tests {
             ledger(2, 1, &[(0, 0, 10), (1, 29, 30), (2, 40, 50)]),
         ]);
         assert_eq!(blame(&job).pairs, BTreeMap::from([((0, 1), 12.0), ((2, 1), 12.0)]));
+    }
+
+    #[test]
+    fn the_late_comer_is_the_pe_that_kept_others_longest_and_where_it_was_is_known() {
+        let at = |mut ledger: CallLedger, sites: &[u32]| {
+            ledger.meetings.iter_mut().zip(sites).for_each(|(meeting, site)| meeting.site = *site);
+            ledger
+        };
+        let job = RecordedJob::of(vec![
+            at(ledger(0, 1, &[(0, 10, 101), (1, 120, 205), (2, 210, 305)]), &[3, 4, 5]),
+            at(ledger(1, 1, &[(0, 100, 102), (1, 130, 205), (2, 300, 305)]), &[3, 4, 5]),
+            at(ledger(2, 1, &[(0, 40, 101), (1, 200, 204), (2, 220, 305)]), &[3, 4, 5]),
+        ]);
+        // PE 1 came last in meetings 0 and 2, and others waited longest before the last one.
+        let late = late_comer(&job).unwrap();
+        assert_eq!((late.pe, late.late, late.compared, late.waited), (1, 2, 3, 150.0 + 170.0));
+        assert_eq!(late.between, Some((1, [4, 5])));
+        let shared = shared(&job);
+        assert_eq!(shared[&(0, 0, 4, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
+        assert_eq!(late_comer(&RecordedJob::of(vec![ledger(0, 1, &[])])), None);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The timeline of a job as JSON of the Trace Event Format, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing) read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::job::RecordedJob;
 use crate::ledger::{CallLedger, EventRecord};
+use crate::meetings::{self, SharedMeeting};
 
 /// How many events a trace has, and how many did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub fn write(
     to: &mut dyn Write,
 ) -> io::Result<TraceCounts> {
     let begin = job.span().0;
+    let shared = meetings::shared(job);
     let mut counts = TraceCounts::default();
     let mut line = String::new();
     write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -56,8 +58,24 @@ pub fn write(
             let start = event.begin.saturating_sub(begin).max(free);
             free = start + event.time;
             let at = places.binary_search_by_key(&event.site, |(site, _)| *site).ok().map(|found| &places[found].1);
-            describe(&mut line, ledger, event, start, at);
+            let meeting = shared.get(&(ledger.pe, ledger.thread, event.site, event.begin));
+            describe(&mut line, ledger, event, start, at, meeting);
             to.write_all(line.as_bytes())?;
+        }
+    }
+    for (number, arrow) in arrows(job).iter().enumerate() {
+        for (letter, (ledger, event)) in [("s", arrow.from), ("f\",\"bp\":\"e", arrow.to)] {
+            let ledger = &job.ledgers[ledger];
+            let event = &ledger.events[event];
+            // The arrow ends with the wait, in whose bar it lies.
+            let at = event.begin.saturating_sub(begin) + if letter == "s" { 0 } else { event.time };
+            writeln!(
+                to,
+                ",{{\"ph\":\"{letter}\",\"id\":{number},\"pid\":{},\"tid\":{},\"ts\":{},\"name\":\"update\",\"cat\":\"update\"}}",
+                ledger.node,
+                track(ledger),
+                microseconds(at)
+            )?;
         }
     }
     writeln!(
@@ -68,7 +86,60 @@ pub fn write(
     Ok(counts)
 }
 
-fn describe(line: &mut String, ledger: &CallLedger, event: &EventRecord, start: u64, at: Option<&String>) {
+/// An event: the index of its ledger, and its own there.
+pub type EventPlace = (usize, usize);
+
+/// From an update of a PE's memory to the wait of that PE that it probably ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdateArrow {
+    /// The put, atomic or signal.
+    pub from: EventPlace,
+    /// The wait.
+    pub to: EventPlace,
+}
+
+/// The arrows: to each wait for a variable leads one from the last update of that PE that had begun before the wait ended. Records do
+/// not name the variable, so another update may have been the one.
+pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
+    let mut updates: BTreeMap<u32, Vec<(u64, EventPlace)>> = BTreeMap::new();
+    for (index, ledger) in job.ledgers.iter().enumerate() {
+        for (number, event) in ledger.events.iter().enumerate() {
+            let updates_memory = ledger.sites.get(&event.site).is_some_and(|site| is_update(&site.routine));
+            if let Some(peer) = event.peer.filter(|peer| updates_memory && *peer != ledger.pe) {
+                updates.entry(peer).or_default().push((event.begin, (index, number)));
+            }
+        }
+    }
+    updates.values_mut().for_each(|all| all.sort_unstable());
+    let mut arrows = Vec::new();
+    for (index, ledger) in job.ledgers.iter().enumerate() {
+        let Some(updates) = updates.get(&ledger.pe) else { continue };
+        for (number, event) in ledger.events.iter().enumerate() {
+            let waits = ledger.sites.get(&event.site).is_some_and(|site| site.routine.contains("wait"));
+            let before = updates.partition_point(|(begin, _)| *begin <= event.begin + event.time);
+            // An update that was over long before the wait began did not end it.
+            let found = updates[..before].last().filter(|(begin, _)| waits && *begin + event.time >= event.begin);
+            arrows.extend(found.map(|(_, from)| UpdateArrow { from: *from, to: (index, number) }));
+        }
+    }
+    arrows
+}
+
+/// Whether a routine writes to the memory of the PE that it names.
+fn is_update(routine: &str) -> bool {
+    let fetches_only = routine.ends_with("_fetch") || routine.ends_with("_fetch_nbi");
+    let writes = routine.contains("put") || routine.ends_with("_p") || routine.contains("atomic");
+    writes && !fetches_only
+}
+
+fn describe(
+    line: &mut String,
+    ledger: &CallLedger,
+    event: &EventRecord,
+    start: u64,
+    at: Option<&String>,
+    meeting: Option<&SharedMeeting>,
+) {
     let (name, category) =
         ledger.sites.get(&event.site).map_or(("", "other"), |site| (&site.routine, site.category.name()));
     let _ = write!(
@@ -86,6 +157,16 @@ fn describe(line: &mut String, ledger: &CallLedger, event: &EventRecord, start: 
     }
     if let Some(at) = at {
         let _ = write!(line, ",\"at\":{at}");
+    }
+    if let Some(SharedMeeting { team, number, last, came }) = meeting {
+        let waited = came.saturating_sub(event.begin);
+        let _ = write!(
+            line,
+            ",\"team\":\"{} PEs from PE {}\",\"number\":{number},\"last\":{last},\"waited\":{}",
+            team.size,
+            team.first,
+            microseconds(waited)
+        );
     }
     line.push_str("}}\n");
 }
@@ -152,6 +233,40 @@ mod tests {
             events: events.iter().map(event).collect(),
             happened: events.len() as u64 + 5,
             ..CallLedger::default()
+        }
+    }
+
+    #[test]
+    fn an_arrow_leads_from_the_last_update_before_its_end_to_a_wait() {
+        let site = |routine: &str| SiteRecord { routine: routine.into(), ..ledger(0, &[]).sites[&3].clone() };
+        let mut waiter = ledger(1, &[(2000, 500), (5000, 10)]);
+        waiter.sites = BTreeMap::from([(3, site("shmem_long_wait_until"))]);
+        let mut writer = ledger(0, &[(1000, 10), (2300, 10), (2490, 10), (2600, 10)]);
+        writer.events.iter_mut().for_each(|event| event.peer = Some(1));
+        let job = RecordedJob::of(vec![writer, waiter]);
+        // Nothing was sent around the second wait.
+        assert_eq!(arrows(&job), [UpdateArrow { from: (0, 2), to: (1, 0) }]);
+        let mut text = Vec::new();
+        write(&job, &|_, _| None, &mut text).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let ends: Vec<_> = ["s", "f"]
+            .map(|letter| {
+                let found = json["traceEvents"].as_array().unwrap().iter().find(|event| event["ph"] == letter);
+                found.map(|event| (event["tid"].as_u64(), event["ts"].as_f64()))
+            })
+            .into_iter()
+            .flatten()
+            .collect();
+        assert_eq!(ends, [(Some(0), Some(1.49)), (Some(1000), Some(1.5))]);
+        for (routine, writes) in [
+            ("shmem_long_p", true),
+            ("shmem_putmem_signal", true),
+            ("shmem_int_g", false),
+            ("shmem_long_atomic_fetch", false),
+            ("shmem_long_atomic_fetch_add", true),
+            ("shmem_getmem", false),
+        ] {
+            assert_eq!(is_update(routine), writes, "{routine}");
         }
     }
 

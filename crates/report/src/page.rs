@@ -38,6 +38,11 @@ impl Document {
         let _ = writeln!(self.html, "<p>{}</p>", escape(text));
     }
 
+    /// HTML as it is.
+    pub fn block(&mut self, html: &str) {
+        self.html.push_str(html);
+    }
+
     /// Opens a row of figures, which stand beside each other where there is room.
     pub fn open_figures(&mut self) {
         self.html.push_str("<div class=\"figures\">\n");

@@ -8,3 +8,4 @@ pub(crate) mod errors;
 pub(crate) mod hang;
 pub(crate) mod intruder;
 pub(crate) mod recorder;
+mod variables;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use oxshmem_base::Error;
 
-use super::number_of_pes;
+use super::values::number_of_pes;
 
 /// Options of other launchers (Hydra, Open MPI's, Slurm's), and what stands for them here.
 const FOREIGN: &[(&[&str], &str)] = &[

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use oxshmem_launcher::arguments::Refusal;
-use oxshmem_launcher::plan::JobPlan;
+use oxshmem_launcher::plan::{JobPlan, WaitingHosts};
+use oxshmem_launcher::waiting::{self, JobPart, host, reach};
 use oxshmem_launcher::{agent, guardian, job, usage};
 
 /// The exit status for a wrong command line.
@@ -16,16 +17,31 @@ fn main() {
     {
         return guardian::keep(&mark.to_string_lossy());
     }
-    if arguments.iter().eq([agent::ARGUMENT]) {
-        std::process::exit(agent::serve());
+    let tells = arguments.iter().eq([agent::ARGUMENT, agent::WITH_STATUS]);
+    if tells || arguments.iter().eq([agent::ARGUMENT]) {
+        std::process::exit(agent::serve(tells));
     }
-    let status = match JobPlan::from_arguments(arguments) {
-        Ok(plan) => job::run(&plan),
-        Err(Refusal::Usage(error)) => usage("oshrun", &error),
-        Err(Refusal::Error(error)) => {
+    let status = match arguments.split_first() {
+        Some((first, rest)) if first == reach::ARGUMENT => Ok(reach::carry(rest)),
+        Some((first, rest)) if first == host::ARGUMENT => {
+            WaitingHosts::from_arguments(rest).map(|waiting| host::wait(&waiting))
+        }
+        _ => launch(arguments),
+    };
+    std::process::exit(status.unwrap_or_else(|refusal| match refusal {
+        Refusal::Usage(error) => usage("oshrun", &error),
+        Refusal::Error(error) => {
             eprintln!("oshrun: {error}");
             USAGE
         }
-    };
-    std::process::exit(status)
+    }))
+}
+
+/// Runs a job, or waits for the host that does.
+fn launch(arguments: Vec<OsString>) -> Result<i32, Refusal> {
+    let plan = JobPlan::from_arguments(arguments)?;
+    Ok(match waiting::part_of(&plan)? {
+        JobPart::Launches => job::run(&plan),
+        JobPart::Waits(waiting) => host::wait(&waiting),
+    })
 }

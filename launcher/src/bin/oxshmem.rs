@@ -61,6 +61,9 @@ enum ToolTask {
         /// The directory of the profile
         #[arg(value_name = "DIR", default_value = "oxshmem-profile")]
         folder: PathBuf,
+        /// Also write all tables as comma-separated values into this directory
+        #[arg(long, value_name = "DIR")]
+        csv: Option<PathBuf>,
     },
     /// Summarise a timeline of `oshrun --trace`
     Trace(TraceArgs),
@@ -221,7 +224,7 @@ fn main() -> ExitCode {
         ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
         ToolTask::Simulate(simulate) => simulate.run(),
         ToolTask::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
-        ToolTask::Profile { folder } => profile::report(&folder),
+        ToolTask::Profile { folder, csv } => profile::report(&folder, csv.as_deref()),
         ToolTask::Trace(trace) => trace.run(),
         ToolTask::StartAsPe => start::as_pe(),
         ToolTask::Cluster { how } => machine::describe(&how),

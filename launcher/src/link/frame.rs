@@ -43,8 +43,8 @@ pub(crate) enum AgentOrder {
     Told { host: u32, text: String },
     /// Answer when everybody who is ending has been reported.
     Census,
-    /// All PEs of the job have ended: clean up and go. Of a failed job nothing may be left.
-    Finish { failed: bool },
+    /// All PEs of the job have ended, and this is its status: clean up and go. Of a failed job nothing may be left.
+    Finish { status: i32 },
     /// Still here.
     Beat,
 }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 /// The argument that makes `oshrun` an agent.
 pub const ARGUMENT: &str = "--agent";
+/// Behind it: the agent ends with the status of the job.
+pub const WITH_STATUS: &str = "with-status";
 /// A word that no program prints by chance, and the version of the frames that follow.
 const WORD: &str = "oxshmem-agent/1 ";
 /// More than any message of the day.

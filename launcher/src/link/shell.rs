@@ -63,10 +63,10 @@ pub(crate) fn tool(shell: &str, host: &str, file: &Path, argument: &str) -> Resu
     Ok(words)
 }
 
-/// ssh joins its words with blanks for the shell of the other side, which takes them apart again.
+/// Joins its words with blanks for the shell of the other side, which takes them apart again: ssh, and the MPI Operator's script.
 fn hands_over_to_a_shell(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
-    ["ssh", "rsh", "remsh"].contains(&name)
+    ["ssh", "rsh", "remsh", "kubexec.sh"].contains(&name)
 }
 
 /// The words of a command as the shell would see them: quotes and backslashes, nothing else.

@@ -12,6 +12,7 @@ use oxshmem_report::units;
 
 use super::places::ProgramPlaces;
 use super::text::{by_time, nodes};
+use super::verdict;
 
 /// More PEs share rows of matrices.
 const MOST_ROWS: u32 = 512;
@@ -23,6 +24,10 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
     let (begin, end) = job.span();
     let lead = format!("{} PEs on {}, {}", job.pes, escape(&nodes(job)), units::time((end - begin) as f64));
     let mut page = Document::new("What a program does with OpenSHMEM", &lead);
+    page.heading("Verdict");
+    for sentence in verdict::verdict(job, totals, places) {
+        page.text(&format!("{}{}.", sentence[..1].to_uppercase(), &sentence[1..]));
+    }
     job.missing.iter().for_each(|sentence| page.text(&format!("Note: {sentence}.")));
     page.heading("At a glance");
     glance(&mut page, totals);
@@ -32,7 +37,7 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
     curves(&mut page, totals);
     page.heading("Routines");
     routines(&mut page, totals);
-    page.heading("ProgramPlaces of the program");
+    page.heading("Places of the program");
     sites(&mut page, totals, places);
     page.heading("PEs and teams");
     pes(&mut page, totals);

@@ -14,6 +14,8 @@ use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 use serde::Deserialize;
 
+use super::event::TraceEvent;
+use super::picture;
 use crate::results;
 
 /// The timeline and where its page goes.
@@ -56,27 +58,6 @@ struct TraceData {
     dropped: u64,
 }
 
-/// Times are in microseconds.
-#[derive(Deserialize)]
-struct TraceEvent {
-    ph: String,
-    #[serde(default)]
-    tid: u64,
-    #[serde(default)]
-    ts: f64,
-    #[serde(default)]
-    dur: f64,
-    name: String,
-    #[serde(default)]
-    args: TraceArguments,
-}
-
-#[derive(Default, Deserialize)]
-struct TraceArguments {
-    #[serde(default)]
-    at: String,
-}
-
 /// Bytes of a timeline that are read: those of some ten million calls.
 const LONGEST_FILE: u64 = 2 << 30;
 /// How many of the longest calls are named.
@@ -91,6 +72,8 @@ struct TraceSummary {
     data: TraceData,
     /// The longest first.
     calls: Vec<TraceEvent>,
+    /// Names of tracks, and the ends of arrows.
+    others: Vec<TraceEvent>,
     /// When the last one ended, in microseconds.
     end: f64,
     /// By time, most first.
@@ -118,8 +101,8 @@ impl TraceSummary {
     }
 
     fn of(file: impl Read) -> serde_json::Result<Self> {
-        let TraceFile { trace_events: mut calls, other_data: data } = serde_json::from_reader(file)?;
-        calls.retain(|event| event.ph == "X");
+        let TraceFile { trace_events: all, other_data: data } = serde_json::from_reader(file)?;
+        let (mut calls, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|event| event.ph == "X");
         calls.sort_by(|a, b| b.dur.total_cmp(&a.dur));
         let end = calls.iter().map(|call| call.ts + call.dur).fold(0.0, f64::max);
         let mut routines: BTreeMap<&str, RoutineTimes> = BTreeMap::new();
@@ -131,7 +114,7 @@ impl TraceSummary {
         }
         let mut routines: Vec<_> = routines.into_iter().map(|(name, times)| (name.to_owned(), times)).collect();
         routines.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
-        Ok(Self { data, calls, end, routines })
+        Ok(Self { data, calls, others, end, routines })
     }
 
     fn lead(&self) -> String {
@@ -165,6 +148,16 @@ impl TraceSummary {
 
     fn page(&self) -> String {
         let mut page = Document::new("Where the time of a job went", &self.lead());
+        page.heading("Timeline");
+        let (drawing, is_cut) = picture::drawing(&self.calls, &self.others, self.end);
+        page.text(
+            "One row for each thread. The wheel zooms, dragging moves, a double click shows all. An arrow leads from an update to the \
+             wait that it probably ended.",
+        );
+        if is_cut {
+            page.text("Only the longest calls are drawn.");
+        }
+        page.block(&drawing);
         page.heading("Over time");
         let caption = "Share of all PEs' time in the routines that take the most of it.";
         let chart = Chart {
@@ -220,12 +213,6 @@ impl TraceSummary {
 }
 
 const TITLES: [&str; 4] = ["routine", "calls", "time", "longest"];
-
-impl TraceEvent {
-    fn pe(&self) -> u64 {
-        self.tid / 1000
-    }
-}
 
 #[cfg(test)]
 mod tests {

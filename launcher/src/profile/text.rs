@@ -8,6 +8,7 @@ use oxshmem_profile::totals::{SlowPe, Total, Totals};
 use oxshmem_report::units;
 
 use super::places::ProgramPlaces;
+use super::verdict;
 
 /// Rows of the table of routines.
 const ROUTINES: usize = 12;
@@ -28,6 +29,9 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
         share(inside),
         share(waiting)
     );
+    for (sentence, number) in verdict::verdict(job, totals, places).into_iter().zip(0..) {
+        let _ = writeln!(text, "{} {sentence}", if number == 0 { "verdict:" } else { "and:    " });
+    }
     for sentence in &job.missing {
         let _ = writeln!(text, "note: {sentence}");
     }

@@ -88,7 +88,7 @@ pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {
 /// The examples, with the files that build them.
 fn examples(prefix: &Path) -> Outcome {
     let to = prefix.join("share/oxshmem/examples");
-    for part in ["", "c", "fortran", "python"] {
+    for part in ["", "c", "fortran", "kubernetes", "python"] {
         let (from, to) = (top().join("examples").join(part), to.join(part));
         fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
         let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;

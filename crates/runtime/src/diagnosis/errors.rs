@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::diagnosis::backtrace;
+use crate::diagnosis::{backtrace, variables};
 use crate::memory::control::ControlBlock;
 use crate::start::job;
 use crate::start::state;
@@ -215,6 +215,20 @@ pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
             &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
                 .because(why)
                 .fix("check the length of the transfer against the size that was allocated"),
+        );
+    }
+}
+
+/// At `SHMEM_CHECK=2`: an object that begins in a variable of the program must end there.
+pub(crate) fn check_variable(call: &'static str, address: usize, bytes: usize) {
+    if !state::is_checked() {
+        return;
+    }
+    if let Some(why) = variables::beyond(address, bytes) {
+        fail(
+            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one variable"))
+                .because(why)
+                .fix("check the length of the transfer against the size of the array"),
         );
     }
 }

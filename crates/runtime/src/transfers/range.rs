@@ -46,6 +46,7 @@ pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'
         errors::check_block(call, address, bytes);
         (&FAST.heap, Region::Heap)
     } else if FAST.statics.holds(address, bytes) {
+        errors::check_variable(call, address, bytes);
         (&FAST.statics, Region::Statics)
     } else {
         errors::not_symmetric(call, address, bytes)

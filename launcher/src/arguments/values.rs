@@ -1,0 +1,40 @@
+//! Values of options, read from their text.
+
+use std::time::Duration;
+
+use crate::hosts::{self, HostEntry};
+use crate::plan::Stdin;
+
+/// The value of `-H`.
+pub(super) type Hosts = std::sync::Arc<Vec<HostEntry>>;
+
+pub(super) fn host_list(text: &str) -> Result<Hosts, String> {
+    hosts::from_option(text).map(Hosts::new)
+}
+
+pub(super) fn number_of_pes(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 1_200_000;
+    match text.parse() {
+        Ok(pes @ 1..=MOST) => Ok(pes),
+        _ if text.strip_prefix('-').unwrap_or(text).bytes().all(|digit| digit.is_ascii_digit()) => {
+            Err(format!("a job has 1 to {MOST} PEs"))
+        }
+        _ => Err(format!("{text} is no number: the number of PEs is missing after -n")),
+    }
+}
+
+pub(super) fn stdin(text: &str) -> Result<Stdin, String> {
+    match text {
+        "none" => Ok(Stdin::None),
+        "all" => Ok(Stdin::All),
+        pe => pe.parse().map(Stdin::Pe).map_err(|_| "a PE's number, all or none is expected".to_string()),
+    }
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(number)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "a number of seconds above 0 is expected".to_string())
+}

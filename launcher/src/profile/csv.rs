@@ -1,0 +1,119 @@
+//! The figures of a profile as files of comma-separated values, for other programs. Times are in nanoseconds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use oxshmem_base::Error;
+use oxshmem_profile::layout::RoutineKind;
+use oxshmem_profile::totals::{Total, Totals};
+
+use super::places::ProgramPlaces;
+use super::text::by_time;
+use crate::results;
+
+const NUMBERS: [&str; 6] = ["calls", "bytes", "time", "waiting", "longest", "imbalance"];
+
+/// Writes one file for each table into a folder; their names.
+pub(crate) fn write(totals: &Totals, places: &mut ProgramPlaces, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let unwritable = |path: &Path, error: std::io::Error| {
+        Error::new(format!("{} cannot be written", path.display()))
+            .because(error)
+            .fix("choose another folder for --csv")
+    };
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    let mut written = Vec::new();
+    for (name, head, rows) in tables(totals, places) {
+        let path = folder.join(name).with_extension("csv");
+        let lines = std::iter::once(head.iter().map(|title| (*title).to_owned()).collect()).chain(rows);
+        let text: String = lines.map(|row: Vec<String>| line(&row)).collect();
+        results::write(&path, text).map_err(|error| unwritable(&path, error))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+type CsvTable = (&'static str, Vec<&'static str>, Vec<Vec<String>>);
+
+fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
+    let whole = |time: f64| format!("{time:.0}");
+    let numbers = |total: &Total| -> Vec<String> {
+        let imbalance = format!("{:.3}", total.imbalance(totals.pes));
+        let times = [total.time, total.waiting, total.longest].map(whole);
+        [vec![total.calls.to_string(), total.bytes.to_string()], times.to_vec(), vec![imbalance]].concat()
+    };
+    let routines = by_time(totals.routines.iter().map(|(key, total)| (key.clone(), total.clone())));
+    let sites = by_time(totals.sites.iter().map(|(key, total)| (key.clone(), total.clone())));
+    let kinds = RoutineKind::ALL.map(RoutineKind::name);
+    vec![
+        (
+            "routines",
+            [&["routine", "kind"][..], &NUMBERS].concat(),
+            routines
+                .iter()
+                .map(|((name, kind), total)| [vec![name.clone(), kind.name().into()], numbers(total)].concat())
+                .collect(),
+        ),
+        (
+            "places",
+            [&["place", "routine"][..], &NUMBERS].concat(),
+            sites
+                .iter()
+                .map(|((routine, site), total)| [vec![places.name(site), routine.clone()], numbers(total)].concat())
+                .collect(),
+        ),
+        (
+            "pairs",
+            vec!["from", "to", "puts", "put_bytes", "gets", "got_bytes", "atomics"],
+            totals
+                .pairs
+                .iter()
+                .map(|((from, to), [puts, gets, atomics])| {
+                    let all = [puts.calls, puts.bytes, gets.calls, gets.bytes, atomics.calls].map(|n| n.to_string());
+                    [vec![from.to_string(), to.to_string()], all.to_vec()].concat()
+                })
+                .collect(),
+        ),
+        (
+            "waits",
+            vec!["waiter", "reason", "time"],
+            totals
+                .blame
+                .pairs
+                .iter()
+                .map(|((waiter, reason), time)| vec![waiter.to_string(), reason.to_string(), whole(*time)])
+                .collect(),
+        ),
+        (
+            "pes",
+            [&["pe", "span", "waiting"][..], &kinds].concat(),
+            totals
+                .times
+                .iter()
+                .map(|(pe, time)| {
+                    let inside = time.inside.map(whole);
+                    [vec![pe.to_string(), whole(time.span), whole(time.waiting)], inside.to_vec()].concat()
+                })
+                .collect(),
+        ),
+    ]
+}
+
+/// A row; a cell with a comma or a quotation mark is quoted.
+fn line(row: &[String]) -> String {
+    let cell = |text: &String| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.clone(),
+    };
+    row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn cells_with_commas_and_marks_are_quoted() {
+        let row = ["a.c:7", "b,c", "d\"e"].map(str::to_owned);
+        assert_eq!(line(&row), "a.c:7,\"b,c\",\"d\"\"e\"\n");
+    }
+}
