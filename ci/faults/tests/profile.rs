@@ -213,7 +213,7 @@ fn profile_7_a_verdict_in_words_comes_first() {
         verdict.starts_with("verdict: PE 2 came last in ") && verdict.contains(" and kept others waiting "),
         "{ended}"
     );
-    assert!(verdict.ends_with("; it was between late.c:11 and late.c:11"), "{ended}");
+    assert!(verdict.ends_with("; it was between late.c:14 and late.c:17"), "{ended}");
     assert!(ended.stderr.contains("the work is not evenly divided: PE 2 is outside of the library for "), "{ended}");
     let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
     assert!(page.contains("<h2>Verdict</h2>\n<p>PE 2 came last in "), "{page}");
@@ -226,7 +226,7 @@ fn profile_7_a_verdict_in_words_comes_first() {
     let routines = table("routines.csv");
     assert!(routines.starts_with("routine,kind,calls,bytes,time,waiting,longest,imbalance\n"), "{routines}");
     assert!(routines.contains("\nshmem_barrier_all,collective,52,0,"), "{routines}");
-    assert!(table("places.csv").contains("\nlate.c:11,shmem_barrier_all,48,0,"));
+    assert!(table("places.csv").contains("\nlate.c:17,shmem_barrier_all,48,0,"));
     let waits = table("waits.csv");
     let longest = waits.lines().skip(1).max_by_key(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
     assert_eq!(longest.and_then(|line| line.split(',').nth(1)), Some("2"), "{waits}");
