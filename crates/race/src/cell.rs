@@ -65,7 +65,7 @@ impl ShadowCell {
             if both != 0 && old.kind.clashes(new.kind) && !before && conflict.is_none() {
                 conflict = Some(Conflict { earlier: old, later: new, mask: both });
             }
-            let same = old.pe == new.pe && old.column == new.column;
+            let same = old.by == new.by && old.column == new.column;
             known |= same && old.time == new.time && old.kind.covers(new.kind) && both == new.mask;
             // An access that this one covers and follows need not be remembered: whoever clashes with it clashes with this one.
             if (before || same) && new.kind.covers(old.kind) && both == old.mask {
@@ -81,7 +81,7 @@ impl ShadowCell {
 
     /// The slot of an access that is forgotten: a read if there is one.
     fn victim(&self, new: &Access) -> usize {
-        let turns = (0..SLOTS).map(|turn| (new.pe + new.time as usize + turn) % SLOTS);
+        let turns = (0..SLOTS).map(|turn| (new.by.pe + new.time as usize + turn) % SLOTS);
         let is_read = |slot: &usize| self.slot(*slot).is_some_and(|old| !old.kind.clashes(AccessKind::Read));
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use crate::access::{AccessKind, Site};
-use crate::clock::Stream;
+use crate::clock::{Stream, StrandName};
 use crate::memory::SymmetricPlace;
 
 /// More are not watched.
@@ -29,6 +29,9 @@ pub(crate) struct Buffer {
     pub(crate) kind: AccessKind,
     pub(crate) until: Completion,
     pub(crate) site: Site,
+    /// The strand that has lent it, and the number of its operation.
+    pub(crate) by: StrandName,
+    pub(crate) number: u32,
 }
 
 /// An array of a collective.
@@ -50,6 +53,8 @@ pub(crate) struct RequestedCall {
     /// The number of the members' meeting.
     pub(crate) meeting: Option<u64>,
     pub(crate) site: Site,
+    /// The strand that has called.
+    pub(crate) by: StrandName,
     /// Each with the time of its access.
     pub(crate) buffers: Vec<(CallBuffer, u32)>,
 }
@@ -73,9 +78,10 @@ impl LentBuffers {
         let mut buffers = self.buffers.lock();
         if let Some(last) = buffers.last_mut()
             && (last.bytes.end == buffer.bytes.start && last.kind == buffer.kind)
-            && (last.site == buffer.site && last.until == buffer.until)
+            && (last.site == buffer.site && last.until == buffer.until && last.by == buffer.by)
         {
             last.bytes.end = buffer.bytes.end;
+            last.number = buffer.number;
         } else if buffers.len() < MOST {
             buffers.push(buffer.clone());
         }

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use crate::clock::StrandName;
+
 /// How many puts with a signal are remembered for each PE.
 const LENGTH: usize = 256;
 
@@ -17,8 +19,8 @@ pub(crate) struct SignalledPut {
     pub(crate) data: u64,
     /// The length of the data.
     pub(crate) len: u64,
-    /// The PE, and the time of the data.
-    pub(crate) pe: u32,
+    /// The strand, and the time of the data.
+    pub(crate) by: StrandName,
     pub(crate) time: u32,
 }
 
@@ -28,7 +30,7 @@ pub(crate) struct SignalledPut {
 pub struct SignalList {
     lock: AtomicU32,
     next: AtomicU32,
-    /// Signal + 1, data, length, PE and time; the first is 0 where there is none.
+    /// Signal + 1, data, length, strand and time; the first is 0 where there is none.
     puts: [[AtomicU64; 4]; LENGTH],
 }
 
@@ -57,7 +59,7 @@ impl SignalList {
         self.locked(|| {
             let at = &self.puts[self.next.fetch_add(1, Relaxed) as usize % LENGTH];
             let dropped = read(at);
-            let source = u64::from(put.pe) << 32 | u64::from(put.time);
+            let source = ((put.by.strand << 16 | put.by.pe) as u64) << 32 | u64::from(put.time);
             for (word, value) in at.iter().zip([put.signal + 1, put.data, put.len, source]) {
                 word.store(value, Relaxed);
             }
@@ -80,7 +82,7 @@ fn read(at: &[AtomicU64; 4]) -> Option<SignalledPut> {
         signal: signal - 1,
         data,
         len,
-        pe: (source >> 32) as u32,
+        by: StrandName { pe: (source >> 32 & 0xffff) as usize, strand: (source >> 48) as usize },
         time: source as u32,
     })
 }

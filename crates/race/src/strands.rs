@@ -1,0 +1,109 @@
+//! The strands of a PE: which numbers they have, and with what knowledge they begin.
+//!
+//! A strand is a thread, or a task or section that another thread might have run. It begins with the knowledge of whoever has
+//! made it. A number is given again when the work that had it is over: best one whose end the maker knows of, because then the
+//! order of both is the true one.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::clock::{Clock, Column, Milestone, StrandName};
+use crate::detector::{Detector, Strand};
+
+/// Who has each number.
+#[derive(Debug)]
+pub(crate) struct StrandTable {
+    /// How many strands have the number at the moment.
+    users: Vec<u32>,
+}
+
+impl StrandTable {
+    pub(crate) fn new(strands: usize) -> StrandTable {
+        let mut users = vec![0; strands];
+        users[0] = 1;
+        StrandTable { users }
+    }
+
+    /// A number for a strand: a free one that is `known` to be over, or a new one, or a free one, or the last.
+    fn choose(&mut self, used: usize, known: impl Fn(usize) -> bool) -> usize {
+        let free = |users: &[u32], range: std::ops::Range<usize>| range.filter(|&at| users[at] == 0).collect::<Vec<_>>();
+        let (old, fresh) = (free(&self.users, 1..used), free(&self.users, used..self.users.len()));
+        let chosen = old.iter().copied().find(|&at| known(at)).or(fresh.first().copied()).or(old.first().copied());
+        let chosen = chosen.unwrap_or(self.users.len() - 1);
+        self.users[chosen] += 1;
+        chosen
+    }
+}
+
+impl<'m> Detector<'m> {
+    /// A strand begins that knows what this clock knows. Its number.
+    fn begin_strand(&self, maker: &Clock<'_>) -> usize {
+        let mut table = self.strands.lock();
+        let now = |strand: usize| {
+            let name = StrandName { pe: self.me, strand };
+            self.state.clock(name).time(name, Column::Program, self.me)
+        };
+        let known =
+            |strand: usize| maker.time(StrandName { pe: self.me, strand }, Column::Program, self.me) >= now(strand);
+        let strand = table.choose(self.state.strands(), known);
+        let name = StrandName { pe: self.me, strand };
+        self.state.used.fetch_max(strand as u32 + 1, Relaxed);
+        let clock = self.state.clock(name);
+        if table.users[strand] > 1 {
+            // There are more strands than numbers: these count as one.
+            clock.join(maker);
+            return strand;
+        }
+        let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
+        clock.become_like(maker);
+        clock.raise(name, Column::Program, self.me, time + 1);
+        clock.pass(name, Milestone::Issued, issued);
+        strand
+    }
+
+    /// A strand about which nothing is known: it may know everything that the first one knows.
+    pub fn adopt(&self) -> usize {
+        self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }))
+    }
+
+    /// A strand begins with what has been published under this number.
+    pub fn begin_from(&self, number: u64) -> usize {
+        // A clock of its own, because the table is not looked at under a bucket's lock.
+        let copy: Vec<_> = (0..self.state.shape.used(self.state.strands())).map(|_| Default::default()).collect();
+        let copy = Clock { shape: self.state.shape, words: &copy, used: self.state.used };
+        self.state.in_bucket(number, |bucket| copy.join(&bucket));
+        self.begin_strand(&copy)
+    }
+
+    /// The work of a strand is over, and its number may be given to another one.
+    pub fn end_strand(&self, strand: usize) {
+        let mut table = self.strands.lock();
+        if strand > 0 && table.users[strand] > 0 {
+            table.users[strand] -= 1;
+        }
+    }
+}
+
+impl Strand<'_, '_> {
+    /// Makes a strand that begins with what this one knows. Its number.
+    pub fn fork(&self) -> usize {
+        let strand = self.pe.begin_strand(&self.clock());
+        self.tick();
+        strand
+    }
+
+    /// Another strand of the PE is over, and this one knows of it.
+    pub fn join(&self, strand: usize) {
+        self.clock().join(&self.pe.state.clock(StrandName { pe: self.name.pe, strand }));
+    }
+
+    /// What this strand knows is to be had under a number.
+    pub fn release(&self, number: u64) {
+        self.publish(number, None);
+        self.tick();
+    }
+
+    /// This strand learns what is to be had there.
+    pub fn acquire(&self, number: u64) {
+        self.learn(number);
+    }
+}
