@@ -41,8 +41,10 @@ void race_blocks(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
                  size_t count, int pe, int is_put, SITE);
 void race_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *signal, int pe,
                      int nonblocking, SITE);
-void race_update(shmem_ctx_t ctx, void *dest, size_t len, int pe, SITE);
-void race_fetch(shmem_ctx_t ctx, const void *place, size_t len, int pe, int updates, SITE);
+/* What an atomic does; one that changes nothing, waits for its value and works on integers is 0. */
+enum { RACE_UPDATES = 1, RACE_NONBLOCKING = 2, RACE_FLOATING = 4 };
+void race_update(shmem_ctx_t ctx, void *dest, size_t len, int pe, int does, SITE);
+void race_fetch(shmem_ctx_t ctx, const void *place, size_t len, int pe, int does, SITE);
 void race_fill(shmem_ctx_t ctx, void *fetch, size_t len, SITE);
 void race_fetched(shmem_ctx_t ctx, const void *place, size_t len, int pe);
 

@@ -11,3 +11,4 @@ mod node;
 mod report;
 mod standard;
 mod symbols;
+mod threads;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Orde
 use oxshmem_base::Error;
 use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
 use oxshmem_os::statics::{self, Loaded};
+use oxshmem_race::access::{MOST_PES, MOST_STRANDS};
 use oxshmem_race::cell::ShadowCell;
 use oxshmem_race::clock::ClockShape;
 use oxshmem_race::memory::{BUCKETS, PAIRS, bucket_words};
@@ -21,8 +22,8 @@ use crate::standard;
 const SHADOW: usize = size_of::<ShadowCell>() / 8;
 /// All shadows of heaps on a node have at most so many addresses.
 const MOST_SHADOW: usize = 1 << 44;
-/// The most PEs on a node: a cell has twelve bits for their numbers, and clocks grow with the square.
-const MOST_PES: usize = 256;
+/// A node has at most so many strands: clocks grow with the number, and with that of the PEs.
+const ALL_STRANDS: usize = 4096;
 
 /// One PE and what it shares with the others of its node.
 pub(crate) struct RaceNode {
@@ -85,6 +86,7 @@ pub(crate) fn open() {
                 }))
             };
             let windows = [of(MemoryPart::Statics, true), of(MemoryPart::Heap, true), of(MemoryPart::Statics, false)];
+            crate::threads::begin_first();
             NODE.store(Box::into_raw(Box::new(node)), Release);
             // SAFETY: other threads only make the shim compare addresses with it, and a torn pair lets one access pass or
             // leads it to `resolve`, which looks again.
@@ -149,7 +151,8 @@ fn meet(block: *mut c_void, pes: &[c_int], me: usize, scattered: bool, loaded: L
         }
     }
     windows.sort_by_key(|window| window.start);
-    let layout = SharedLayout::new(ClockShape { pes: pes.len() }, reach, len);
+    let strands = (ALL_STRANDS / pes.len()).clamp(4, MOST_STRANDS);
+    let layout = SharedLayout::new(ClockShape { pes: pes.len(), strands }, reach, len);
     let offset = block as usize & (page_size() - 1);
     let notice = (heaps[0] + offset) as *mut Notice;
     // SAFETY: the block has room for a notice, and its copy on the first PE of the node is mapped here.
@@ -223,6 +226,7 @@ struct SharedLayout {
     shape: ClockShape,
     heap_cells: usize,
     static_cells: usize,
+    clocks: usize,
     buckets: usize,
     pairs: usize,
     signals: usize,
@@ -233,13 +237,14 @@ struct SharedLayout {
 impl SharedLayout {
     fn new(shape: ClockShape, heap: usize, statics: usize) -> SharedLayout {
         let line = |offset: usize| offset.next_multiple_of(4096);
-        let buckets = line(shape.pes * shape.words() * 4);
+        let clocks = line(size_of::<AtomicU32>());
+        let buckets = line(clocks + shape.pes * shape.strands * shape.words() * 4);
         let pairs = line(buckets + BUCKETS * bucket_words(shape) * 4);
         let signals = line(pairs + PAIRS * 8);
         let shadows = line(signals + shape.pes * size_of::<SignalList>());
         let (heap_cells, static_cells) = (heap / 8, statics / 8);
         let len = line(shadows + shape.pes * (heap_cells + static_cells) * size_of::<ShadowCell>());
-        SharedLayout { shape, heap_cells, static_cells, buckets, pairs, signals, shadows, len }
+        SharedLayout { shape, heap_cells, static_cells, clocks, buckets, pairs, signals, shadows, len }
     }
 
     /// # Safety
@@ -257,7 +262,8 @@ impl SharedLayout {
         unsafe {
             SharedState {
                 shape: self.shape,
-                clocks: part::<AtomicU32>(base, 0, pes * words),
+                used: &part::<AtomicU32>(base, 0, 1)[0],
+                clocks: part::<AtomicU32>(base, self.clocks, pes * self.shape.strands * words),
                 buckets: part::<AtomicU32>(base, self.buckets, BUCKETS * bucket_words(self.shape)),
                 pairs: part::<AtomicU64>(base, self.pairs, PAIRS),
                 signals: part(base, self.signals, pes),

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use oxshmem_base::Error;
 use oxshmem_race::access::Access;
-use oxshmem_race::clock::Column;
-use oxshmem_race::{AccessKind, MemoryPart, Race, SymmetricPlace};
+use oxshmem_race::clock::{Column, Stream};
+use oxshmem_race::{AccessKind, MemoryPart, Race, RaceRank, SymmetricPlace};
 
 use crate::node::RaceNode;
 use crate::standard;
@@ -41,18 +41,32 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
     if !node.detector.shared().is_new(site(&race.earlier), site(&race.later)) {
         return;
     }
-    // SAFETY: the shim stores a number.
-    unsafe { race_found() };
+    if race.rank == RaceRank::Unordered {
+        // SAFETY: the shim stores a number.
+        unsafe { race_found() };
+    }
     let symbols = ProgramSymbols::read();
     let told = |access: &Access| {
         let call = match (name(access.site.call), access.kind) {
-            ("a store", AccessKind::Atomic) => "an atomic of the language",
-            ("a load", AccessKind::AtomicRead) => "an atomic load of the language",
+            ("a store", AccessKind::Atomic(_)) => "an atomic of the language",
+            ("a load", AccessKind::AtomicRead(_)) => "an atomic load of the language",
             (name, _) => name,
         };
-        format!("{call} by PE {} at {}", node.pes[access.pe], symbols.call(access.site.pc))
+        // The first thread is named where it is not the only one.
+        let thread = match access.by.strand {
+            0 if race.earlier.by.strand == race.later.by.strand => String::new(),
+            strand => format!("thread {strand} of "),
+        };
+        format!("{call} by {thread}PE {} at {}", node.pes[access.by.pe], symbols.call(access.site.pc))
     };
+    let both = || (told(&race.earlier), told(&race.later));
     let error = match race.place {
+        Some(place) if race.earlier.kind.differs(race.later.kind) => {
+            let (earlier, later) = both();
+            Error::new(format!("data race on {}", object(node, &symbols, place, race.bytes)))
+                .because(format!("{earlier} and {later} are atomics of different types, which are not atomic to each other"))
+                .fix("use one type for all atomics on a variable, or let a barrier separate them")
+        }
         Some(place) => Error::new(format!("data race on {}", object(node, &symbols, place, race.bytes)))
             .because(format!("nothing orders {} and {}", told(&race.earlier), told(&race.later)))
             .fix(advice(&race.earlier, &race.later)),
@@ -65,6 +79,13 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
                 ))
                 .fix("call shmem_req_wait, or shmem_req_test until it returns 0, before the buffer is used again")
         }
+        None if race.rank == RaceRank::ByTheLetter => Error::new("a source changes before the standard allows it")
+            .because(format!(
+                "{} follows {}; an answer shows that the other PE has the data, but by the letter only a quiet frees the source",
+                told(&race.later),
+                told(&race.earlier)
+            ))
+            .fix("call shmem_quiet before the source changes; it costs little here, because the operation is over"),
         None => Error::new("data race on the local buffer of a nonblocking operation")
             .because(format!(
                 "{} follows {}, and no quiet or barrier has completed that",
@@ -82,14 +103,28 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
 fn advice(earlier: &Access, later: &Access) -> &'static str {
     let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
     let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
+    let is_of_context = |access: &Access| {
+        matches!(access.column, Column::Sent(Stream::Other) | Column::Pulled(Stream::Other))
+    };
     match () {
-        () if earlier.pe == later.pe => {
+        () if is_of_context(earlier) => {
+            "complete the operations of a created context with shmem_ctx_quiet on it (shmem_quiet and barriers complete those of \
+             the default context only), then synchronise"
+        }
+        () if earlier.by == later.by => {
             "complete the earlier operation with shmem_quiet or a barrier before the later one"
+        }
+        () if earlier.by.pe == later.by.pe && !is_sent(earlier) && !is_pulled(earlier) => {
+            "order the threads between both accesses: a barrier, a lock or a join of threads"
+        }
+        () if earlier.by.pe == later.by.pe => {
+            "let the thread that has issued the operation complete it (shmem_quiet), and order the threads after that: a barrier, \
+             a lock or a join of threads"
         }
         () if earlier.column == Column::Requested || later.column == Column::Requested => {
             "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
         }
-        () if earlier.kind == AccessKind::Atomic || later.kind == AccessKind::Atomic => {
+        () if earlier.kind.atomic().is_some() || later.kind.atomic().is_some() => {
             "access the variable with atomics only, or let a barrier separate both kinds of access"
         }
         () if is_sent(earlier) && is_sent(later) => {

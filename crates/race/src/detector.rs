@@ -76,6 +76,11 @@ impl<'m> Detector<'m> {
         &self.state
     }
 
+    /// Whether there are buffers of operations under way.
+    pub fn has_lent(&self) -> bool {
+        self.pending.any()
+    }
+
     /// The strand with this number, which is the caller.
     pub fn strand(&self, strand: usize) -> Strand<'_, 'm> {
         Strand { pe: self, name: StrandName { pe: self.me, strand } }

@@ -98,6 +98,11 @@ impl LentBuffers {
         !buffers.is_empty()
     }
 
+    /// Whether there are buffers.
+    pub(crate) fn any(&self) -> bool {
+        self.end.load(Relaxed) != 0
+    }
+
     /// The buffer that an access of this kind must not touch yet.
     #[inline]
     pub(crate) fn clash(&self, address: usize, len: usize, kind: AccessKind) -> Option<Buffer> {
