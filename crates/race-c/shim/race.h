@@ -73,6 +73,46 @@ void race_requested(shmem_req_h request, uint64_t meeting, void *dest, size_t de
                     size_t source_len, SITE);
 void race_request_over(shmem_req_h request);
 
+/* Strands: threads, and work that another thread might have done. Names of objects are addresses, or numbers below 2^16. */
+uint32_t race_strand(void);
+uint32_t race_fork(void);
+uint32_t race_become(uint32_t strand);
+uint32_t race_become_from(uint64_t object);
+void race_strand_over(uint32_t strand);
+void race_joined(uint32_t strand);
+void race_release(uint64_t object);
+void race_acquire(uint64_t object);
+void race_barrier_made(uintptr_t barrier, unsigned count);
+unsigned race_barrier_round(uintptr_t barrier);
+void race_thread_made(uint64_t thread, uint32_t strand);
+void race_thread_joined(uint64_t thread);
+/* Not 0 as soon as there have been several strands. */
+extern uint32_t race_threaded;
+/* Not 0 inside a call of OpenSHMEM: what the library does with threads is its own business. */
+extern _Thread_local int race_depth;
+
+static inline int race_tells(void) { return race_depth == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED); }
+static inline void race_gives(const volatile void *object)
+{
+    if (race_tells())
+        race_release((uintptr_t)object);
+}
+static inline void race_takes(const volatile void *object)
+{
+    if (race_tells())
+        race_acquire((uintptr_t)object);
+}
+
+/* The next definition of a function that this library has in front of it. */
+#define REAL(name)                                                                                                     \
+    ({                                                                                                                 \
+        static __typeof__(&name) next;                                                                                 \
+        __typeof__(&name) found = __atomic_load_n(&next, __ATOMIC_RELAXED);                                            \
+        if (!found)                                                                                                    \
+            __atomic_store_n(&next, found = (__typeof__(&name))race_next(#name), __ATOMIC_RELAXED);                    \
+        found;                                                                                                         \
+    })
+
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
 void race_plain(uintptr_t address, size_t len, int kind, const void *pc);

@@ -61,7 +61,15 @@ pub(crate) fn local(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len
 }
 
 /// A local buffer that a nonblocking operation uses until a quiet.
-fn lend(node: &RaceNode, strand: Strand<'_, '_>, stream: Stream, address: usize, len: usize, kind: AccessKind, site: Site) {
+fn lend(
+    node: &RaceNode,
+    strand: Strand<'_, '_>,
+    stream: Stream,
+    address: usize,
+    len: usize,
+    kind: AccessKind,
+    site: Site,
+) {
     if address == 0 || len == 0 {
         return;
     }

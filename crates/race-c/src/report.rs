@@ -103,9 +103,8 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
 fn advice(earlier: &Access, later: &Access) -> &'static str {
     let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
     let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
-    let is_of_context = |access: &Access| {
-        matches!(access.column, Column::Sent(Stream::Other) | Column::Pulled(Stream::Other))
-    };
+    let is_of_context =
+        |access: &Access| matches!(access.column, Column::Sent(Stream::Other) | Column::Pulled(Stream::Other));
     match () {
         () if is_of_context(earlier) => {
             "complete the operations of a created context with shmem_ctx_quiet on it (shmem_quiet and barriers complete those of \

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use crate::access::{AccessKind, Site};
-use crate::clock::{Stream, StrandName};
+use crate::clock::{StrandName, Stream};
 use crate::memory::SymmetricPlace;
 
 /// More are not watched.

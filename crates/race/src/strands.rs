@@ -25,7 +25,8 @@ impl StrandTable {
 
     /// A number for a strand: a free one that is `known` to be over, or a new one, or a free one, or the last.
     fn choose(&mut self, used: usize, known: impl Fn(usize) -> bool) -> usize {
-        let free = |users: &[u32], range: std::ops::Range<usize>| range.filter(|&at| users[at] == 0).collect::<Vec<_>>();
+        let free =
+            |users: &[u32], range: std::ops::Range<usize>| range.filter(|&at| users[at] == 0).collect::<Vec<_>>();
         let (old, fresh) = (free(&self.users, 1..used), free(&self.users, used..self.users.len()));
         let chosen = old.iter().copied().find(|&at| known(at)).or(fresh.first().copied()).or(old.first().copied());
         let chosen = chosen.unwrap_or(self.users.len() - 1);

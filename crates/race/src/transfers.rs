@@ -90,8 +90,7 @@ impl Strand<'_, '_> {
         site: Site,
     ) -> Option<Race> {
         let number = self.issue();
-        let put =
-            SignalledPut { signal: signal.word(), data: to.name(), len: len as u64, by: self.name, time: number };
+        let put = SignalledPut { signal: signal.word(), data: to.name(), len: len as u64, by: self.name, time: number };
         // A wait that finds the put on the list finds its accesses too.
         let race = self.touch(to, len, AccessKind::Write, Column::Sent(stream), number, site);
         if let Some(dropped) = self.pe.state.signals[to.pe].add(put) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static int me, npes, right;
-static volatile long sink;
+static _Thread_local volatile long sink; /* Threads read at the same time. */
 
 struct race_case {
     const char *name;

@@ -99,12 +99,13 @@ impl Routine {
             text += &format!("{declaration}\n");
         }
         text += declaration.trim_end_matches(';');
-        text += "\n{\n";
+        text += "\n{\n    race_depth++;\n";
         for statements in [&self.fill(before, number), &call, &self.fill(after, number)] {
             if !statements.is_empty() {
                 text += &format!("    {statements}\n");
             }
         }
+        text += "    race_depth--;\n";
         if returns {
             text += "    return result;\n";
         }

@@ -118,8 +118,7 @@ fn an_atomic_fetch_needs_an_order_to_a_store_and_a_nonblocking_one_a_quiet() {
     let [a, b] = node.pes();
     write(&a, at(0, 0));
     assert!(fetch(&b, at(0, 0), false).is_some());
-    let add =
-        FetchedAtomic { stream: D, of: AtomicType::Integer(8), updates: true, nonblocking: true };
+    let add = FetchedAtomic { stream: D, of: AtomicType::Integer(8), updates: true, nonblocking: true };
     for (quiet, offset) in [(true, 8), (false, 16)] {
         assert_eq!(b.fetch(add, at(0, offset), 8, SITE), None);
         if quiet {
