@@ -114,7 +114,10 @@ pub(crate) use hook;
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_begin() {
-    node::open();
+    if node::current().is_none() {
+        threads::begin_first();
+        node::open();
+    }
 }
 
 hook! {

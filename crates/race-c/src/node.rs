@@ -72,6 +72,7 @@ pub(crate) fn open() {
     if current().is_some() {
         return;
     }
+
     match make() {
         Ok(node) => {
             let hull = |windows: &mut dyn Iterator<Item = &PartWindow>| {
@@ -86,7 +87,6 @@ pub(crate) fn open() {
                 }))
             };
             let windows = [of(MemoryPart::Statics, true), of(MemoryPart::Heap, true), of(MemoryPart::Statics, false)];
-            crate::threads::begin_first();
             NODE.store(Box::into_raw(Box::new(node)), Release);
             // SAFETY: other threads only make the shim compare addresses with it, and a torn pair lets one access pass or
             // leads it to `resolve`, which looks again.

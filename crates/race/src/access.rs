@@ -2,14 +2,14 @@
 
 use crate::clock::{Column, StrandName};
 
-/// What an atomic works on. The standard makes atomics atomic to each other if their types are the same.
+/// The type of an atomic. The standard makes atomics atomic to each other if their types are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicType {
     /// Integers of so many bytes, signed or not.
     Integer(u8),
     /// Floating-point numbers of so many bytes.
     Floating(u8),
-    /// Whatever the language has in so many bytes: its atomics do not tell the type.
+    /// Any type of so many bytes: atomics of the language do not tell it.
     Language(u8),
 }
 

@@ -46,7 +46,7 @@ impl Column {
     }
 }
 
-/// What a strand has done, or has heard of: numbers of its operations.
+/// Points in a strand's operations, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Milestone {
     /// The last operation that it has issued.

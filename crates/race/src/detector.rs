@@ -7,16 +7,15 @@ use parking_lot::Mutex;
 use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName};
 use crate::memory::{SharedState, SymmetricPlace};
-use crate::pending::{Completion, LentBuffers, RequestedCall};
-use crate::strands::StrandTable;
-use crate::transfers::AwaitedFetch;
+use crate::numbers::StrandTable;
+use crate::pending::{AwaitedFetch, Completion, LentBuffers, RequestedCall};
 
 /// How sure it is that two accesses do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RaceRank {
     /// Nothing orders them.
     Unordered,
-    /// What has happened between them shows that the earlier one was over; but the standard does not promise it.
+    /// An answer shows that the earlier one was over; but the standard does not promise it.
     ByTheLetter,
 }
 
@@ -178,7 +177,7 @@ impl<'m> Strand<'_, 'm> {
         let is_over = || old.time <= clock.time(old.by, old.column, owner);
         let is_own = old.by == self.name;
         match old.column {
-            // Whoever waits for the request remembers the access anew.
+            // The wait for the request remembers the access anew.
             Column::Requested => is_own,
             Column::Program => is_own || is_over(),
             // The own memory's buffers of operations under way are watched by address.

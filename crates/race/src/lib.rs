@@ -19,6 +19,7 @@ pub mod cell;
 pub mod clock;
 pub mod detector;
 pub mod memory;
+mod numbers;
 pub mod order;
 mod pending;
 mod requests;

@@ -59,6 +59,14 @@ pub(crate) struct RequestedCall {
     pub(crate) buffers: Vec<(CallBuffer, u32)>,
 }
 
+/// An atomic without an end so far: its value comes with a quiet on the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AwaitedFetch {
+    pub(crate) stream: Stream,
+    pub(crate) place: SymmetricPlace,
+    pub(crate) len: usize,
+}
+
 /// The buffers of one PE, by address: they may be private memory.
 #[derive(Debug)]
 pub(crate) struct LentBuffers {

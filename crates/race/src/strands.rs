@@ -1,39 +1,11 @@
-//! The strands of a PE: which numbers they have, and with what knowledge they begin.
+//! The strands of a PE: how they begin and end, and what they tell each other.
 //!
-//! A strand is a thread, or a task or section that another thread might have run. It begins with the knowledge of whoever has
-//! made it. A number is given again when the work that had it is over: best one whose end the maker knows of, because then the
-//! order of both is the true one.
+//! A strand is a thread, or a task or section that another thread might have run. It begins with the knowledge of its maker.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::{Clock, Column, Milestone, StrandName};
 use crate::detector::{Detector, Strand};
-
-/// Who has each number.
-#[derive(Debug)]
-pub(crate) struct StrandTable {
-    /// How many strands have the number at the moment.
-    users: Vec<u32>,
-}
-
-impl StrandTable {
-    pub(crate) fn new(strands: usize) -> StrandTable {
-        let mut users = vec![0; strands];
-        users[0] = 1;
-        StrandTable { users }
-    }
-
-    /// A number for a strand: a free one that is `known` to be over, or a new one, or a free one, or the last.
-    fn choose(&mut self, used: usize, known: impl Fn(usize) -> bool) -> usize {
-        let free =
-            |users: &[u32], range: std::ops::Range<usize>| range.filter(|&at| users[at] == 0).collect::<Vec<_>>();
-        let (old, fresh) = (free(&self.users, 1..used), free(&self.users, used..self.users.len()));
-        let chosen = old.iter().copied().find(|&at| known(at)).or(fresh.first().copied()).or(old.first().copied());
-        let chosen = chosen.unwrap_or(self.users.len() - 1);
-        self.users[chosen] += 1;
-        chosen
-    }
-}
 
 impl<'m> Detector<'m> {
     /// A strand begins that knows what this clock knows. Its number.
@@ -49,7 +21,7 @@ impl<'m> Detector<'m> {
         let name = StrandName { pe: self.me, strand };
         self.state.used.fetch_max(strand as u32 + 1, Relaxed);
         let clock = self.state.clock(name);
-        if table.users[strand] > 1 {
+        if table.is_shared(strand) {
             // There are more strands than numbers: these count as one.
             clock.join(maker);
             return strand;
@@ -77,10 +49,7 @@ impl<'m> Detector<'m> {
 
     /// The work of a strand is over, and its number may be given to another one.
     pub fn end_strand(&self, strand: usize) {
-        let mut table = self.strands.lock();
-        if strand > 0 && table.users[strand] > 0 {
-            table.users[strand] -= 1;
-        }
+        self.strands.lock().give_back(strand);
     }
 }
 
@@ -97,7 +66,7 @@ impl Strand<'_, '_> {
         self.clock().join(&self.pe.state.clock(StrandName { pe: self.name.pe, strand }));
     }
 
-    /// What this strand knows is to be had under a number.
+    /// Its knowledge is to be had under a number from now on.
     pub fn release(&self, number: u64) {
         self.publish(number, None);
         self.tick();

@@ -4,7 +4,7 @@ use crate::access::{AccessKind, AtomicType, Site};
 use crate::clock::{Column, Milestone, Stream};
 use crate::detector::{Detector, Race, Strand};
 use crate::memory::SymmetricPlace;
-use crate::pending::{Buffer, Completion};
+use crate::pending::{AwaitedFetch, Buffer, Completion};
 use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
@@ -12,20 +12,12 @@ const SHORT: usize = 64;
 /// So many nonblocking atomics are remembered until a quiet.
 const MOST_AWAITED: usize = 256;
 
-/// An atomic without an end so far: its value comes with a quiet on the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AwaitedFetch {
-    pub(crate) stream: Stream,
-    pub(crate) place: SymmetricPlace,
-    pub(crate) len: usize,
-}
-
 /// An atomic that returns a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchedAtomic {
     /// The context's stream.
     pub stream: Stream,
-    /// What it works on.
+    /// Its type.
     pub of: AtomicType,
     /// Whether it changes the variable.
     pub updates: bool,
