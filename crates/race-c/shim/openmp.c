@@ -142,7 +142,7 @@ static void leave_section(void)
 static unsigned in_section(unsigned section)
 {
     if (section && race_depth == 0) {
-        uint32_t strand = race_fork();
+        uint32_t strand = race_fork(1);
         if (strand)
             team.around = race_become(strand - 1) + 1;
     }

@@ -75,7 +75,7 @@ void race_request_over(shmem_req_h request);
 
 /* Strands: threads, and work that another thread might have done. Names of objects are addresses, or numbers below 2^16. */
 uint32_t race_strand(void);
-uint32_t race_fork(void);
+uint32_t race_fork(int section);
 uint32_t race_become(uint32_t strand);
 uint32_t race_become_from(uint64_t object);
 void race_strand_over(uint32_t strand);

@@ -37,7 +37,7 @@ static struct start *begin(struct start start, const void *pc)
     Dl_info object;
     if (race_depth > 0)
         return NULL;
-    uint32_t strand = race_fork();
+    uint32_t strand = race_fork(0);
     struct start *made = strand ? malloc(sizeof *made) : NULL;
     if (!made)
         return NULL;

@@ -237,7 +237,7 @@ struct SharedLayout {
 impl SharedLayout {
     fn new(shape: ClockShape, heap: usize, statics: usize) -> SharedLayout {
         let line = |offset: usize| offset.next_multiple_of(4096);
-        let clocks = line(size_of::<AtomicU32>());
+        let clocks = line((1 + shape.pes * shape.strands) * size_of::<AtomicU32>());
         let buckets = line(clocks + shape.pes * shape.strands * shape.words() * 4);
         let pairs = line(buckets + BUCKETS * bucket_words(shape) * 4);
         let signals = line(pairs + PAIRS * 8);
@@ -263,6 +263,7 @@ impl SharedLayout {
             SharedState {
                 shape: self.shape,
                 used: &part::<AtomicU32>(base, 0, 1)[0],
+                kinds: part::<AtomicU32>(base, size_of::<AtomicU32>(), pes * self.shape.strands),
                 clocks: part::<AtomicU32>(base, self.clocks, pes * self.shape.strands * words),
                 buckets: part::<AtomicU32>(base, self.buckets, BUCKETS * bucket_words(self.shape)),
                 pairs: part::<AtomicU64>(base, self.pairs, PAIRS),

@@ -6,7 +6,7 @@ use std::io::Write;
 use oxshmem_base::Error;
 use oxshmem_race::access::Access;
 use oxshmem_race::clock::{Column, Stream};
-use oxshmem_race::{AccessKind, MemoryPart, Race, RaceRank, SymmetricPlace};
+use oxshmem_race::{AccessKind, MemoryPart, Race, RaceRank, StrandKind, SymmetricPlace};
 
 use crate::node::RaceNode;
 use crate::standard;
@@ -55,10 +55,17 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
         // The first thread is named where it is not the only one.
         let thread = match access.by.strand {
             0 if race.earlier.by.strand == race.later.by.strand => String::new(),
-            strand => format!("thread {strand} of "),
+            strand => match node.detector.shared().kind(access.by) {
+                StrandKind::Thread => format!("thread {strand} of "),
+                StrandKind::Task => "a task of ".into(),
+                StrandKind::Section => "a section of ".into(),
+            },
         };
         format!("{call} by {thread}PE {} at {}", node.pes[access.by.pe], symbols.call(access.site.pc))
     };
+    // Private memory has no name.
+    let buffer = node.resolve(race.address).filter(|_| race.place.is_none());
+    let buffer = buffer.map_or(String::new(), |place| format!("{}, ", object(node, &symbols, place, race.bytes)));
     let both = || (told(&race.earlier), told(&race.later));
     let error = match race.place {
         Some(place) if race.earlier.kind.differs(race.later.kind) => {
@@ -71,7 +78,7 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
             .because(format!("nothing orders {} and {}", told(&race.earlier), told(&race.later)))
             .fix(advice(&race.earlier, &race.later)),
         None if race.earlier.column == Column::Requested => {
-            Error::new("data race on the buffer of a collective that is under way")
+            Error::new(format!("data race on {buffer}the buffer of a collective that is under way"))
                 .because(format!(
                     "{} follows {}, and nothing has ended its request",
                     told(&race.later),
@@ -79,14 +86,14 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
                 ))
                 .fix("call shmem_req_wait, or shmem_req_test until it returns 0, before the buffer is used again")
         }
-        None if race.rank == RaceRank::ByTheLetter => Error::new("a source changes before the standard allows it")
+        None if race.rank == RaceRank::ByTheLetter => Error::new(format!("{buffer}the source of a put with a signal, changes before the standard allows it"))
             .because(format!(
                 "{} follows {}; an answer shows that the other PE has the data, but by the letter only a quiet frees the source",
                 told(&race.later),
                 told(&race.earlier)
             ))
             .fix("call shmem_quiet before the source changes; it costs little here, because the operation is over"),
-        None => Error::new("data race on the local buffer of a nonblocking operation")
+        None => Error::new(format!("data race on {buffer}the local buffer of a nonblocking operation"))
             .because(format!(
                 "{} follows {}, and no quiet or barrier has completed that",
                 told(&race.later),

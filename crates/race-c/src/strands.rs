@@ -1,7 +1,9 @@
 //! The functions that the shim calls where strands begin and end, and where the program's threads tell each other something.
 
 use std::collections::HashMap;
+use std::ffi::c_int;
 
+use oxshmem_race::StrandKind;
 use parking_lot::Mutex;
 
 use crate::hooks::{hook, with};
@@ -17,10 +19,11 @@ extern "C" fn race_strand() -> u32 {
 /// Makes a strand that begins now. Its number and one more; 0 if races are not looked for.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
-extern "C" fn race_fork() -> u32 {
+extern "C" fn race_fork(section: c_int) -> u32 {
     node::current().map_or(0, |node| {
         threads::are_several();
-        node.detector.strand(threads::current(node)).fork() as u32 + 1
+        let kind = if section != 0 { StrandKind::Section } else { StrandKind::Thread };
+        node.detector.strand(threads::current(node)).fork(kind) as u32 + 1
     })
 }
 

@@ -116,6 +116,17 @@ pub struct StrandName {
     pub strand: usize,
 }
 
+/// The work of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrandKind {
+    /// A thread.
+    Thread = 0,
+    /// A task of OpenMP.
+    Task = 1,
+    /// A section of OpenMP.
+    Section = 2,
+}
+
 /// A clock in shared memory. Times of a strand only grow. A reader that meets a writer sees some old times and some new ones,
 /// each of which was true; words are published by the locks of cells and buckets and by the program's own synchronisation.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +141,8 @@ impl Clock<'_> {
     /// The known time.
     pub(crate) fn time(&self, of: StrandName, column: Column, owner: usize) -> u32 {
         debug_assert!(column != Column::Requested, "no clock knows the time of requests");
-        self.words[self.shape.index(of, column, owner)].load(Relaxed)
+        // A copy knows nothing of strands that began after it was made.
+        self.words.get(self.shape.index(of, column, owner)).map_or(0, |word| word.load(Relaxed))
     }
 
     /// Learns that a strand has reached this time.

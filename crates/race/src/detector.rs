@@ -26,8 +26,10 @@ pub struct Race {
     pub earlier: Access,
     /// The other one.
     pub later: Access,
-    /// The first byte that both touch; none if it is in private memory.
+    /// The first byte that both touch; none if it is in a local buffer.
     pub place: Option<SymmetricPlace>,
+    /// The address of that byte, if it is in a local buffer.
+    pub address: usize,
     /// How many bytes from there are known to be touched by both.
     pub bytes: usize,
     /// See [`RaceRank`].
@@ -139,6 +141,7 @@ impl<'m> Strand<'_, 'm> {
             earlier: access(clash.by, clash.kind, column, clash.site),
             later: access(self.name, kind, Column::Program, site),
             place: None,
+            address: clash.bytes.start.max(address),
             bytes: clash.bytes.end.min(address + len) - clash.bytes.start.max(address),
             rank: if heard { RaceRank::ByTheLetter } else { RaceRank::Unordered },
         })
@@ -163,6 +166,7 @@ impl<'m> Strand<'_, 'm> {
                     earlier: conflict.earlier,
                     later: conflict.later,
                     place: Some(SymmetricPlace { offset: offset + skip, ..place }),
+                    address: 0,
                     bytes: conflict.mask.count_ones() as usize,
                     rank: RaceRank::Unordered,
                 });

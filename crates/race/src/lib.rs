@@ -28,7 +28,7 @@ mod strands;
 mod transfers;
 
 pub use access::{AccessKind, AtomicType, Conflict, Site};
-pub use clock::{StrandName, Stream};
+pub use clock::{StrandKind, StrandName, Stream};
 pub use detector::{Detector, Race, RaceRank, Strand};
 pub use memory::{MemoryPart, SharedState, SymmetricPlace};
 pub use order::{CollectiveMeeting, fingerprint};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::cell::ShadowCell;
-use crate::clock::{Clock, ClockShape, StrandName};
+use crate::clock::{Clock, ClockShape, StrandKind, StrandName};
 use crate::signals::SignalList;
 
 /// How many buckets there are: enough that the words a program synchronises on seldom share one.
@@ -55,6 +55,8 @@ pub struct SharedState<'m> {
     pub shape: ClockShape,
     /// How many strands a PE of the node has had at most.
     pub used: &'m AtomicU32,
+    /// See [`StrandKind`], by strand: those of the PEs' first strands come first.
+    pub kinds: &'m [AtomicU32],
     /// The strands' clocks, [`ClockShape::words`] each. Only the strand writes its own; others read it.
     pub clocks: &'m [AtomicU32],
     /// Clocks that synchronisation leaves behind, each with a lock before it: [`bucket_words`] each.
@@ -77,6 +79,20 @@ impl<'m> SharedState<'m> {
         let all = self.shape.words();
         let words = &self.clocks[(of.strand * self.shape.pes + of.pe) * all..][..all];
         Clock { shape: self.shape, words, used: self.used }
+    }
+
+    /// Another strand has this name from now on.
+    pub(crate) fn set_kind(&self, of: StrandName, kind: StrandKind) {
+        self.kinds[of.strand * self.shape.pes + of.pe].store(kind as u32, Relaxed);
+    }
+
+    /// The kind of the last strand with this name.
+    pub fn kind(&self, of: StrandName) -> StrandKind {
+        match self.kinds[of.strand * self.shape.pes + of.pe].load(Relaxed) {
+            1 => StrandKind::Task,
+            2 => StrandKind::Section,
+            _ => StrandKind::Thread,
+        }
     }
 
     /// The numbers that strands of the node's PEs have.

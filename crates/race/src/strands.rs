@@ -4,12 +4,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::clock::{Clock, Column, Milestone, StrandName};
+use crate::clock::{Clock, Column, Milestone, StrandKind, StrandName};
 use crate::detector::{Detector, Strand};
 
 impl<'m> Detector<'m> {
     /// A strand begins that knows what this clock knows. Its number.
-    fn begin_strand(&self, maker: &Clock<'_>) -> usize {
+    fn begin_strand(&self, maker: &Clock<'_>, kind: StrandKind) -> usize {
         let mut table = self.strands.lock();
         let now = |strand: usize| {
             let name = StrandName { pe: self.me, strand };
@@ -19,6 +19,7 @@ impl<'m> Detector<'m> {
             |strand: usize| maker.time(StrandName { pe: self.me, strand }, Column::Program, self.me) >= now(strand);
         let strand = table.choose(self.state.strands(), known);
         let name = StrandName { pe: self.me, strand };
+        self.state.set_kind(name, kind);
         self.state.used.fetch_max(strand as u32 + 1, Relaxed);
         let clock = self.state.clock(name);
         if table.is_shared(strand) {
@@ -35,16 +36,16 @@ impl<'m> Detector<'m> {
 
     /// A strand about which nothing is known: it may know everything that the first one knows.
     pub fn adopt(&self) -> usize {
-        self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }))
+        self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }), StrandKind::Thread)
     }
 
-    /// A strand begins with what has been published under this number.
+    /// A task begins with what has been published under this number.
     pub fn begin_from(&self, number: u64) -> usize {
         // A clock of its own, because the table is not looked at under a bucket's lock.
         let copy: Vec<_> = (0..self.state.shape.used(self.state.strands())).map(|_| Default::default()).collect();
         let copy = Clock { shape: self.state.shape, words: &copy, used: self.state.used };
         self.state.in_bucket(number, |bucket| copy.join(&bucket));
-        self.begin_strand(&copy)
+        self.begin_strand(&copy, StrandKind::Task)
     }
 
     /// The work of a strand is over, and its number may be given to another one.
@@ -55,8 +56,8 @@ impl<'m> Detector<'m> {
 
 impl Strand<'_, '_> {
     /// Makes a strand that begins with what this one knows. Its number.
-    pub fn fork(&self) -> usize {
-        let strand = self.pe.begin_strand(&self.clock());
+    pub fn fork(&self, kind: StrandKind) -> usize {
+        let strand = self.pe.begin_strand(&self.clock(), kind);
         self.tick();
         strand
     }

@@ -18,6 +18,7 @@ mod strands;
 struct TestNode {
     shape: ClockShape,
     used: AtomicU32,
+    kinds: Vec<AtomicU32>,
     clocks: Vec<AtomicU32>,
     buckets: Vec<AtomicU32>,
     pairs: Vec<AtomicU64>,
@@ -35,6 +36,7 @@ impl TestNode {
         TestNode {
             shape,
             used: AtomicU32::new(0),
+            kinds: zeros(pes * STRANDS),
             clocks: zeros(pes * STRANDS * shape.words()),
             buckets: zeros(BUCKETS * bucket_words(shape)),
             pairs: zeros(64),
@@ -47,6 +49,7 @@ impl TestNode {
         let state = SharedState {
             shape: self.shape,
             used: &self.used,
+            kinds: &self.kinds,
             clocks: &self.clocks,
             buckets: &self.buckets,
             pairs: &self.pairs,

@@ -2,6 +2,7 @@
 
 use super::{D, SITE, TestNode, at, barrier, fetch, put, read, sync, write};
 use crate::access::{AccessKind, AtomicType};
+use crate::clock::StrandKind;
 use crate::detector::RaceRank;
 use crate::transfers::FetchedAtomic;
 
@@ -14,7 +15,7 @@ fn strands_of_a_pe_are_ordered_by_what_they_tell_each_other() {
     let pe = Box::leak(Box::new(node.detector(0)));
     let first = pe.strand(0);
     write(&first, at(0, 0));
-    let second = pe.strand(first.fork());
+    let second = pe.strand(first.fork(StrandKind::Thread));
     assert_eq!(read(&second, at(0, 0)), None, "it begins with what its maker knows");
     write(&first, at(0, 8));
     let race = read(&second, at(0, 8)).expect("the store came after the fork");
@@ -36,7 +37,7 @@ fn a_quiet_ends_the_operations_of_which_its_strand_knows() {
     let node = TestNode::new(2);
     let pe = Box::leak(Box::new(node.detector(0)));
     let (first, other) = (pe.strand(0), node.pe(1));
-    let second = pe.strand(first.fork());
+    let second = pe.strand(first.fork(StrandKind::Thread));
     for (tells, offset) in [(true, 0), (false, 8)] {
         put(&second, at(1, offset));
         if tells {
@@ -53,7 +54,7 @@ fn a_barrier_tells_only_the_strand_that_calls_it() {
     let node = TestNode::new(2);
     let pe = Box::leak(Box::new(node.detector(1)));
     let (sender, first) = (node.pe(0), pe.strand(0));
-    let second = pe.strand(first.fork());
+    let second = pe.strand(first.fork(StrandKind::Thread));
     put(&sender, at(1, 0));
     barrier(&[sender, first]);
     assert!(read(&second, at(1, 0)).is_some());
@@ -65,19 +66,19 @@ fn a_number_is_given_again_when_its_end_is_known() {
     let node = TestNode::new(1);
     let pe = Box::leak(Box::new(node.detector(0)));
     let first = pe.strand(0);
-    let (one, two) = (first.fork(), first.fork());
+    let (one, two) = (first.fork(StrandKind::Thread), first.fork(StrandKind::Thread));
     assert_eq!((one, two), (1, 2));
     write(&pe.strand(one), at(0, 0));
     pe.end_strand(one);
-    assert_eq!(first.fork(), 3, "nobody has joined the first one");
+    assert_eq!(first.fork(StrandKind::Thread), 3, "nobody has joined the first one");
     first.join(one);
-    let again = pe.strand(first.fork());
+    let again = pe.strand(first.fork(StrandKind::Thread));
     assert_eq!(again.name.strand, 1);
     assert_eq!(read(&again, at(0, 0)), None);
     // All numbers are taken: the last one stands for several.
-    assert_eq!((first.fork(), first.fork()), (3, 3));
+    assert_eq!((first.fork(StrandKind::Thread), first.fork(StrandKind::Thread)), (3, 3));
     pe.end_strand(two);
-    assert_eq!(first.fork(), 2);
+    assert_eq!(first.fork(StrandKind::Thread), 2);
 }
 
 #[test]
