@@ -61,7 +61,11 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
                 StrandKind::Section => "a section of ".into(),
             },
         };
-        format!("{call} by {thread}PE {} at {}", node.pes[access.by.pe], symbols.call(access.site.pc))
+        let (pe, place) = (node.pes[access.by.pe], symbols.call(access.site.pc));
+        match access.column {
+            Column::Heard => format!("{call} at {place}, whose signal was heard by {thread}PE {pe}"),
+            _ => format!("{call} by {thread}PE {pe} at {place}"),
+        }
     };
     // Private memory has no name.
     let buffer = node.resolve(race.address).filter(|_| race.place.is_none());

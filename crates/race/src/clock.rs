@@ -23,16 +23,20 @@ pub enum Column {
     /// The accesses of a collective that has returned at once. No clock ever reaches their time: they are remembered anew,
     /// as the program's, when a wait for the request has ended them.
     Requested,
+    /// The data of a put with a signal, since a strand of its owner has heard the signal: at the program's time of that strand.
+    /// Only other strands of the owner look at it.
+    Heard,
 }
 
 impl Column {
-    const ALL: [Column; 6] = [
+    const ALL: [Column; 7] = [
         Column::Program,
         Column::Pulled(Stream::Default),
         Column::Pulled(Stream::Other),
         Column::Sent(Stream::Default),
         Column::Sent(Stream::Other),
         Column::Requested,
+        Column::Heard,
     ];
 
     /// Its number in a cell.
@@ -89,7 +93,7 @@ impl ClockShape {
     pub(crate) fn index(self, of: StrandName, column: Column, owner: usize) -> usize {
         self.start(of)
             + match column {
-                Column::Program => 0,
+                Column::Program | Column::Heard => 0,
                 Column::Pulled(stream) => 1 + stream as usize,
                 Column::Requested => 3,
                 Column::Sent(stream) => 7 + stream as usize * self.pes + owner,

@@ -159,7 +159,8 @@ impl<'m> Strand<'_, 'm> {
         let (clock, mut race) = (self.clock(), None);
         for (offset, cell, mask) in self.pe.state.cells(place, len) {
             let new = Access { by: self.name, time, column, kind, mask, site };
-            let conflict = cell.record(new, |old| self.is_ordered(&clock, old, &new, place.pe));
+            let at = SymmetricPlace { offset, ..place };
+            let conflict = cell.record(new, |old| self.is_ordered(&clock, old, &new, at));
             if let (Some(conflict), None) = (conflict, &race) {
                 let skip = (conflict.mask >> (offset % 8)).trailing_zeros() as usize;
                 race = Some(Race {
@@ -175,8 +176,9 @@ impl<'m> Strand<'_, 'm> {
         race
     }
 
-    /// Whether an earlier access to memory of `owner` is over, as far as this strand knows.
-    fn is_ordered(&self, clock: &Clock<'_>, old: &Access, new: &Access, owner: usize) -> bool {
+    /// Whether an earlier access to this place is over, as far as this strand knows.
+    fn is_ordered(&self, clock: &Clock<'_>, old: &Access, new: &Access, place: SymmetricPlace) -> bool {
+        let owner = place.pe;
         let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
         let is_over = || old.time <= clock.time(old.by, old.column, owner);
         let is_own = old.by == self.name;
@@ -184,6 +186,7 @@ impl<'m> Strand<'_, 'm> {
             // The wait for the request remembers the access anew.
             Column::Requested => is_own,
             Column::Program => is_own || is_over(),
+            Column::Heard => is_own || old.by.pe != self.name.pe || is_over() || self.knows_of_put(clock, place),
             // The own memory's buffers of operations under way are watched by address.
             Column::Pulled(_) => is_own && owner == self.name.pe && !is_sent(new) || is_over(),
             Column::Sent(stream) if old.by.pe == self.name.pe && old.kind.differs(new.kind) => {

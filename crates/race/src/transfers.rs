@@ -1,7 +1,7 @@
 //! Puts, gets, atomics: what each does to memory, and what it tells others.
 
-use crate::access::{AccessKind, AtomicType, Site};
-use crate::clock::{Column, Milestone, Stream};
+use crate::access::{Access, AccessKind, AtomicType, Site};
+use crate::clock::{Clock, Column, Milestone, Stream};
 use crate::detector::{Detector, Race, Strand};
 use crate::memory::SymmetricPlace;
 use crate::pending::{AwaitedFetch, Buffer, Completion};
@@ -146,6 +146,38 @@ impl Strand<'_, '_> {
         self.observe(fetch.place, fetch.len);
     }
 
+    /// This strand has heard the signal of a put: its data is over for this one, and for those that know of it.
+    fn hear(&self, put: &SignalledPut, word: u64) {
+        let (now, data) = (self.now(), SymmetricPlace::named(put.data));
+        for (_, cell, mask) in self.pe.state.cells(data, put.len as usize) {
+            let mut site = None;
+            cell.forget(|old| {
+                let is_data = old.by == put.by && old.time == put.time && matches!(old.column, Column::Sent(_));
+                site = is_data.then_some(old.site).or(site);
+                is_data
+            });
+            let heard =
+                |site| Access { by: self.name, time: now, column: Column::Heard, kind: AccessKind::Write, mask, site };
+            // Other PEs do not look at it.
+            if let Some(site) = site.filter(|_| data.pe == self.name.pe) {
+                cell.record(heard(site), |_| true);
+            }
+        }
+        // Others may hear the same signal.
+        self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
+        self.tick();
+    }
+
+    /// Whether all puts around this place whose signals were heard are over, as far as this strand knows from elsewhere.
+    pub(crate) fn knows_of_put(&self, clock: &Clock<'_>, place: SymmetricPlace) -> bool {
+        let is_over = |put: &SignalledPut| {
+            [Stream::Default, Stream::Other]
+                .iter()
+                .any(|&stream| put.time <= clock.time(put.by, Column::Sent(stream), place.pe))
+        };
+        self.pe.state.signals[place.pe].heard(place).iter().all(is_over)
+    }
+
     /// The value of these bytes has been awaited, or fetched: whoever made it is in the past, with all it had published.
     pub fn observe(&self, place: SymmetricPlace, len: usize) {
         let (clock, state) = (self.clock(), &self.pe.state);
@@ -154,7 +186,10 @@ impl Strand<'_, '_> {
             // Also where another PE's signal is fetched: its data was there before it.
             for put in state.signals[place.pe].take(word) {
                 clock.pass(put.by, Milestone::Heard, put.time);
-                self.pe.forget_data(&put);
+                match state.strands() {
+                    1 => self.pe.forget_data(&put),
+                    _ => self.hear(&put, word),
+                }
             }
         }
         for (_, cell, mask) in state.cells(place, len) {

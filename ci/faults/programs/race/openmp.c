@@ -172,7 +172,7 @@ static void readers_before_a_writer(void)
 #pragma omp task depend(in : one)
         shmem_long_put(near, readers_before_a_writer_data, 16, next); /* race */
 #pragma omp task depend(in : one)
-        sink = readers_before_a_writer_data[4];
+        sink = readers_before_a_writer_data[4]; /* race */
 #pragma omp task depend(inout : second[0])
         readers_before_a_writer_data[4] = 2; /* race */
     }

@@ -161,3 +161,30 @@ fn an_answer_shows_that_a_source_was_read_but_only_a_quiet_frees_it() {
     a.quiet(D);
     assert_eq!(changed(), None);
 }
+
+#[test]
+fn a_signal_tells_only_the_strand_that_hears_it() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(1)));
+    let (sender, first) = (node.pe(0), pe.strand(0));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    let (data, signal) = (at(1, 0), at(1, 64));
+    sender.put_signal(D, data, 8, signal, SITE);
+    first.observe(signal, 8);
+    assert_eq!(read(&first, data), None);
+    assert!(read(&second, data).is_some(), "it has not heard the signal");
+    assert_eq!(read(&sender, data), None, "not its business");
+    for by_signal in [true, false] {
+        let (data, signal) = (at(1, if by_signal { 8 } else { 16 }), at(1, 72));
+        sender.put_signal(D, data, 8, signal, SITE);
+        first.observe(signal, 8);
+        if by_signal {
+            second.observe(signal, 8);
+        } else {
+            sender.quiet(D);
+            sender.release(5);
+            second.acquire(5);
+        }
+        assert_eq!(read(&second, data), None);
+    }
+}
