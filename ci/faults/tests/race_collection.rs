@@ -31,7 +31,7 @@ fn racing_lines(file: &str) -> Vec<String> {
     for name in [file, "handover.h"] {
         let text = std::fs::read_to_string(source(&format!("race/{name}"))).expect("a source");
         let marked =
-            text.lines().enumerate().filter(|(_, line)| line.ends_with("/* race */") || line.ends_with("! race"));
+            text.lines().enumerate().filter(|(_, line)| line.contains("/* race */") || line.ends_with("! race"));
         lines.extend(marked.map(|(at, _)| format!(" at {name}:{}", at + 1)));
     }
     lines
@@ -94,4 +94,14 @@ fn threads_of_posix_and_c11() {
 #[test]
 fn openmp() {
     collection("oshcc", "openmp.c", &["-fopenmp"]);
+}
+
+#[test]
+fn threads_of_cpp() {
+    collection("oshc++", "threads.cc", &["-std=c++20", "-pthread"]);
+}
+
+#[test]
+fn atomics() {
+    collection("oshcc", "atomics.c", &[]);
 }

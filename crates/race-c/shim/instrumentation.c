@@ -31,13 +31,6 @@ void race_found(void) { __atomic_store_n(&found, 1, __ATOMIC_RELAXED); }
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
-static inline int is_watched(uintptr_t address)
-{
-    return address - race_windows[0].start < race_windows[0].len ||
-           address - race_windows[1].start < race_windows[1].len ||
-           address - race_windows[2].start < race_windows[2].len;
-}
-
 static inline void look(const void *address, size_t len, int kind, const void *pc)
 {
     if (__builtin_expect(is_watched((uintptr_t)address) || __atomic_load_n(&race_lent, __ATOMIC_RELAXED), 0))

@@ -125,6 +125,13 @@ struct race_window {
     size_t len;
 };
 extern struct race_window race_windows[3];
+static inline int is_watched(uintptr_t address)
+{
+    return address - race_windows[0].start < race_windows[0].len ||
+           address - race_windows[1].start < race_windows[1].len ||
+           address - race_windows[2].start < race_windows[2].len;
+}
+
 /* Not 0 while local buffers of nonblocking operations may not be touched. */
 extern uint32_t race_lent;
 

@@ -223,11 +223,18 @@ void __cxa_guard_release(uint64_t *guard);
 int __cxa_guard_acquire(uint64_t *guard)
 {
     int mine = REAL(__cxa_guard_acquire)(guard);
-    race_takes(guard);
+    if (is_watched((uintptr_t)guard))
+        race_atomic_done((uintptr_t)guard, 1);
+    else
+        race_takes(guard);
     return mine;
 }
 void __cxa_guard_release(uint64_t *guard)
 {
-    race_gives(guard);
+    /* The program itself looks at the first byte, with an atomic load. */
+    if (is_watched((uintptr_t)guard))
+        race_atomic((uintptr_t)guard, 1, 1, __builtin_return_address(0));
+    else
+        race_gives(guard);
     REAL(__cxa_guard_release)(guard);
 }

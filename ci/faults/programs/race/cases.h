@@ -8,7 +8,7 @@
 #include <string.h>
 
 static int me, npes, right;
-static _Thread_local volatile long sink; /* Threads read at the same time. */
+static __thread volatile long sink; /* Threads read at the same time. */
 
 struct race_case {
     const char *name;
