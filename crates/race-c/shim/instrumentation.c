@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 /* The exit status of a process that has reported a race and would have ended with 0. */
-enum { FOUND = 66 };
 static int found;
 
 static void tell(int status, void *unused)
@@ -14,7 +13,7 @@ static void tell(int status, void *unused)
     (void)unused;
     if (status == 0 && __atomic_load_n(&found, __ATOMIC_RELAXED)) {
         fflush(0);
-        _exit(FOUND);
+        _exit(found);
     }
 }
 
@@ -27,7 +26,7 @@ void race_prepare(void)
 
 _Thread_local int race_depth;
 
-void race_found(void) { __atomic_store_n(&found, 1, __ATOMIC_RELAXED); }
+void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED); }
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 

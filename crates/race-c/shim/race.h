@@ -27,10 +27,13 @@ typedef __float128 real16_t;
 void *race_next(const char *name);
 
 void race_prepare(void);
-void race_found(void);
+void race_found(int status);
 void race_begin(void);
 uint64_t race_ending(void);
 void race_ended(uint64_t meeting);
+
+/* A call of OpenSHMEM begins: may this thread make it? */
+void race_called(SITE);
 
 void race_allocated(void *block, size_t size, SITE);
 void race_freed(void *block);

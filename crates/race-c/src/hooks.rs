@@ -111,15 +111,6 @@ macro_rules! hook {
 
 pub(crate) use hook;
 
-// SAFETY: no other function has this name.
-#[unsafe(no_mangle)]
-extern "C" fn race_begin() {
-    if node::current().is_none() {
-        threads::begin_first();
-        node::open();
-    }
-}
-
 hook! {
     fn race_allocated(block: *mut c_void, size: usize, pc: *const c_void, call: u16) |node, _| {
         if let Some(place) = node.resolve(block as usize).filter(|_| !block.is_null()) {

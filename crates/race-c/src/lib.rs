@@ -5,11 +5,14 @@
 //! that they call, [`node`] is the memory that the node's PEs share, [`report`] says what was found.
 
 mod hooks;
+mod levels;
 mod meetings;
 mod members;
 mod node;
+mod options;
 mod report;
 mod standard;
 mod strands;
 mod symbols;
 mod threads;
+mod words;

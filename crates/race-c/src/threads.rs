@@ -9,6 +9,8 @@ const UNKNOWN: usize = usize::MAX;
 
 thread_local! {
     static STRAND: Cell<usize> = const { Cell::new(UNKNOWN) };
+    /// Whether the thread has initialised the library.
+    static IS_FIRST: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Not 0 as soon as the PE has had several strands: the shim looks at it before it tells of the program's own synchronisation.
@@ -47,4 +49,10 @@ pub(crate) fn are_several() {
 /// The caller is the thread that initialises the library.
 pub(crate) fn begin_first() {
     STRAND.set(0);
+    IS_FIRST.set(true);
+}
+
+/// Whether the caller has initialised the library, in whatever strand it is now.
+pub(crate) fn is_first() -> bool {
+    IS_FIRST.get()
 }

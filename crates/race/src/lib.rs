@@ -34,6 +34,7 @@ pub use memory::{MemoryPart, SharedState, SymmetricPlace};
 pub use order::{CollectiveMeeting, fingerprint};
 pub use pending::CallBuffer;
 pub use signals::SignalList;
+pub use strands::LastCall;
 pub use transfers::FetchedAtomic;
 
 #[cfg(test)]

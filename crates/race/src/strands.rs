@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::access::Site;
 use crate::clock::{Clock, Column, Milestone, StrandKind, StrandName};
 use crate::detector::{Detector, Strand};
 
@@ -54,7 +55,29 @@ impl<'m> Detector<'m> {
     }
 }
 
+/// A call of a program whose threads call one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastCall {
+    /// The strand that has called.
+    pub by: StrandName,
+    /// Where it has.
+    pub site: Site,
+    time: u32,
+}
+
 impl Strand<'_, '_> {
+    /// Its name.
+    pub fn name(&self) -> StrandName {
+        self.name
+    }
+
+    /// The strand calls. The last call of another strand, if nothing orders both.
+    pub fn call_alone(&self, last: &mut Option<LastCall>, site: Site) -> Option<LastCall> {
+        let earlier = last.replace(LastCall { by: self.name, site, time: self.now() });
+        let time = |by| self.clock().time(by, Column::Program, self.name.pe);
+        earlier.filter(|earlier| earlier.by != self.name && earlier.time > time(earlier.by))
+    }
+
     /// Makes a strand that begins with what this one knows. Its number.
     pub fn fork(&self, kind: StrandKind) -> usize {
         let strand = self.pe.begin_strand(&self.clock(), kind);

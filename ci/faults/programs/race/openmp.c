@@ -190,7 +190,7 @@ static void group_of_tasks(void)
 #pragma omp task
                 {
 #pragma omp task
-                    group_of_tasks_data[1] = 3;
+                    group_of_tasks_data[1] = 3; /* race */
                 }
             }
         } else {

@@ -99,7 +99,7 @@ impl Routine {
             text += &format!("{declaration}\n");
         }
         text += declaration.trim_end_matches(';');
-        text += "\n{\n    race_depth++;\n";
+        text += &format!("\n{{\n    if (race_depth++ == 0)\n        race_called(AT({number}));\n");
         for statements in [&self.fill(before, number), &call, &self.fill(after, number)] {
             if !statements.is_empty() {
                 text += &format!("    {statements}\n");
