@@ -118,6 +118,15 @@ fn make() -> Result<RaceNode, Error> {
     let (count, me) = (count as usize, me as usize);
     let pes: Vec<c_int> = (0..count as c_int).map(|pe| standard::world_pe(standard::shared(), pe)).collect();
     let scattered = count as c_int != standard::pshmem_n_pes();
+    if scattered && standard::pshmem_my_pe() == 0 {
+        let error = Error::new("data races between PEs of different nodes are not looked for")
+            .because(format!(
+                "{count} of {} PEs are on this node, and clocks do not travel between nodes",
+                standard::pshmem_n_pes()
+            ))
+            .fix("run the job on one node, where its PEs share memory");
+        eprintln!("oxshmem: {error}");
+    }
     let loaded = statics::executable().ok_or_else(|| unchecked("the executable's static data is not in one piece"))?;
     // SAFETY: all PEs are in their first init and make this call.
     let block = unsafe { standard::pshmem_malloc(64) };
