@@ -1,4 +1,4 @@
-//! What the user asks of reports, by variables of the environment.
+//! The user's wishes for reports, by variables of the environment.
 
 use std::ffi::c_int;
 use std::fs::OpenOptions;

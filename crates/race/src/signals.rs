@@ -6,7 +6,6 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::clock::StrandName;
-use crate::memory::SymmetricPlace;
 
 /// How many puts with a signal are remembered for each PE.
 const LENGTH: usize = 256;
@@ -25,14 +24,6 @@ pub(crate) struct SignalledPut {
     /// The strand, and the time of the data.
     pub(crate) by: StrandName,
     pub(crate) time: u32,
-}
-
-impl SignalledPut {
-    fn holds(&self, place: SymmetricPlace) -> bool {
-        let data = SymmetricPlace::named(self.data);
-        let word = data.offset & !7..data.offset + self.len as usize;
-        data.pe == place.pe && data.segment == place.segment && word.contains(&place.offset)
-    }
 }
 
 /// The list of one PE, in shared memory. Whoever holds the lock reads and writes the rest.
@@ -86,11 +77,11 @@ impl SignalList {
         })
     }
 
-    /// The puts whose signal has been heard and whose data is around this place.
-    pub(crate) fn heard(&self, place: SymmetricPlace) -> Vec<SignalledPut> {
+    /// The puts of this kind whose signal has been heard.
+    pub(crate) fn heard(&self, is_meant: impl Fn(&SignalledPut) -> bool) -> Vec<SignalledPut> {
         self.locked(|| {
             let heard = self.puts.iter().filter(|at| at[0].load(Relaxed) == HEARD).filter_map(read);
-            heard.filter(|put| put.holds(place)).collect()
+            heard.filter(is_meant).collect()
         })
     }
 }

@@ -175,7 +175,12 @@ impl Strand<'_, '_> {
                 .iter()
                 .any(|&stream| put.time <= clock.time(put.by, Column::Sent(stream), place.pe))
         };
-        self.pe.state.signals[place.pe].heard(place).iter().all(is_over)
+        let is_around = |put: &SignalledPut| {
+            let data = SymmetricPlace::named(put.data);
+            let bytes = data.offset & !7..data.offset + put.len as usize;
+            data.pe == place.pe && data.segment == place.segment && bytes.contains(&place.offset)
+        };
+        self.pe.state.signals[place.pe].heard(is_around).iter().all(is_over)
     }
 
     /// The value of these bytes has been awaited, or fetched: whoever made it is in the past, with all it had published.
