@@ -132,7 +132,11 @@ hook! {
 hook! {
     fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, strand| {
         let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
-        local(node, strand, address, len, kind, site(node, pc, call));
+        let site = site(node, pc, call);
+        let is_lent = race_lent.load(Relaxed) != 0;
+        if is_lent || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
+            local(node, strand, address, len, kind, site);
+        }
     }
 }
 

@@ -34,11 +34,14 @@ pub(crate) struct RaceNode {
     pub(crate) me: usize,
     /// Where each part of symmetric memory begins and how long it is, by address.
     windows: Vec<PartWindow>,
+    /// Those of the caller.
+    own: Vec<PartWindow>,
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
     pub(crate) loaded: Loaded,
 }
 
+#[derive(Clone, Copy)]
 struct PartWindow {
     start: usize,
     len: usize,
@@ -186,6 +189,7 @@ fn meet(block: *mut c_void, pes: &[c_int], me: usize, scattered: bool, loaded: L
         detector: Detector::new(me, scattered, state),
         pes: pes.to_vec(),
         me,
+        own: windows.iter().filter(|window| window.pe == me).copied().collect(),
         windows,
         blocks: Mutex::new(BTreeMap::new()),
         loaded,
@@ -289,6 +293,15 @@ impl SharedLayout {
 }
 
 impl RaceNode {
+    /// The place of an address in the caller's own symmetric memory.
+    #[inline]
+    pub(crate) fn own(&self, address: usize) -> Option<SymmetricPlace> {
+        self.own.iter().find_map(|window| {
+            let offset = address.wrapping_sub(window.start);
+            (offset < window.len).then_some(SymmetricPlace { pe: window.pe, segment: window.segment, offset })
+        })
+    }
+
     /// Whose memory an address is, and where in it.
     #[inline]
     pub(crate) fn resolve(&self, address: usize) -> Option<SymmetricPlace> {

@@ -63,6 +63,7 @@ impl AccessKind {
     /// The update of a signal.
     pub const SIGNAL: AccessKind = AccessKind::Atomic(AtomicType::Integer(8));
 
+    #[inline]
     fn code(self) -> u64 {
         match self {
             AccessKind::Read => 0,
@@ -151,7 +152,14 @@ pub const MOST_PES: usize = 1 << 8;
 pub const MOST_STRANDS: usize = 1 << 6;
 
 impl Access {
+    /// Whether two keys are of the same strand and column.
+    #[inline]
+    pub(crate) fn are_alike(one: u64, other: u64) -> bool {
+        (one as u32) >> 15 == (other as u32) >> 15
+    }
+
     /// The part that decides about order, never 0.
+    #[inline]
     pub(crate) fn key(&self) -> u64 {
         u64::from(self.time) << 32
             | (self.by.strand as u64 & 0x3f) << 26
@@ -162,6 +170,7 @@ impl Access {
     }
 
     /// The part that reports name.
+    #[inline]
     pub(crate) fn place(&self) -> u64 {
         self.site.pc & ((1 << PC_BITS) - 1) | u64::from(self.site.call) << PC_BITS
     }

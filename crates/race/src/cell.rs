@@ -47,6 +47,32 @@ impl ShadowCell {
         self.keys[slot].store(access.key(), Relaxed);
     }
 
+    /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
+    /// Another strand that comes at the very same time may be missed.
+    #[inline]
+    pub(crate) fn renew(&self, new: &Access) -> bool {
+        let (key, place) = (new.key(), new.place());
+        let mut before = None;
+        for (slot, old) in self.keys.iter().enumerate() {
+            let old = old.load(Relaxed);
+            if old == key {
+                return true;
+            }
+            if old != 0 && !Access::are_alike(old, key) {
+                return false;
+            }
+            if old as u32 == key as u32 {
+                before = Some((slot, old));
+            }
+        }
+        let Some((slot, old)) = before else { return false };
+        let there = self.places[slot].load(Relaxed);
+        // The lock's bit is not touched: whoever takes the lock in between makes this fail.
+        (there == place
+            || there & LOCKED == 0 && self.places[slot].compare_exchange(there, place, Relaxed, Relaxed).is_ok())
+            && self.keys[slot].compare_exchange(old, key, Relaxed, Relaxed).is_ok()
+    }
+
     /// Remembers an access and returns an earlier one that clashes with it and is not `ordered` before it.
     pub(crate) fn record(&self, new: Access, ordered: impl Fn(&Access) -> bool) -> Option<Conflict> {
         let key = new.key();

@@ -40,7 +40,11 @@ impl Column {
     ];
 
     /// Its number in a cell.
+    #[inline]
     pub(crate) fn code(self) -> u64 {
+        if self == Column::Program {
+            return 0;
+        }
         Self::ALL.iter().position(|&column| column == self).expect("all are listed") as u64
     }
 
@@ -143,6 +147,7 @@ pub struct Clock<'m> {
 
 impl Clock<'_> {
     /// The known time.
+    #[inline]
     pub(crate) fn time(&self, of: StrandName, column: Column, owner: usize) -> u32 {
         debug_assert!(column != Column::Requested, "no clock knows the time of requests");
         // A copy knows nothing of strands that began after it was made.

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName};
-use crate::memory::{SharedState, SymmetricPlace};
+use crate::memory::{MemoryPart, SharedState, SymmetricPlace};
 use crate::numbers::StrandTable;
 use crate::pending::{AwaitedFetch, Completion, LentBuffers, RequestedCall};
 
@@ -102,10 +102,12 @@ pub struct Strand<'d, 'm> {
 }
 
 impl<'m> Strand<'_, 'm> {
+    #[inline]
     pub(crate) fn clock(&self) -> Clock<'m> {
         self.pe.state.clock(self.name)
     }
 
+    #[inline]
     pub(crate) fn now(&self) -> u32 {
         self.clock().time(self.name, Column::Program, self.name.pe)
     }
@@ -118,6 +120,18 @@ impl<'m> Strand<'_, 'm> {
     /// The number of an operation, which is its time in all columns but the program's.
     pub(crate) fn issue(&self) -> u32 {
         self.clock().advance(self.pe.state.shape.milestone(self.name, Milestone::Issued))
+    }
+
+    /// Whether a load or store of the program can be remembered without a look at what others have done: see
+    /// [`crate::cell::ShadowCell`].
+    #[inline]
+    pub fn is_repeated(&self, place: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> bool {
+        let shadow = self.pe.state.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
+        let first = place.offset % 8;
+        let Some(cell) = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0) else { return false };
+        let mask = (0xff_u8 >> (8 - len)) << first;
+        let (time, column) = (self.now(), Column::Program);
+        cell.renew(&Access { by: self.name, time, column, kind, mask, site })
     }
 
     /// The program accesses memory itself, or by a call that is over when it returns.

@@ -75,6 +75,7 @@ pub fn bucket_words(shape: ClockShape) -> usize {
 }
 
 impl<'m> SharedState<'m> {
+    #[inline]
     pub(crate) fn clock(&self, of: StrandName) -> Clock<'m> {
         let all = self.shape.words();
         let words = &self.clocks[(of.strand * self.shape.pes + of.pe) * all..][..all];
