@@ -99,7 +99,9 @@ impl Routine {
             text += &format!("{declaration}\n");
         }
         text += declaration.trim_end_matches(';');
-        text += &format!("\n{{\n    if (race_depth++ == 0)\n        race_called(AT({number}));\n");
+        text += &format!(
+            "\n{{\n    if (race_depth++ == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED))\n        race_called(AT({number}));\n"
+        );
         for statements in [&self.fill(before, number), &call, &self.fill(after, number)] {
             if !statements.is_empty() {
                 text += &format!("    {statements}\n");
