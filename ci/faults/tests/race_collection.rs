@@ -19,6 +19,9 @@ fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str])
         command.env(if wrapper == "oshcc" { "OSHCC" } else { "OSHCXX" }, compiler);
     }
     let path = source(&format!("race/{file}"));
+    if wrapper == "oshfort" {
+        command.arg(format!("-J{}", std::env::temp_dir().display()));
+    }
     let made = command.args(["--race", "-g"]).args(options).arg(path).arg("-o").arg(&program).output();
     let made = made.expect("the wrapper starts");
     assert!(made.status.success() || made.status.code() == Some(127), "{}", String::from_utf8_lossy(&made.stderr));
@@ -104,4 +107,9 @@ fn threads_of_cpp() {
 #[test]
 fn atomics() {
     collection("oshcc", "atomics.c", &[]);
+}
+
+#[test]
+fn openmp_in_fortran() {
+    collection("oshfort", "openmp.f90", &["-fopenmp"]);
 }
