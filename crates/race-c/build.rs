@@ -1,5 +1,5 @@
-//! Compiles the calls that programs make: of OpenSHMEM, written from the routine table, and of the compiler's thread
-//! instrumentation.
+//! Compiles the calls that programs make: of OpenSHMEM, written from the routine table, of the compiler's thread
+//! instrumentation, of threads and OpenMP.
 
 use std::path::PathBuf;
 
@@ -12,6 +12,8 @@ fn main() {
     cc::Build::new()
         .file(calls)
         .file("shim/instrumentation.c")
+        .file("shim/threads.c")
+        .file("shim/openmp.c")
         .include("shim")
         .include("../shmem-c/include")
         .std("gnu11")

@@ -47,7 +47,7 @@ fn races() -> &'static Path {
 }
 
 fn is_silent(ended: &Ended) -> bool {
-    ended.status == Some(0) && !ended.stderr.contains("race")
+    ended.status == Some(0) && !ended.stderr.contains("data race on")
 }
 
 #[test]

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 /* The exit status of a process that has reported a race and would have ended with 0. */
-enum { FOUND = 66 };
 static int found;
 
 static void tell(int status, void *unused)
@@ -14,7 +13,7 @@ static void tell(int status, void *unused)
     (void)unused;
     if (status == 0 && __atomic_load_n(&found, __ATOMIC_RELAXED)) {
         fflush(0);
-        _exit(FOUND);
+        _exit(found);
     }
 }
 
@@ -25,16 +24,11 @@ void race_prepare(void)
         on_exit(tell, 0); /* before the library's own handler is registered, so that it runs after that */
 }
 
-void race_found(void) { __atomic_store_n(&found, 1, __ATOMIC_RELAXED); }
+_Thread_local int race_depth;
+
+void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED); }
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
-
-static inline int is_watched(uintptr_t address)
-{
-    return address - race_windows[0].start < race_windows[0].len ||
-           address - race_windows[1].start < race_windows[1].len ||
-           address - race_windows[2].start < race_windows[2].len;
-}
 
 static inline void look(const void *address, size_t len, int kind, const void *pc)
 {
@@ -116,57 +110,78 @@ COPY(__tsan_memcpy, memcpy)
 COPY(__tsan_memmove, memmove)
 FILL(__tsan_memset)
 
-/* Atomics of the language are done in the strongest order. On symmetric memory they are atomics like the library's. */
-static inline int begin(volatile const void *address, size_t len, int updates, const void *pc)
+/* Atomics of the language are done in the strongest order. On symmetric memory they are atomics like the library's, elsewhere they
+   order threads as their order says. A relaxed load orders with a fence after it, a relaxed store with a fence before it. */
+enum { RECENT = 8 };
+static _Thread_local struct {
+    uintptr_t loads[RECENT];
+    unsigned next;
+    int released;
+} fences;
+
+static int gives(int order) { return order >= __ATOMIC_RELEASE || fences.released; }
+static int takes(int order) { return order == __ATOMIC_CONSUME || order == __ATOMIC_ACQUIRE || order > __ATOMIC_RELEASE; }
+
+/* What an atomic does. */
+enum { LOADS = 1, STORES = 2 };
+
+static inline int begin(volatile const void *address, size_t len, int does, int order, const void *pc)
 {
-    if (!is_watched((uintptr_t)address))
-        return 0;
-    race_atomic((uintptr_t)address, len, updates, pc);
-    return 1;
+    if (is_watched((uintptr_t)address)) {
+        race_atomic((uintptr_t)address, len, does & STORES, pc);
+        return 1;
+    }
+    if (does & STORES && race_tells() && gives(order))
+        race_release((uintptr_t)address);
+    return 0;
 }
 
-static inline void end(int watched, volatile const void *address, size_t len)
+static inline void end(int watched, volatile const void *address, size_t len, int does, int order)
 {
-    if (watched)
-        race_atomic_done((uintptr_t)address, len);
+    if (watched) {
+        if (does & LOADS)
+            race_atomic_done((uintptr_t)address, len);
+    } else if (does & LOADS && race_tells()) {
+        if (takes(order))
+            race_acquire((uintptr_t)address);
+        else
+            fences.loads[fences.next++ % RECENT] = (uintptr_t)address;
+    }
 }
 
 #define FETCH(bits, type, name, builtin)                                                                               \
     type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                                       \
     type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                                        \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                              \
         type old = builtin(at, value, __ATOMIC_SEQ_CST);                                                               \
-        end(watched, at, sizeof *at);                                                                                  \
-        (void)order;                                                                                                   \
+        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
         return old;                                                                                                    \
     }
 #define COMPARE(bits, type, name)                                                                                      \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure);           \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure)            \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
         int done = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-        end(watched, at, sizeof *at);                                                                                  \
-        (void)order, (void)failure;                                                                                    \
+        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
+        (void)failure;                                                                                    \
         return done;                                                                                                   \
     }
 #define ATOMIC(bits, type)                                                                                             \
     type __tsan_atomic##bits##_load(const volatile type *at, int order);                                               \
     type __tsan_atomic##bits##_load(const volatile type *at, int order)                                                \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, 0, PC);                                                                    \
+        int watched = begin(at, sizeof *at, LOADS, order, PC);                                                                    \
         type value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                            \
-        end(watched, at, sizeof *at);                                                                                  \
-        (void)order;                                                                                                   \
+        end(watched, at, sizeof *at, LOADS, order);                                                                    \
         return value;                                                                                                  \
     }                                                                                                                  \
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                        \
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                                         \
     {                                                                                                                  \
-        begin(at, sizeof *at, 1, PC);                                                                                  \
+        begin(at, sizeof *at, STORES, order, PC);                                                                      \
         __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
-        (void)order;                                                                                                   \
     }                                                                                                                  \
     FETCH(bits, type, exchange, __atomic_exchange_n)                                                                   \
     FETCH(bits, type, fetch_add, __atomic_fetch_add)                                                                   \
@@ -180,10 +195,10 @@ static inline void end(int watched, volatile const void *address, size_t len)
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure);  \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure)   \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, 1, PC);                                                                    \
+        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
         __atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
-        end(watched, at, sizeof *at);                                                                                  \
-        (void)order, (void)failure;                                                                                    \
+        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
+        (void)failure;                                                                                    \
         return old;                                                                                                    \
     }
 
@@ -195,8 +210,12 @@ ATOMIC(64, uint64_t)
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
 {
-    (void)order;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (order >= __ATOMIC_RELEASE)
+        fences.released = 1;
+    for (unsigned i = 0; i < RECENT && takes(order) && race_tells(); i++)
+        if (fences.loads[i])
+            race_acquire(fences.loads[i]);
 }
 void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order)

@@ -27,10 +27,13 @@ typedef __float128 real16_t;
 void *race_next(const char *name);
 
 void race_prepare(void);
-void race_found(void);
+void race_found(int status);
 void race_begin(void);
 uint64_t race_ending(void);
 void race_ended(uint64_t meeting);
+
+/* A call of OpenSHMEM begins: may this thread make it? */
+void race_called(SITE);
 
 void race_allocated(void *block, size_t size, SITE);
 void race_freed(void *block);
@@ -41,8 +44,10 @@ void race_blocks(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
                  size_t count, int pe, int is_put, SITE);
 void race_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t len, uint64_t *signal, int pe,
                      int nonblocking, SITE);
-void race_update(shmem_ctx_t ctx, void *dest, size_t len, int pe, SITE);
-void race_fetch(shmem_ctx_t ctx, const void *place, size_t len, int pe, int updates, SITE);
+/* What an atomic does; one that changes nothing, waits for its value and works on integers is 0. */
+enum { RACE_UPDATES = 1, RACE_NONBLOCKING = 2, RACE_FLOATING = 4 };
+void race_update(shmem_ctx_t ctx, void *dest, size_t len, int pe, int does, SITE);
+void race_fetch(shmem_ctx_t ctx, const void *place, size_t len, int pe, int does, SITE);
 void race_fill(shmem_ctx_t ctx, void *fetch, size_t len, SITE);
 void race_fetched(shmem_ctx_t ctx, const void *place, size_t len, int pe);
 
@@ -71,6 +76,46 @@ void race_requested(shmem_req_h request, uint64_t meeting, void *dest, size_t de
                     size_t source_len, SITE);
 void race_request_over(shmem_req_h request);
 
+/* Strands: threads, and work that another thread might have done. Names of objects are addresses, or numbers below 2^16. */
+uint32_t race_strand(void);
+uint32_t race_fork(int section);
+uint32_t race_become(uint32_t strand);
+uint32_t race_become_from(uint64_t object);
+void race_strand_over(uint32_t strand);
+void race_joined(uint32_t strand);
+void race_release(uint64_t object);
+void race_acquire(uint64_t object);
+void race_barrier_made(uintptr_t barrier, unsigned count);
+unsigned race_barrier_round(uintptr_t barrier);
+void race_thread_made(uint64_t thread, uint32_t strand);
+void race_thread_joined(uint64_t thread);
+/* Not 0 as soon as there have been several strands. */
+extern uint32_t race_threaded;
+/* Not 0 inside a call of OpenSHMEM: what the library does with threads is its own business. */
+extern _Thread_local int race_depth;
+
+static inline int race_tells(void) { return race_depth == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED); }
+static inline void race_gives(const volatile void *object)
+{
+    if (race_tells())
+        race_release((uintptr_t)object);
+}
+static inline void race_takes(const volatile void *object)
+{
+    if (race_tells())
+        race_acquire((uintptr_t)object);
+}
+
+/* The next definition of a function that this library has in front of it. */
+#define REAL(name)                                                                                                     \
+    ({                                                                                                                 \
+        static __typeof__(&name) next;                                                                                 \
+        __typeof__(&name) found = __atomic_load_n(&next, __ATOMIC_RELAXED);                                            \
+        if (!found)                                                                                                    \
+            __atomic_store_n(&next, found = (__typeof__(&name))race_next(#name), __ATOMIC_RELAXED);                    \
+        found;                                                                                                         \
+    })
+
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
 void race_plain(uintptr_t address, size_t len, int kind, const void *pc);
@@ -83,6 +128,13 @@ struct race_window {
     size_t len;
 };
 extern struct race_window race_windows[3];
+static inline int is_watched(uintptr_t address)
+{
+    return address - race_windows[0].start < race_windows[0].len ||
+           address - race_windows[1].start < race_windows[1].len ||
+           address - race_windows[2].start < race_windows[2].len;
+}
+
 /* Not 0 while local buffers of nonblocking operations may not be touched. */
 extern uint32_t race_lent;
 

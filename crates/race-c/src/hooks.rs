@@ -6,11 +6,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use oxshmem_race::{AccessKind, Detector, Race, Site, Stream};
+use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Site, Strand, Stream};
 
 use crate::node::{self, RaceNode};
 use crate::report::{self, LOAD, STORE};
 use crate::standard::{self, Context, Team};
+use crate::threads;
 
 /// Whether there are local buffers that the program must not touch: the shim looks at it before it calls.
 // SAFETY: no other object has this name; the shim reads it as the atomic it is.
@@ -47,32 +48,52 @@ pub(crate) fn world(ctx: Context, pe: c_int) -> c_int {
 }
 
 /// An access of the caller to local memory by a call that is over when it returns.
-pub(crate) fn local(node: &RaceNode, address: usize, len: usize, kind: AccessKind, site: Site) {
+pub(crate) fn local(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len: usize, kind: AccessKind, site: Site) {
     if address == 0 || len == 0 {
         return;
     }
     if race_lent.load(Relaxed) != 0 {
-        say(node, node.detector.buffer(address, len, kind, site));
+        say(node, strand.buffer(address, len, kind, site));
     }
     if let Some(place) = node.resolve(address) {
-        say(node, node.detector.access(place, len, kind, site));
+        say(node, strand.access(place, len, kind, site));
     }
 }
 
 /// A local buffer that a nonblocking operation uses until a quiet.
-fn lend(node: &RaceNode, stream: Stream, address: usize, len: usize, kind: AccessKind, site: Site) {
+fn lend(
+    node: &RaceNode,
+    strand: Strand<'_, '_>,
+    stream: Stream,
+    address: usize,
+    len: usize,
+    kind: AccessKind,
+    site: Site,
+) {
     if address == 0 || len == 0 {
         return;
     }
-    say(node, node.detector.buffer(address, len, kind, site));
+    say(node, strand.buffer(address, len, kind, site));
     let place = node.resolve(address).filter(|place| place.pe == node.me);
-    say(node, node.detector.lend(stream, address, place, len, kind, site));
+    say(node, strand.lend(stream, address, place, len, kind, site));
     race_lent.store(1, Relaxed);
 }
 
-pub(crate) fn with(work: impl FnOnce(&'static RaceNode, &'static Detector<'static>)) {
+/// Works for the caller's strand, while races are looked for.
+pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>)) {
     if let Some(node) = node::current() {
-        work(node, &node.detector);
+        work(node, node.detector.strand(threads::current(node)));
+    }
+}
+
+/// Buffers are given back; `still` tells whether others were lent then.
+pub(crate) fn given_back(node: &RaceNode, still: bool) {
+    if !still {
+        race_lent.store(0, Relaxed);
+        // Another thread may have lent one in between.
+        if node.detector.has_lent() {
+            race_lent.store(1, Relaxed);
+        }
     }
 }
 
@@ -90,12 +111,6 @@ macro_rules! hook {
 
 pub(crate) use hook;
 
-// SAFETY: no other function has this name.
-#[unsafe(no_mangle)]
-extern "C" fn race_begin() {
-    node::open();
-}
-
 hook! {
     fn race_allocated(block: *mut c_void, size: usize, pc: *const c_void, call: u16) |node, _| {
         if let Some(place) = node.resolve(block as usize).filter(|_| !block.is_null()) {
@@ -105,35 +120,41 @@ hook! {
 }
 
 hook! {
-    fn race_freed(block: *mut c_void) |node, detector| {
+    fn race_freed(block: *mut c_void) |node, strand| {
         if let Some(place) = node.resolve(block as usize).filter(|_| !block.is_null())
             && let Some((size, _)) = node.blocks.lock().remove(&place.offset)
         {
-            detector.forget(place, size);
+            strand.forget(place, size);
         }
     }
 }
 
 hook! {
-    fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, _| {
+    fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, strand| {
         let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
-        local(node, address, len, kind, site(node, pc, call));
+        let site = site(node, pc, call);
+        let is_lent = race_lent.load(Relaxed) != 0;
+        if is_lent || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
+            local(node, strand, address, len, kind, site);
+        }
     }
 }
 
 hook! {
-    fn race_atomic(address: usize, len: usize, updates: c_int, pc: *const c_void) |node, detector| {
+    fn race_atomic(address: usize, len: usize, updates: c_int, pc: *const c_void) |node, strand| {
         if let Some(place) = node.resolve(address) {
             let site = site(node, pc, if updates != 0 { STORE } else { LOAD });
-            say(node, detector.fetch(Stream::Default, place, len, updates != 0, site));
+            let of = AtomicType::Language(len as u8);
+            let call = FetchedAtomic { stream: Stream::Default, of, updates: updates != 0, nonblocking: false };
+            say(node, strand.fetch(call, place, len, site));
         }
     }
 }
 
 hook! {
-    fn race_atomic_done(address: usize, len: usize) |node, detector| {
+    fn race_atomic_done(address: usize, len: usize) |node, strand| {
         if let Some(place) = node.resolve(address) {
-            detector.observe(place, len);
+            strand.observe(place, len);
         }
     }
 }
@@ -156,7 +177,7 @@ struct TransferCall {
 }
 
 /// One put or get of contiguous bytes between addresses that the caller names.
-fn transfer(node: &RaceNode, call: &TransferCall, dest: usize, source: usize, len: usize) {
+fn transfer(node: &RaceNode, strand: Strand<'_, '_>, call: &TransferCall, dest: usize, source: usize, len: usize) {
     let &TransferCall { way, stream, pe, nonblocking, site } = call;
     if len == 0 {
         return;
@@ -166,14 +187,14 @@ fn transfer(node: &RaceNode, call: &TransferCall, dest: usize, source: usize, le
         TransferWay::Get => (source, dest, AccessKind::Write),
     };
     match nonblocking {
-        true => lend(node, stream, near, len, used, site),
-        false => local(node, near, len, used, site),
+        true => lend(node, strand, stream, near, len, used, site),
+        false => local(node, strand, near, len, used, site),
     }
     let Some(place) = node.copy_on(far, pe) else { return };
     let race = match (way, nonblocking) {
-        (TransferWay::Put, _) => node.detector.put(stream, place, len, AccessKind::Write, site),
-        (TransferWay::Get, true) => node.detector.pull(stream, place, len, site),
-        (TransferWay::Get, false) => node.detector.access(place, len, AccessKind::Read, site),
+        (TransferWay::Put, _) => strand.put(stream, place, len, AccessKind::Write, site),
+        (TransferWay::Get, true) => strand.pull(stream, place, len, site),
+        (TransferWay::Get, false) => strand.access(place, len, AccessKind::Read, site),
     };
     say(node, race);
 }
@@ -182,12 +203,12 @@ hook! {
     fn race_transfer(
         ctx: Context, dest: usize, source: usize, len: usize, pe: c_int, is_put: c_int, nonblocking: c_int,
         pc: *const c_void, call: u16
-    ) |node, _| {
+    ) |node, strand| {
         let way = if is_put != 0 { TransferWay::Put } else { TransferWay::Get };
         let nonblocking = nonblocking != 0;
         let made =
             TransferCall { way, stream: stream(ctx), pe: world(ctx, pe), nonblocking, site: site(node, pc, call) };
-        transfer(node, &made, dest, source, len);
+        transfer(node, strand, &made, dest, source, len);
     }
 }
 
@@ -195,14 +216,14 @@ hook! {
     fn race_blocks(
         ctx: Context, dest: usize, source: usize, dst: isize, sst: isize, block: usize, count: usize,
         pe: c_int, is_put: c_int, pc: *const c_void, call: u16
-    ) |node, _| {
+    ) |node, strand| {
         let way = if is_put != 0 { TransferWay::Put } else { TransferWay::Get };
         let made = TransferCall {
             way, stream: stream(ctx), pe: world(ctx, pe), nonblocking: false, site: site(node, pc, call)
         };
         for index in 0..count as isize {
             let dest = dest.wrapping_add_signed(index.wrapping_mul(dst));
-            transfer(node, &made, dest, source.wrapping_add_signed(index.wrapping_mul(sst)), block);
+            transfer(node, strand, &made, dest, source.wrapping_add_signed(index.wrapping_mul(sst)), block);
         }
     }
 }
@@ -211,82 +232,99 @@ hook! {
     fn race_put_signal(
         ctx: Context, dest: *mut c_void, source: *const c_void, len: usize, signal: *mut u64, pe: c_int,
         nonblocking: c_int, pc: *const c_void, call: u16
-    ) |node, detector| {
+    ) |node, strand| {
         let (stream, pe, site) = (stream(ctx), world(ctx, pe), site(node, pc, call));
         match nonblocking {
-            0 => local(node, source as usize, len, AccessKind::Read, site),
-            _ => lend(node, stream, source as usize, len, AccessKind::Read, site),
+            0 => local(node, strand, source as usize, len, AccessKind::Read, site),
+            _ => lend(node, strand, stream, source as usize, len, AccessKind::Read, site),
         }
         let Some(signal) = node.copy_on(signal as usize, pe) else { return };
         match node.copy_on(dest as usize, pe).filter(|_| len > 0) {
-            Some(place) => say(node, detector.put_signal(stream, place, len, signal, site)),
-            None => say(node, detector.put(stream, signal, 8, AccessKind::Atomic, site)),
+            Some(place) => say(node, strand.put_signal(stream, place, len, signal, site)),
+            None => say(node, strand.put(stream, signal, 8, AccessKind::SIGNAL, site)),
         }
     }
 }
 
+/// Bits of what an atomic does; the shim has the same.
+const UPDATES: c_int = 1;
+const NONBLOCKING: c_int = 2;
+const FLOATING: c_int = 4;
+
+fn atomic_type(bytes: usize, does: c_int) -> AtomicType {
+    if does & FLOATING != 0 { AtomicType::Floating(bytes as u8) } else { AtomicType::Integer(bytes as u8) }
+}
+
 hook! {
-    fn race_update(ctx: Context, dest: *mut c_void, len: usize, pe: c_int, pc: *const c_void, call: u16) |node, detector| {
+    fn race_update(
+        ctx: Context, dest: *mut c_void, len: usize, pe: c_int, does: c_int, pc: *const c_void, call: u16
+    ) |node, strand| {
         if let Some(place) = node.copy_on(dest as usize, world(ctx, pe)) {
-            say(node, detector.put(stream(ctx), place, len, AccessKind::Atomic, site(node, pc, call)));
+            let kind = AccessKind::Atomic(atomic_type(len, does));
+            say(node, strand.put(stream(ctx), place, len, kind, site(node, pc, call)));
         }
     }
 }
 
 hook! {
     fn race_fetch(
-        ctx: Context, place: *const c_void, len: usize, pe: c_int, updates: c_int, pc: *const c_void, call: u16
-    ) |node, detector| {
-        if let Some(place) = node.copy_on(place as usize, world(ctx, pe)) {
-            say(node, detector.fetch(stream(ctx), place, len, updates != 0, site(node, pc, call)));
-        }
-    }
-}
-
-hook! {
-    fn race_fill(ctx: Context, fetch: *mut c_void, len: usize, pc: *const c_void, call: u16) |node, _| {
-        lend(node, stream(ctx), fetch as usize, len, AccessKind::Write, site(node, pc, call));
-    }
-}
-
-hook! {
-    fn race_fetched(ctx: Context, place: *const c_void, len: usize, pe: c_int) |node, detector| {
+        ctx: Context, place: *const c_void, len: usize, pe: c_int, does: c_int, pc: *const c_void, call: u16
+    ) |node, strand| {
+        let made = FetchedAtomic {
+            stream: stream(ctx), of: atomic_type(len, does), updates: does & UPDATES != 0, nonblocking: does & NONBLOCKING != 0
+        };
         match node.copy_on(place as usize, world(ctx, pe)) {
-            Some(place) => detector.observe(place, len),
+            Some(place) => say(node, strand.fetch(made, place, len, site(node, pc, call))),
             // PEs of this node may meet at a variable of another one.
-            None => detector.learn_from_all(),
+            None => strand.learn_from_all(),
         }
     }
 }
 
-fn observe(node: &RaceNode, address: usize, len: usize) {
-    if let Some(place) = node.resolve(address) {
-        node.detector.observe(place, len);
+hook! {
+    fn race_fill(ctx: Context, fetch: *mut c_void, len: usize, pc: *const c_void, call: u16) |node, strand| {
+        lend(node, strand, stream(ctx), fetch as usize, len, AccessKind::Write, site(node, pc, call));
     }
 }
 
 hook! {
-    fn race_wait(ivar: *const c_void, len: usize) |node, _| observe(node, ivar as usize, len)
+    fn race_fetched(ctx: Context, place: *const c_void, len: usize, pe: c_int) |node, strand| {
+        match node.copy_on(place as usize, world(ctx, pe)) {
+            Some(place) => strand.observe(place, len),
+            // PEs of this node may meet at a variable of another one.
+            None => strand.learn_from_all(),
+        }
+    }
+}
+
+fn observe(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len: usize) {
+    if let Some(place) = node.resolve(address) {
+        strand.observe(place, len);
+    }
 }
 
 hook! {
-    fn race_wait_all(ivars: *const c_void, nelems: usize, status: *const c_int, len: usize) |node, _| {
+    fn race_wait(ivar: *const c_void, len: usize) |node, strand| observe(node, strand, ivar as usize, len)
+}
+
+hook! {
+    fn race_wait_all(ivars: *const c_void, nelems: usize, status: *const c_int, len: usize) |node, strand| {
         for index in 0..nelems {
             // SAFETY: the call has read as many elements of the list as there are variables.
             let skipped = !status.is_null() && unsafe { *status.add(index) } != 0;
             if !skipped {
-                observe(node, ivars as usize + index * len, len);
+                observe(node, strand, ivars as usize + index * len, len);
             }
         }
     }
 }
 
 hook! {
-    fn race_wait_some(ivars: *const c_void, indices: *const usize, count: usize, len: usize) |node, _| {
+    fn race_wait_some(ivars: *const c_void, indices: *const usize, count: usize, len: usize) |node, strand| {
         for number in 0..count {
             // SAFETY: the call has written `count` indices, or the shim passes the address of one.
             let index = unsafe { *indices.add(number) };
-            observe(node, ivars as usize + index * len, len);
+            observe(node, strand, ivars as usize + index * len, len);
         }
     }
 }

@@ -1,13 +1,18 @@
 //! The race detector's library. `oshcc --race` links it before liboxshmem, so that a program's calls come here first.
 //!
 //! The routines are C (`shim/calls.c`, generated): each tells the detector what it does, and calls the library's routine by its
-//! profiling name. So the library itself knows nothing of all this, and pays nothing. [`hooks`] and [`meetings`] are the functions
+//! profiling name. So the library itself knows nothing of all this, and pays nothing. [`hooks`], [`meetings`] and [`strands`] are the functions
 //! that they call, [`node`] is the memory that the node's PEs share, [`report`] says what was found.
 
 mod hooks;
+mod levels;
 mod meetings;
 mod members;
 mod node;
+mod options;
 mod report;
 mod standard;
+mod strands;
 mod symbols;
+mod threads;
+mod words;

@@ -3,12 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use oxshmem_race::{AccessKind, CallBuffer, CollectiveMeeting, Detector, Stream};
+use oxshmem_race::{AccessKind, CallBuffer, CollectiveMeeting, Strand, Stream};
 
-use crate::hooks::{hook, local, race_lent, say, site, stream, with, world};
+use crate::hooks::{given_back, hook, local, race_lent, say, site, stream, with, world};
 use crate::members::MeetingMembers;
 use crate::node::{self, RaceNode};
 use crate::standard::{self, Context, Team};
+use crate::threads;
 
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
@@ -30,45 +31,41 @@ extern "C" fn race_ended(meeting: u64) {
 }
 
 hook! {
-    fn race_fence(ctx: Context) |_, detector| detector.fence(stream(ctx))
+    fn race_fence(ctx: Context) |_, strand| strand.fence(stream(ctx))
 }
 
-fn quiet(detector: &Detector<'_>, stream: Stream) {
-    if !detector.quiet(stream) {
-        race_lent.store(0, Relaxed);
-    }
+fn quiet(node: &RaceNode, strand: Strand<'_, '_>, stream: Stream) {
+    given_back(node, strand.quiet(stream));
 }
 
 hook! {
-    fn race_quiet(ctx: Context) |_, detector| {
+    fn race_quiet(ctx: Context) |node, strand| {
         if !ctx.is_null() {
-            quiet(detector, stream(ctx));
+            quiet(node, strand, stream(ctx));
         }
     }
 }
 
 hook! {
-    fn race_pe_quiet(ctx: Context, pes: *const c_int, count: usize) |node, detector| {
+    fn race_pe_quiet(ctx: Context, pes: *const c_int, count: usize) |node, strand| {
         if ctx.is_null() {
             return;
         }
         for number in 0..count {
             // SAFETY: the program promises the call so many PE numbers.
             let pe = world(ctx, unsafe { *pes.add(number) });
-            detector.quiet_to(stream(ctx), node.pes.iter().position(|&world| world == pe));
+            strand.quiet_to(stream(ctx), node.pes.iter().position(|&world| world == pe));
         }
         // Which of the PEs a local buffer belongs to is not known.
         if count > 0 {
-            detector.end_buffers(stream(ctx));
+            strand.end_buffers(stream(ctx));
         }
     }
 }
 
 hook! {
-    fn race_sources_over() |_, detector| {
-        if !detector.end_sources() {
-            race_lent.store(0, Relaxed);
-        }
+    fn race_sources_over() |node, strand| {
+        given_back(node, strand.end_sources());
     }
 }
 
@@ -79,24 +76,25 @@ fn lock_name(node: &RaceNode, lock: *const c_void) -> Option<u64> {
 }
 
 hook! {
-    fn race_locked(lock: *const c_void) |node, detector| {
-        lock_name(node, lock).into_iter().for_each(|lock| detector.acquire(lock))
+    fn race_locked(lock: *const c_void) |node, strand| {
+        lock_name(node, lock).into_iter().for_each(|lock| strand.lock(lock))
     }
 }
 
 hook! {
-    fn race_unlocking(lock: *const c_void) |node, detector| {
-        quiet(detector, Stream::Default);
-        lock_name(node, lock).into_iter().for_each(|lock| detector.release(lock));
+    fn race_unlocking(lock: *const c_void) |node, strand| {
+        quiet(node, strand, Stream::Default);
+        lock_name(node, lock).into_iter().for_each(|lock| strand.unlock(lock));
     }
 }
 
 fn enter(members: Option<MeetingMembers>, completes: c_int, root: c_int) -> u64 {
     let (Some(node), Some(members)) = (node::current(), members) else { return 0 };
+    let strand = node.detector.strand(threads::current(node));
     if completes != 0 {
-        quiet(&node.detector, Stream::Default);
+        quiet(node, strand, Stream::Default);
     }
-    node.detector.enter(members.print, root < 0 || root == members.me).number()
+    strand.enter(members.print, root < 0 || root == members.me).number()
 }
 
 // SAFETY: no other function has this name.
@@ -118,9 +116,9 @@ extern "C" fn race_enter_set(start: c_int, log_stride: c_int, size: c_int, compl
 }
 
 hook! {
-    fn race_leave(meeting: u64) |_, detector| {
+    fn race_leave(meeting: u64) |_, strand| {
         if meeting != 0 {
-            detector.leave(CollectiveMeeting::of_number(meeting));
+            strand.leave(CollectiveMeeting::of_number(meeting));
         }
     }
 }
@@ -141,21 +139,21 @@ extern "C" fn race_is_root(start: c_int, log_stride: c_int, root: c_int) -> c_in
 
 hook! {
     fn race_use(dest: *mut c_void, dest_len: usize, source: *const c_void, source_len: usize, pc: *const c_void, call: u16)
-    |node, _| {
+    |node, strand| {
         let site = site(node, pc, call);
-        local(node, source as usize, source_len, AccessKind::Read, site);
-        local(node, dest as usize, dest_len, AccessKind::Write, site);
+        local(node, strand, source as usize, source_len, AccessKind::Read, site);
+        local(node, strand, dest as usize, dest_len, AccessKind::Write, site);
     }
 }
 
 hook! {
     fn race_use_strided(
         dest: *mut c_void, dst: isize, source: *const c_void, sst: isize, len: usize, count: usize, pc: *const c_void, call: u16
-    ) |node, _| {
+    ) |node, strand| {
         let site = site(node, pc, call);
         for index in 0..count as isize {
-            local(node, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
-            local(node, (dest as usize).wrapping_add_signed(index * dst), len, AccessKind::Write, site);
+            local(node, strand, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
+            local(node, strand, (dest as usize).wrapping_add_signed(index * dst), len, AccessKind::Write, site);
         }
     }
 }
@@ -163,14 +161,14 @@ hook! {
 hook! {
     fn race_pieces(
         array: usize, offsets: *const usize, sizes: *const usize, count: usize, writes: c_int, pc: *const c_void, call: u16
-    ) |node, _| {
+    ) |node, strand| {
         let (site, kind) = (site(node, pc, call), if writes != 0 { AccessKind::Write } else { AccessKind::Read });
-        local(node, offsets as usize, count * size_of::<usize>(), AccessKind::Read, site);
-        local(node, sizes as usize, count * size_of::<usize>(), kind, site);
+        local(node, strand, offsets as usize, count * size_of::<usize>(), AccessKind::Read, site);
+        local(node, strand, sizes as usize, count * size_of::<usize>(), kind, site);
         for index in 0..count {
             // SAFETY: the program promises the call an offset and a size for each member.
             let (offset, size) = unsafe { (*offsets.add(index), *sizes.add(index)) };
-            local(node, array.wrapping_add(offset), size, kind, site);
+            local(node, strand, array.wrapping_add(offset), size, kind, site);
         }
     }
 }
@@ -178,24 +176,22 @@ hook! {
 hook! {
     fn race_requested(
         request: usize, meeting: u64, dest: usize, dest_len: usize, source: usize, source_len: usize, pc: *const c_void, call: u16
-    ) |node, detector| {
+    ) |node, strand| {
         let meeting = (meeting != 0).then(|| CollectiveMeeting::of_number(meeting));
         let arrays = [(source, source_len, AccessKind::Read), (dest, dest_len, AccessKind::Write)];
         let buffers = arrays.map(|(address, len, kind)| {
             let place = node.resolve(address).filter(|place| place.pe == node.me);
             CallBuffer { address, place, len, kind }
         });
-        say(node, detector.begin_request(request as u64, meeting, buffers, site(node, pc, call)));
+        say(node, strand.begin_request(request as u64, meeting, buffers, site(node, pc, call)));
         race_lent.store(1, Relaxed);
     }
 }
 
 hook! {
-    fn race_request_over(request: usize) |node, detector| {
-        let (race, still) = detector.end_request(request as u64);
+    fn race_request_over(request: usize) |node, strand| {
+        let (race, still) = strand.end_request(request as u64);
         say(node, race);
-        if !still {
-            race_lent.store(0, Relaxed);
-        }
+        given_back(node, still);
     }
 }

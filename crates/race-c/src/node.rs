@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Orde
 use oxshmem_base::Error;
 use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
 use oxshmem_os::statics::{self, Loaded};
+use oxshmem_race::access::{MOST_PES, MOST_STRANDS};
 use oxshmem_race::cell::ShadowCell;
 use oxshmem_race::clock::ClockShape;
 use oxshmem_race::memory::{BUCKETS, PAIRS, bucket_words};
@@ -21,8 +22,8 @@ use crate::standard;
 const SHADOW: usize = size_of::<ShadowCell>() / 8;
 /// All shadows of heaps on a node have at most so many addresses.
 const MOST_SHADOW: usize = 1 << 44;
-/// The most PEs on a node: a cell has twelve bits for their numbers, and clocks grow with the square.
-const MOST_PES: usize = 256;
+/// A node has at most so many strands: clocks grow with the number, and with that of the PEs.
+const ALL_STRANDS: usize = 4096;
 
 /// One PE and what it shares with the others of its node.
 pub(crate) struct RaceNode {
@@ -33,11 +34,14 @@ pub(crate) struct RaceNode {
     pub(crate) me: usize,
     /// Where each part of symmetric memory begins and how long it is, by address.
     windows: Vec<PartWindow>,
+    /// Those of the caller.
+    own: Vec<PartWindow>,
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
     pub(crate) loaded: Loaded,
 }
 
+#[derive(Clone, Copy)]
 struct PartWindow {
     start: usize,
     len: usize,
@@ -71,6 +75,7 @@ pub(crate) fn open() {
     if current().is_some() {
         return;
     }
+
     match make() {
         Ok(node) => {
             let hull = |windows: &mut dyn Iterator<Item = &PartWindow>| {
@@ -116,6 +121,15 @@ fn make() -> Result<RaceNode, Error> {
     let (count, me) = (count as usize, me as usize);
     let pes: Vec<c_int> = (0..count as c_int).map(|pe| standard::world_pe(standard::shared(), pe)).collect();
     let scattered = count as c_int != standard::pshmem_n_pes();
+    if scattered && standard::pshmem_my_pe() == 0 {
+        let error = Error::new("data races between PEs of different nodes are not looked for")
+            .because(format!(
+                "{count} of {} PEs are on this node, and clocks do not travel between nodes",
+                standard::pshmem_n_pes()
+            ))
+            .fix("run the job on one node, where its PEs share memory");
+        eprintln!("oxshmem: {error}");
+    }
     let loaded = statics::executable().ok_or_else(|| unchecked("the executable's static data is not in one piece"))?;
     // SAFETY: all PEs are in their first init and make this call.
     let block = unsafe { standard::pshmem_malloc(64) };
@@ -149,7 +163,8 @@ fn meet(block: *mut c_void, pes: &[c_int], me: usize, scattered: bool, loaded: L
         }
     }
     windows.sort_by_key(|window| window.start);
-    let layout = SharedLayout::new(ClockShape { pes: pes.len() }, reach, len);
+    let strands = (ALL_STRANDS / pes.len()).clamp(4, MOST_STRANDS);
+    let layout = SharedLayout::new(ClockShape { pes: pes.len(), strands }, reach, len);
     let offset = block as usize & (page_size() - 1);
     let notice = (heaps[0] + offset) as *mut Notice;
     // SAFETY: the block has room for a notice, and its copy on the first PE of the node is mapped here.
@@ -174,6 +189,7 @@ fn meet(block: *mut c_void, pes: &[c_int], me: usize, scattered: bool, loaded: L
         detector: Detector::new(me, scattered, state),
         pes: pes.to_vec(),
         me,
+        own: windows.iter().filter(|window| window.pe == me).copied().collect(),
         windows,
         blocks: Mutex::new(BTreeMap::new()),
         loaded,
@@ -223,6 +239,7 @@ struct SharedLayout {
     shape: ClockShape,
     heap_cells: usize,
     static_cells: usize,
+    clocks: usize,
     buckets: usize,
     pairs: usize,
     signals: usize,
@@ -233,13 +250,14 @@ struct SharedLayout {
 impl SharedLayout {
     fn new(shape: ClockShape, heap: usize, statics: usize) -> SharedLayout {
         let line = |offset: usize| offset.next_multiple_of(4096);
-        let buckets = line(shape.pes * shape.words() * 4);
+        let clocks = line((1 + shape.pes * shape.strands) * size_of::<AtomicU32>());
+        let buckets = line(clocks + shape.pes * shape.strands * shape.words() * 4);
         let pairs = line(buckets + BUCKETS * bucket_words(shape) * 4);
         let signals = line(pairs + PAIRS * 8);
         let shadows = line(signals + shape.pes * size_of::<SignalList>());
         let (heap_cells, static_cells) = (heap / 8, statics / 8);
         let len = line(shadows + shape.pes * (heap_cells + static_cells) * size_of::<ShadowCell>());
-        SharedLayout { shape, heap_cells, static_cells, buckets, pairs, signals, shadows, len }
+        SharedLayout { shape, heap_cells, static_cells, clocks, buckets, pairs, signals, shadows, len }
     }
 
     /// # Safety
@@ -257,7 +275,9 @@ impl SharedLayout {
         unsafe {
             SharedState {
                 shape: self.shape,
-                clocks: part::<AtomicU32>(base, 0, pes * words),
+                used: &part::<AtomicU32>(base, 0, 1)[0],
+                kinds: part::<AtomicU32>(base, size_of::<AtomicU32>(), pes * self.shape.strands),
+                clocks: part::<AtomicU32>(base, self.clocks, pes * self.shape.strands * words),
                 buckets: part::<AtomicU32>(base, self.buckets, BUCKETS * bucket_words(self.shape)),
                 pairs: part::<AtomicU64>(base, self.pairs, PAIRS),
                 signals: part(base, self.signals, pes),
@@ -273,6 +293,15 @@ impl SharedLayout {
 }
 
 impl RaceNode {
+    /// The place of an address in the caller's own symmetric memory.
+    #[inline]
+    pub(crate) fn own(&self, address: usize) -> Option<SymmetricPlace> {
+        self.own.iter().find_map(|window| {
+            let offset = address.wrapping_sub(window.start);
+            (offset < window.len).then_some(SymmetricPlace { pe: window.pe, segment: window.segment, offset })
+        })
+    }
+
     /// Whose memory an address is, and where in it.
     #[inline]
     pub(crate) fn resolve(&self, address: usize) -> Option<SymmetricPlace> {

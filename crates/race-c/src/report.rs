@@ -1,23 +1,26 @@
-//! The sentences about a race.
+//! The reports: what is said of a race, where, and what follows from it.
 
-use std::ffi::{CStr, c_char};
-use std::io::Write;
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 use oxshmem_base::Error;
 use oxshmem_race::access::Access;
 use oxshmem_race::clock::Column;
-use oxshmem_race::{AccessKind, MemoryPart, Race, SymmetricPlace};
+use oxshmem_race::{AccessKind, LastCall, Race, RaceRank, Site, StrandKind, StrandName};
 
 use crate::node::RaceNode;
+use crate::options;
 use crate::standard;
 use crate::symbols::ProgramSymbols;
+use crate::words::{advice, object};
 
 unsafe extern "C" {
     /// The names of all routines, by their numbers; the generated calls define them.
     static race_calls: [*const c_char; 0];
     static race_call_count: usize;
     /// Lets this process end with a status that tells of races.
-    fn race_found();
+    fn race_found(status: c_int);
 }
 
 /// The number of a load of the program itself, which is no call, and that of a store.
@@ -34,6 +37,64 @@ fn name(call: u16) -> &'static str {
     text.and_then(|text| text.to_str().ok()).unwrap_or("a call")
 }
 
+/// One side of a report.
+struct ReportSide {
+    call: &'static str,
+    /// The number of its thread, if it has to be told, and of its PE.
+    thread: String,
+    pe: c_int,
+    place: String,
+    /// A strand of the PE has heard of it; it is another PE's.
+    heard: bool,
+}
+
+impl ReportSide {
+    fn new(
+        node: &RaceNode,
+        symbols: &ProgramSymbols,
+        call: &'static str,
+        by: StrandName,
+        alone: bool,
+        site: Site,
+    ) -> Self {
+        // The first thread is named where it is not the only one.
+        let thread = match (by.strand, node.detector.shared().kind(by)) {
+            (0, _) if alone => String::new(),
+            (strand, StrandKind::Thread) => format!("thread {strand} of "),
+            (_, StrandKind::Task) => "a task of ".into(),
+            (_, StrandKind::Section) => "a section of ".into(),
+        };
+        ReportSide { call, thread, pe: node.pes[by.pe], place: symbols.call(site.pc), heard: false }
+    }
+
+    fn of(node: &RaceNode, symbols: &ProgramSymbols, access: &Access, other: &Access) -> Self {
+        let call = match (name(access.site.call), access.kind) {
+            ("a store", AccessKind::Atomic(_)) => "an atomic of the language",
+            ("a load", AccessKind::AtomicRead(_)) => "an atomic load of the language",
+            (name, _) => name,
+        };
+        let alone = access.by.strand == other.by.strand;
+        ReportSide {
+            heard: access.column == Column::Heard,
+            ..Self::new(node, symbols, call, access.by, alone, access.site)
+        }
+    }
+
+    fn told(&self) -> String {
+        let ReportSide { call, thread, pe, place, heard } = self;
+        match heard {
+            true => format!("{call} at {place}, whose signal was heard by {thread}PE {pe}"),
+            false => format!("{call} by {thread}PE {pe} at {place}"),
+        }
+    }
+
+    fn json(&self) -> String {
+        let ReportSide { call, thread, pe, place, .. } = self;
+        let thread = thread.trim_end_matches(" of ");
+        format!(r#"{{"call":{},"pe":{pe},"thread":{},"place":{}}}"#, quoted(call), quoted(thread), quoted(place))
+    }
+}
+
 /// Says that nothing orders two accesses, if it was not said before of these two sites.
 #[cold]
 pub(crate) fn race(node: &RaceNode, race: &Race) {
@@ -41,99 +102,116 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
     if !node.detector.shared().is_new(site(&race.earlier), site(&race.later)) {
         return;
     }
-    // SAFETY: the shim stores a number.
-    unsafe { race_found() };
     let symbols = ProgramSymbols::read();
-    let told = |access: &Access| {
-        let call = match (name(access.site.call), access.kind) {
-            ("a store", AccessKind::Atomic) => "an atomic of the language",
-            ("a load", AccessKind::AtomicRead) => "an atomic load of the language",
-            (name, _) => name,
-        };
-        format!("{call} by PE {} at {}", node.pes[access.pe], symbols.call(access.site.pc))
-    };
-    let error = match race.place {
-        Some(place) => Error::new(format!("data race on {}", object(node, &symbols, place, race.bytes)))
-            .because(format!("nothing orders {} and {}", told(&race.earlier), told(&race.later)))
-            .fix(advice(&race.earlier, &race.later)),
-        None if race.earlier.column == Column::Requested => {
-            Error::new("data race on the buffer of a collective that is under way")
-                .because(format!(
-                    "{} follows {}, and nothing has ended its request",
-                    told(&race.later),
-                    told(&race.earlier)
+    let sides = [
+        ReportSide::of(node, &symbols, &race.earlier, &race.later),
+        ReportSide::of(node, &symbols, &race.later, &race.earlier),
+    ];
+    let [earlier, later] = sides.each_ref().map(ReportSide::told);
+    let follows = |more: &str| format!("{later} follows {earlier}{more}");
+    // Private memory has no name.
+    let place = race.place.or_else(|| node.resolve(race.address));
+    let memory = place.map(|place| object(node, &symbols, place, race.bytes));
+    let buffer = memory.as_ref().map_or(String::new(), |memory| format!("{memory}, "));
+    let (kind, error) = match race.place {
+        Some(_) if race.earlier.kind.differs(race.later.kind) => (
+            "atomics",
+            Error::new(format!("data race on {}", memory.as_deref().unwrap_or("symmetric memory")))
+                .because(format!("{earlier} and {later} are atomics of different types, which are not atomic to each other"))
+                .fix("use one type for all atomics on a variable, or let a barrier separate them"),
+        ),
+        Some(_) => (
+            "race",
+            Error::new(format!("data race on {}", memory.as_deref().unwrap_or("symmetric memory")))
+                .because(format!("nothing orders {earlier} and {later}"))
+                .fix(advice(&race.earlier, &race.later)),
+        ),
+        None if race.earlier.column == Column::Requested => (
+            "race",
+            Error::new(format!("data race on {buffer}the buffer of a collective that is under way"))
+                .because(follows(", and nothing has ended its request"))
+                .fix("call shmem_req_wait, or shmem_req_test until it returns 0, before the buffer is used again"),
+        ),
+        None if race.rank == RaceRank::ByTheLetter => (
+            "letter",
+            Error::new(format!("only by the letter: {buffer}the source of a nonblocking put, changes too early"))
+                .because(follows(
+                    "; an answer has shown that the other PE has the data, but the standard lets only a quiet free the source",
                 ))
-                .fix("call shmem_req_wait, or shmem_req_test until it returns 0, before the buffer is used again")
-        }
-        None => Error::new("data race on the local buffer of a nonblocking operation")
-            .because(format!(
-                "{} follows {}, and no quiet or barrier has completed that",
-                told(&race.later),
-                told(&race.earlier)
-            ))
-            .fix("call shmem_quiet, or shmem_ctx_quiet on the operation's context, before the buffer is used again"),
+                .fix("call shmem_quiet before the source changes: it takes no time, because the operation is over"),
+        ),
+        None => (
+            "race",
+            Error::new(format!("data race on {buffer}the local buffer of a nonblocking operation"))
+                .because(follows(", and no quiet or barrier has completed that"))
+                .fix("call shmem_quiet, or shmem_ctx_quiet on the operation's context, before the buffer is used again"),
+        ),
     };
-    let text = format!("oxshmem: PE {} of {}: {error}\n", standard::pshmem_my_pe(), standard::pshmem_n_pes());
+    make_known(kind, &error, memory.as_deref(), &sides);
+}
+
+/// Says that a thread calls though the level of threads does not allow it.
+#[cold]
+pub(crate) fn level(node: &RaceNode, level: &str, by: StrandName, site: Site, earlier: Option<LastCall>) {
+    let before = earlier.map_or((0, u16::MAX), |call| (call.site.pc, call.site.call));
+    if !node.detector.shared().is_new((site.pc, site.call), before) {
+        return;
+    }
+    let symbols = ProgramSymbols::read();
+    let side = |by, site: Site| ReportSide::new(node, &symbols, name(site.call), by, false, site);
+    let mut sides = vec![side(by, site)];
+    sides.extend(earlier.map(|call| side(call.by, call.site)));
+    let error = Error::new(format!("a thread calls that {level} does not allow to call"));
+    let error = match &sides[..] {
+        [later, earlier] => error
+            .because(format!("nothing orders {} and {}", earlier.told(), later.told()))
+            .fix("let one thread call at a time, with a lock, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE"),
+        _ => error
+            .because(format!("{} is not made by the thread that has initialised the library", sides[0].told()))
+            .fix("ask shmem_init_thread for SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE"),
+    };
+    make_known("threads", &error, None, &sides);
+}
+
+/// Writes a report that the program's user has not asked to leave out.
+fn make_known(kind: &str, error: &Error, memory: Option<&str>, sides: &[ReportSide]) {
+    let (pe, pes) = (standard::pshmem_my_pe(), standard::pshmem_n_pes());
+    let text = format!("oxshmem: PE {pe} of {pes}: {error}\n");
+    if options::leave_out(&text) {
+        return;
+    }
+    if ["race", "atomics"].contains(&kind) {
+        // SAFETY: the shim stores a number.
+        unsafe { race_found(options::status()) };
+    }
+    if let Some(file) = options::json() {
+        let sides: Vec<String> = sides.iter().map(ReportSide::json).collect();
+        let line = format!(
+            "{{\"kind\":{},\"pe\":{pe},\"pes\":{pes},\"memory\":{},\"accesses\":[{}],\"text\":{}}}\n",
+            quoted(kind),
+            memory.map_or("null".into(), quoted),
+            sides.join(","),
+            quoted(error.to_string().as_str())
+        );
+        options::append(file, &line);
+    }
     // In one piece, so that the launcher knows equal reports again. Without a reader there is nothing better to do than to go on.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The synchronisation that would most likely order them.
-fn advice(earlier: &Access, later: &Access) -> &'static str {
-    let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
-    let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
-    match () {
-        () if earlier.pe == later.pe => {
-            "complete the earlier operation with shmem_quiet or a barrier before the later one"
-        }
-        () if earlier.column == Column::Requested || later.column == Column::Requested => {
-            "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
-        }
-        () if earlier.kind == AccessKind::Atomic || later.kind == AccessKind::Atomic => {
-            "access the variable with atomics only, or let a barrier separate both kinds of access"
-        }
-        () if is_sent(earlier) && is_sent(later) => {
-            "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
-        }
-        () if is_sent(later) => {
-            "let the put wait until the other PE has made its access: a barrier or sync between them, a signal or flag from that PE, \
-             a lock"
-        }
-        () if is_sent(earlier) => {
-            "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
-             a wait on the flag or signal, a lock"
-        }
-        () if is_pulled(earlier) || is_pulled(later) => {
-            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
-        }
-        () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
-    }
-}
-
-/// The bytes that both accesses touch.
-fn object(node: &RaceNode, symbols: &ProgramSymbols, place: SymmetricPlace, bytes: usize) -> String {
-    let pe = node.pes[place.pe];
-    let unknown = || format!("{bytes} bytes of symmetric memory of PE {pe}");
-    match place.segment {
-        MemoryPart::Statics => {
-            let address = node.loaded.statics.0 - node.loaded.bias + place.offset;
-            match symbols.symbol(address as u64) {
-                Some((name, 0)) => format!("`{name}` of PE {pe} ({bytes} bytes)"),
-                Some((name, offset)) => format!("`{name}`+{offset} of PE {pe} ({bytes} bytes)"),
-                None => unknown(),
+/// A text as JSON has it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            letter if letter < ' ' => {
+                let _ = write!(quoted, "\\u{:04x}", letter as u32);
             }
-        }
-        MemoryPart::Heap => {
-            let blocks = node.blocks.lock();
-            match blocks.range(..=place.offset).next_back().map(|(&start, &block)| (start, block)) {
-                Some((start, (size, site))) if place.offset < start + size => format!(
-                    "bytes {} to {} of the block of {size} bytes of PE {pe}, allocated at {}",
-                    place.offset - start,
-                    place.offset - start + bytes - 1,
-                    symbols.call(site.pc)
-                ),
-                _ => unknown(),
-            }
+            letter => quoted.push(letter),
         }
     }
+    quoted.push('"');
+    quoted
 }

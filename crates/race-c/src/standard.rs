@@ -11,6 +11,7 @@ unsafe extern "C" {
     pub(crate) safe fn pshmem_my_pe() -> c_int;
     pub(crate) safe fn pshmem_n_pes() -> c_int;
     pub(crate) safe fn pshmem_barrier_all();
+    pub(crate) fn pshmem_query_thread(provided: *mut c_int);
     pub(crate) fn pshmem_query_initialized(initialized: *mut c_int);
     pub(crate) fn pshmem_malloc(size: usize) -> *mut c_void;
     pub(crate) fn pshmem_free(block: *mut c_void);

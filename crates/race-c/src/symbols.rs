@@ -48,6 +48,26 @@ impl ProgramSymbols {
     pub(crate) fn symbol(&self, address: u64) -> Option<(String, u64)> {
         let loader = self.0.as_ref()?;
         let info = loader.find_symbol_info(address)?;
-        Some((names::in_source(info.name()).to_owned(), address - info.address()))
+        Some((of_cpp(names::in_source(info.name())), address - info.address()))
     }
+}
+
+/// The name that a variable of C++ has in its source, as far as that is written plainly: `_ZL4data`, `_ZN4heat4dataE`, and
+/// variables of functions, `_ZZL4mainE4data`. Other names stay as they are.
+fn of_cpp(symbol: &str) -> String {
+    let Some(mut rest) = symbol.strip_prefix("_Z") else { return symbol.into() };
+    if rest.starts_with('Z') {
+        // The last name that follows the function is the variable's.
+        let Some((_, last)) = rest.rsplit_once('E').filter(|(_, last)| !last.is_empty()) else { return symbol.into() };
+        rest = last.trim_start_matches('s');
+    }
+    rest = rest.trim_start_matches(['N', 'L']);
+    let mut names = Vec::new();
+    while let Some(end) = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|&end| end > 0) {
+        let len = rest[..end].parse().unwrap_or(usize::MAX);
+        let Some(name) = rest[end..].get(..len) else { return symbol.into() };
+        names.push(if name.starts_with("_GLOBAL__N") { "(anonymous)" } else { name });
+        rest = rest[end + len..].trim_start_matches('L');
+    }
+    if names.is_empty() { symbol.into() } else { names.join("::") }
 }

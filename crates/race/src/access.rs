@@ -1,6 +1,48 @@
 //! One access to symmetric memory, as a shadow cell remembers it.
 
-use crate::clock::Column;
+use crate::clock::{Column, StrandName};
+
+/// The type of an atomic. The standard makes atomics atomic to each other if their types are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicType {
+    /// Integers of so many bytes, signed or not.
+    Integer(u8),
+    /// Floating-point numbers of so many bytes.
+    Floating(u8),
+    /// Any type of so many bytes: atomics of the language do not tell it.
+    Language(u8),
+}
+
+impl AtomicType {
+    fn code(self) -> u64 {
+        let (kind, bytes) = match self {
+            AtomicType::Integer(bytes) => (0, bytes),
+            AtomicType::Floating(bytes) => (1, bytes),
+            AtomicType::Language(bytes) => (2, bytes),
+        };
+        kind * 5 + u64::from(bytes.max(1).ilog2().min(4))
+    }
+
+    fn of_code(code: u64) -> AtomicType {
+        let bytes = 1 << (code % 5);
+        match code / 5 {
+            0 => AtomicType::Integer(bytes),
+            1 => AtomicType::Floating(bytes),
+            _ => AtomicType::Language(bytes),
+        }
+    }
+
+    /// Whether nothing makes atomics of these types atomic to each other.
+    pub fn differs(self, other: AtomicType) -> bool {
+        use AtomicType::{Floating, Integer, Language};
+        match (self, other) {
+            (Integer(one), Integer(two)) | (Floating(one), Floating(two)) => one != two,
+            (Integer(_), Floating(_)) | (Floating(_), Integer(_)) => true,
+            (Language(one), Integer(two) | Floating(two) | Language(two))
+            | (Integer(one) | Floating(one), Language(two)) => one != two,
+        }
+    }
+}
 
 /// The effect of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,36 +54,67 @@ pub enum AccessKind {
     /// A put of so many bytes that its words have not been published one by one.
     LongWrite,
     /// An atomic that changes nothing.
-    AtomicRead,
+    AtomicRead(AtomicType),
     /// An atomic or the update of a signal.
-    Atomic,
+    Atomic(AtomicType),
 }
 
 impl AccessKind {
-    const ALL: [AccessKind; 5] =
-        [AccessKind::Read, AccessKind::Write, AccessKind::LongWrite, AccessKind::AtomicRead, AccessKind::Atomic];
+    /// The update of a signal.
+    pub const SIGNAL: AccessKind = AccessKind::Atomic(AtomicType::Integer(8));
 
-    fn only_reads(self) -> bool {
-        matches!(self, AccessKind::Read | AccessKind::AtomicRead)
+    #[inline]
+    fn code(self) -> u64 {
+        match self {
+            AccessKind::Read => 0,
+            AccessKind::Write => 1,
+            AccessKind::LongWrite => 2,
+            AccessKind::AtomicRead(of) => 3 | of.code() << 3,
+            AccessKind::Atomic(of) => 4 | of.code() << 3,
+        }
     }
 
-    fn is_atomic(self) -> bool {
-        matches!(self, AccessKind::AtomicRead | AccessKind::Atomic)
+    fn of_code(code: u64) -> AccessKind {
+        match code & 7 {
+            0 => AccessKind::Read,
+            1 => AccessKind::Write,
+            2 => AccessKind::LongWrite,
+            3 => AccessKind::AtomicRead(AtomicType::of_code(code >> 3 & 15)),
+            _ => AccessKind::Atomic(AtomicType::of_code(code >> 3 & 15)),
+        }
+    }
+
+    fn only_reads(self) -> bool {
+        matches!(self, AccessKind::Read | AccessKind::AtomicRead(_))
+    }
+
+    /// The type of an atomic.
+    pub fn atomic(self) -> Option<AtomicType> {
+        match self {
+            AccessKind::AtomicRead(of) | AccessKind::Atomic(of) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Whether both are atomics, but not atomic to each other.
+    pub fn differs(self, other: AccessKind) -> bool {
+        self.atomic().zip(other.atomic()).is_some_and(|(one, two)| one.differs(two))
     }
 
     /// Whether two accesses of these kinds need an order.
     pub(crate) fn clashes(self, other: AccessKind) -> bool {
-        !(self.only_reads() && other.only_reads() || self.is_atomic() && other.is_atomic())
+        let are_atomic = self.atomic().is_some() && other.atomic().is_some();
+        !(self.only_reads() && other.only_reads()) && (!are_atomic || self.differs(other))
     }
 
     /// Whether everything that clashes with `other` also clashes with this kind.
     pub(crate) fn covers(self, other: AccessKind) -> bool {
         self == other
-            || match self {
-                AccessKind::Write | AccessKind::LongWrite => true,
-                AccessKind::Atomic => other == AccessKind::AtomicRead,
-                AccessKind::Read => other == AccessKind::AtomicRead,
-                AccessKind::AtomicRead => false,
+            || match (self, other) {
+                (AccessKind::Write | AccessKind::LongWrite, _) => true,
+                (AccessKind::Atomic(one), AccessKind::AtomicRead(two)) => one == two,
+                (AccessKind::Read, AccessKind::AtomicRead(_)) => true,
+                _ => false,
             }
     }
 }
@@ -58,9 +131,9 @@ pub struct Site {
 /// An access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The PE that makes it, by its number on the node.
-    pub pe: usize,
-    /// Its time, in the given column of that PE.
+    /// The strand that makes it.
+    pub by: StrandName,
+    /// Its time, in the given column of that strand.
     pub time: u32,
     /// See [`Column`].
     pub column: Column,
@@ -73,19 +146,31 @@ pub struct Access {
 }
 
 const PC_BITS: u32 = 40;
+/// How many PEs and strands a cell can tell apart.
+pub const MOST_PES: usize = 1 << 8;
+/// See [`MOST_PES`].
+pub const MOST_STRANDS: usize = 1 << 6;
 
 impl Access {
+    /// Whether two keys are of the same strand and column.
+    #[inline]
+    pub(crate) fn are_alike(one: u64, other: u64) -> bool {
+        (one as u32) >> 15 == (other as u32) >> 15
+    }
+
     /// The part that decides about order, never 0.
+    #[inline]
     pub(crate) fn key(&self) -> u64 {
-        let kind = AccessKind::ALL.iter().position(|&kind| kind == self.kind).expect("all are listed") as u64;
         u64::from(self.time) << 32
-            | (self.pe as u64 & 0xfff) << 20
-            | self.column.code() << 16
-            | kind << 8
+            | (self.by.strand as u64 & 0x3f) << 26
+            | (self.by.pe as u64 & 0xff) << 18
+            | self.column.code() << 15
+            | self.kind.code() << 8
             | u64::from(self.mask)
     }
 
     /// The part that reports name.
+    #[inline]
     pub(crate) fn place(&self) -> u64 {
         self.site.pc & ((1 << PC_BITS) - 1) | u64::from(self.site.call) << PC_BITS
     }
@@ -93,10 +178,10 @@ impl Access {
     /// The access with these parts.
     pub(crate) fn of(key: u64, place: u64) -> Access {
         Access {
-            pe: (key >> 20 & 0xfff) as usize,
+            by: StrandName { pe: (key >> 18 & 0xff) as usize, strand: (key >> 26 & 0x3f) as usize },
             time: (key >> 32) as u32,
-            column: Column::of_code(key >> 16 & 0xf),
-            kind: AccessKind::ALL[(key >> 8 & 0xff) as usize % AccessKind::ALL.len()],
+            column: Column::of_code(key >> 15 & 7),
+            kind: AccessKind::of_code(key >> 8 & 0x7f),
             mask: key as u8,
             site: Site { pc: place & ((1 << PC_BITS) - 1), call: (place >> PC_BITS) as u16 },
         }

@@ -47,6 +47,32 @@ impl ShadowCell {
         self.keys[slot].store(access.key(), Relaxed);
     }
 
+    /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
+    /// Another strand that comes at the very same time may be missed.
+    #[inline]
+    pub(crate) fn renew(&self, new: &Access) -> bool {
+        let (key, place) = (new.key(), new.place());
+        let mut before = None;
+        for (slot, old) in self.keys.iter().enumerate() {
+            let old = old.load(Relaxed);
+            if old == key {
+                return true;
+            }
+            if old != 0 && !Access::are_alike(old, key) {
+                return false;
+            }
+            if old as u32 == key as u32 {
+                before = Some((slot, old));
+            }
+        }
+        let Some((slot, old)) = before else { return false };
+        let there = self.places[slot].load(Relaxed);
+        // The lock's bit is not touched: whoever takes the lock in between makes this fail.
+        (there == place
+            || there & LOCKED == 0 && self.places[slot].compare_exchange(there, place, Relaxed, Relaxed).is_ok())
+            && self.keys[slot].compare_exchange(old, key, Relaxed, Relaxed).is_ok()
+    }
+
     /// Remembers an access and returns an earlier one that clashes with it and is not `ordered` before it.
     pub(crate) fn record(&self, new: Access, ordered: impl Fn(&Access) -> bool) -> Option<Conflict> {
         let key = new.key();
@@ -65,7 +91,7 @@ impl ShadowCell {
             if both != 0 && old.kind.clashes(new.kind) && !before && conflict.is_none() {
                 conflict = Some(Conflict { earlier: old, later: new, mask: both });
             }
-            let same = old.pe == new.pe && old.column == new.column;
+            let same = old.by == new.by && old.column == new.column;
             known |= same && old.time == new.time && old.kind.covers(new.kind) && both == new.mask;
             // An access that this one covers and follows need not be remembered: whoever clashes with it clashes with this one.
             if (before || same) && new.kind.covers(old.kind) && both == old.mask {
@@ -81,7 +107,7 @@ impl ShadowCell {
 
     /// The slot of an access that is forgotten: a read if there is one.
     fn victim(&self, new: &Access) -> usize {
-        let turns = (0..SLOTS).map(|turn| (new.pe + new.time as usize + turn) % SLOTS);
+        let turns = (0..SLOTS).map(|turn| (new.by.pe + new.time as usize + turn) % SLOTS);
         let is_read = |slot: &usize| self.slot(*slot).is_some_and(|old| !old.kind.clashes(AccessKind::Read));
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }

@@ -1,4 +1,4 @@
-//! Vector clocks: for each PE of the node, how far its accesses are known to be over.
+//! Vector clocks: for each strand of the node's PEs, how far its accesses are known to be over.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ pub enum Stream {
     Other,
 }
 
-/// The kinds of time that a PE has.
+/// The kinds of time that a strand has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// Accesses that are over when the next statement begins.
@@ -23,20 +23,28 @@ pub enum Column {
     /// The accesses of a collective that has returned at once. No clock ever reaches their time: they are remembered anew,
     /// as the program's, when a wait for the request has ended them.
     Requested,
+    /// The data of a put with a signal, since a strand of its owner has heard the signal: at the program's time of that strand.
+    /// Only other strands of the owner look at it.
+    Heard,
 }
 
 impl Column {
-    const ALL: [Column; 6] = [
+    const ALL: [Column; 7] = [
         Column::Program,
         Column::Pulled(Stream::Default),
         Column::Pulled(Stream::Other),
         Column::Sent(Stream::Default),
         Column::Sent(Stream::Other),
         Column::Requested,
+        Column::Heard,
     ];
 
     /// Its number in a cell.
+    #[inline]
     pub(crate) fn code(self) -> u64 {
+        if self == Column::Program {
+            return 0;
+        }
         Self::ALL.iter().position(|&column| column == self).expect("all are listed") as u64
     }
 
@@ -46,59 +54,141 @@ impl Column {
     }
 }
 
+/// Points in a strand's operations, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Milestone {
+    /// The last operation that it has issued.
+    Issued,
+    /// The last put with a signal whose signal another PE has seen.
+    Heard,
+    /// The last operation before a fence on the stream.
+    Fenced(Stream),
+}
+
 /// The shape of all clocks of a node with so many PEs.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockShape {
     /// How many PEs the node has.
     pub pes: usize,
+    /// How many strands of a PE are told apart.
+    pub strands: usize,
 }
 
 impl ClockShape {
     /// The number of words of a clock.
     pub fn words(self) -> usize {
-        self.pes * self.row()
+        self.used(self.strands)
+    }
+
+    /// The words in use while no PE has had more than so many strands: the first ones.
+    pub(crate) fn used(self, strands: usize) -> usize {
+        strands.clamp(1, self.strands) * self.pes * self.row()
     }
 
     fn row(self) -> usize {
-        4 + 2 * self.pes
+        7 + 2 * self.pes
     }
 
-    /// The word of `pe`'s time; `owner` is the PE whose memory is accessed.
-    pub(crate) fn index(self, pe: usize, column: Column, owner: usize) -> usize {
-        let stream = |stream| (stream == Stream::Other) as usize;
-        pe * self.row()
+    fn start(self, of: StrandName) -> usize {
+        (of.strand * self.pes + of.pe) * self.row()
+    }
+
+    /// The word of a strand's time; `owner` is the PE whose memory is accessed.
+    pub(crate) fn index(self, of: StrandName, column: Column, owner: usize) -> usize {
+        self.start(of)
             + match column {
-                Column::Program => 0,
-                Column::Pulled(of) => 1 + stream(of),
+                Column::Program | Column::Heard => 0,
+                Column::Pulled(stream) => 1 + stream as usize,
                 Column::Requested => 3,
-                Column::Sent(of) => 4 + stream(of) * self.pes + owner,
+                Column::Sent(stream) => 7 + stream as usize * self.pes + owner,
+            }
+    }
+
+    /// The word of a strand's milestone. No clock has a time for the accesses of requests, so its word is free.
+    pub(crate) fn milestone(self, of: StrandName, milestone: Milestone) -> usize {
+        self.start(of)
+            + match milestone {
+                Milestone::Issued => 3,
+                Milestone::Heard => 4,
+                Milestone::Fenced(stream) => 5 + stream as usize,
             }
     }
 }
 
-/// A clock in shared memory. Times only grow. A reader that meets a writer sees some old times and some new ones, each of
-/// which was true; words are published by the locks of cells and buckets and by the program's own synchronisation.
+/// A strand of a PE: a thread, or a piece of its work that other threads might have done, such as a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StrandName {
+    /// The PE, by its number on the node.
+    pub pe: usize,
+    /// Its number among the strands of the PE; the thread that has initialised the library is 0.
+    pub strand: usize,
+}
+
+/// The work of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrandKind {
+    /// A thread.
+    Thread = 0,
+    /// A task of OpenMP.
+    Task = 1,
+    /// A section of OpenMP.
+    Section = 2,
+}
+
+/// A clock in shared memory. Times of a strand only grow. A reader that meets a writer sees some old times and some new ones,
+/// each of which was true; words are published by the locks of cells and buckets and by the program's own synchronisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<'m> {
     pub(crate) shape: ClockShape,
     pub(crate) words: &'m [AtomicU32],
+    /// How many strands a PE of the node has had at most. Whoever makes a strand stores it before the strand does anything.
+    pub(crate) used: &'m AtomicU32,
 }
 
 impl Clock<'_> {
     /// The known time.
-    pub(crate) fn time(&self, pe: usize, column: Column, owner: usize) -> u32 {
-        self.words[self.shape.index(pe, column, owner)].load(Relaxed)
+    #[inline]
+    pub(crate) fn time(&self, of: StrandName, column: Column, owner: usize) -> u32 {
+        debug_assert!(column != Column::Requested, "no clock knows the time of requests");
+        // A copy knows nothing of strands that began after it was made.
+        self.words.get(self.shape.index(of, column, owner)).map_or(0, |word| word.load(Relaxed))
     }
 
-    /// Learns that `pe` has reached this time.
-    pub(crate) fn raise(&self, pe: usize, column: Column, owner: usize, time: u32) {
-        raise(&self.words[self.shape.index(pe, column, owner)], time);
+    /// Learns that a strand has reached this time.
+    pub(crate) fn raise(&self, of: StrandName, column: Column, owner: usize, time: u32) {
+        raise(&self.words[self.shape.index(of, column, owner)], time);
+    }
+
+    /// The known milestone.
+    pub(crate) fn passed(&self, of: StrandName, milestone: Milestone) -> u32 {
+        self.words[self.shape.milestone(of, milestone)].load(Relaxed)
+    }
+
+    /// Learns that a strand has passed a milestone.
+    pub(crate) fn pass(&self, of: StrandName, milestone: Milestone, number: u32) {
+        raise(&self.words[self.shape.milestone(of, milestone)], number);
+    }
+
+    fn in_use(&self) -> &[AtomicU32] {
+        &self.words[..self.shape.used(self.used.load(Relaxed) as usize).min(self.words.len())]
+    }
+
+    /// One more at a strand's own time or milestone.
+    pub(crate) fn advance(&self, word: usize) -> u32 {
+        self.words[word].fetch_add(1, Relaxed) + 1
     }
 
     /// Learns all that another clock knows.
     pub(crate) fn join(&self, other: &Clock<'_>) {
-        for (own, other) in self.words.iter().zip(other.words) {
+        for (own, other) in self.in_use().iter().zip(other.words) {
             raise(own, other.load(Relaxed));
+        }
+    }
+
+    /// Knows what another clock knows, and no more.
+    pub(crate) fn become_like(&self, other: &Clock<'_>) {
+        for (own, other) in self.in_use().iter().zip(other.words) {
+            own.store(other.load(Relaxed), Relaxed);
         }
     }
 }

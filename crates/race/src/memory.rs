@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::cell::ShadowCell;
-use crate::clock::{Clock, ClockShape};
+use crate::clock::{Clock, ClockShape, StrandKind, StrandName};
 use crate::signals::SignalList;
 
 /// How many buckets there are: enough that the words a program synchronises on seldom share one.
@@ -53,7 +53,11 @@ impl SymmetricPlace {
 pub struct SharedState<'m> {
     /// The shape of all clocks.
     pub shape: ClockShape,
-    /// The PEs' clocks, [`ClockShape::words`] each. Only the owner raises times; others read them.
+    /// How many strands a PE of the node has had at most.
+    pub used: &'m AtomicU32,
+    /// See [`StrandKind`], by strand: those of the PEs' first strands come first.
+    pub kinds: &'m [AtomicU32],
+    /// The strands' clocks, [`ClockShape::words`] each. Only the strand writes its own; others read it.
     pub clocks: &'m [AtomicU32],
     /// Clocks that synchronisation leaves behind, each with a lock before it: [`bucket_words`] each.
     pub buckets: &'m [AtomicU32],
@@ -71,9 +75,30 @@ pub fn bucket_words(shape: ClockShape) -> usize {
 }
 
 impl<'m> SharedState<'m> {
-    pub(crate) fn clock(&self, pe: usize) -> Clock<'m> {
-        let words = self.shape.words();
-        Clock { shape: self.shape, words: &self.clocks[pe * words..][..words] }
+    #[inline]
+    pub(crate) fn clock(&self, of: StrandName) -> Clock<'m> {
+        let all = self.shape.words();
+        let words = &self.clocks[(of.strand * self.shape.pes + of.pe) * all..][..all];
+        Clock { shape: self.shape, words, used: self.used }
+    }
+
+    /// Another strand has this name from now on.
+    pub(crate) fn set_kind(&self, of: StrandName, kind: StrandKind) {
+        self.kinds[of.strand * self.shape.pes + of.pe].store(kind as u32, Relaxed);
+    }
+
+    /// The kind of the last strand with this name.
+    pub fn kind(&self, of: StrandName) -> StrandKind {
+        match self.kinds[of.strand * self.shape.pes + of.pe].load(Relaxed) {
+            1 => StrandKind::Task,
+            2 => StrandKind::Section,
+            _ => StrandKind::Thread,
+        }
+    }
+
+    /// The numbers that strands of the node's PEs have.
+    pub(crate) fn strands(&self) -> usize {
+        (self.used.load(Relaxed) as usize).clamp(1, self.shape.strands)
     }
 
     /// Works on the clock that this number leads to. Two numbers may lead to the same: then more is taken as ordered than is.
@@ -84,7 +109,7 @@ impl<'m> SharedState<'m> {
         while lock.swap(1, Acquire) != 0 {
             std::thread::yield_now();
         }
-        let result = work(Clock { shape: self.shape, words: clock });
+        let result = work(Clock { shape: self.shape, words: clock, used: self.used });
         lock.store(0, Release);
         result
     }

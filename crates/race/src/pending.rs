@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use crate::access::{AccessKind, Site};
-use crate::clock::Stream;
+use crate::clock::{StrandName, Stream};
 use crate::memory::SymmetricPlace;
 
 /// More are not watched.
@@ -29,6 +29,9 @@ pub(crate) struct Buffer {
     pub(crate) kind: AccessKind,
     pub(crate) until: Completion,
     pub(crate) site: Site,
+    /// The strand that has lent it, and the number of its operation.
+    pub(crate) by: StrandName,
+    pub(crate) number: u32,
 }
 
 /// An array of a collective.
@@ -50,8 +53,18 @@ pub(crate) struct RequestedCall {
     /// The number of the members' meeting.
     pub(crate) meeting: Option<u64>,
     pub(crate) site: Site,
+    /// The strand that has called.
+    pub(crate) by: StrandName,
     /// Each with the time of its access.
     pub(crate) buffers: Vec<(CallBuffer, u32)>,
+}
+
+/// An atomic without an end so far: its value comes with a quiet on the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AwaitedFetch {
+    pub(crate) stream: Stream,
+    pub(crate) place: SymmetricPlace,
+    pub(crate) len: usize,
 }
 
 /// The buffers of one PE, by address: they may be private memory.
@@ -73,9 +86,10 @@ impl LentBuffers {
         let mut buffers = self.buffers.lock();
         if let Some(last) = buffers.last_mut()
             && (last.bytes.end == buffer.bytes.start && last.kind == buffer.kind)
-            && (last.site == buffer.site && last.until == buffer.until)
+            && (last.site == buffer.site && last.until == buffer.until && last.by == buffer.by)
         {
             last.bytes.end = buffer.bytes.end;
+            last.number = buffer.number;
         } else if buffers.len() < MOST {
             buffers.push(buffer.clone());
         }
@@ -90,6 +104,11 @@ impl LentBuffers {
         self.start.store(buffers.iter().map(|buffer| buffer.bytes.start).min().unwrap_or(usize::MAX), Relaxed);
         self.end.store(buffers.iter().map(|buffer| buffer.bytes.end).max().unwrap_or(0), Relaxed);
         !buffers.is_empty()
+    }
+
+    /// Whether there are buffers.
+    pub(crate) fn any(&self) -> bool {
+        self.end.load(Relaxed) != 0
     }
 
     /// The buffer that an access of this kind must not touch yet.

@@ -6,10 +6,11 @@
 
 use crate::access::Site;
 use crate::clock::Column;
-use crate::detector::{CollectiveMeeting, Detector, Race};
+use crate::detector::{Race, Strand};
+use crate::order::CollectiveMeeting;
 use crate::pending::{Buffer, CallBuffer, Completion, RequestedCall};
 
-impl Detector<'_> {
+impl Strand<'_, '_> {
     /// A collective with these buffers has returned at once; `meeting` is where its members meet.
     pub fn begin_request(
         &self,
@@ -28,25 +29,25 @@ impl Detector<'_> {
             let found = place.and_then(|place| self.touch(place, len, kind, Column::Requested, time, site));
             race = race.or(found);
             let (bytes, until) = (address..address.saturating_add(len), Completion::Request(request));
-            self.pending.add(Buffer { bytes, kind, until, site });
+            self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, number: time });
             begun.push((buffer, time));
         }
-        self.requests
-            .lock()
-            .insert(request, RequestedCall { meeting: meeting.map(CollectiveMeeting::number), site, buffers: begun });
+        let meeting = meeting.map(CollectiveMeeting::number);
+        let call = RequestedCall { meeting, site, by: self.name, buffers: begun };
+        self.pe.requests.lock().insert(request, call);
         race
     }
 
     /// A request has ended. Returns the race of its call with an access meanwhile, and whether other buffers are in use.
     pub fn end_request(&self, request: u64) -> (Option<Race>, bool) {
-        let call = self.requests.lock().remove(&request);
-        let still = self.pending.end(|buffer| buffer.until == Completion::Request(request));
-        let Some(RequestedCall { meeting, site, buffers }) = call else { return (None, still) };
+        let call = self.pe.requests.lock().remove(&request);
+        let still = self.pe.pending.end(|buffer| buffer.until == Completion::Request(request));
+        let Some(RequestedCall { meeting, site, by, buffers }) = call else { return (None, still) };
         let mut race = None;
         for (CallBuffer { place, len, kind, .. }, time) in buffers {
             let Some(place) = place else { continue };
-            for (_, cell, _) in self.state.cells(place, len) {
-                cell.forget(|old| old.pe == self.me && old.column == Column::Requested && old.time == time);
+            for (_, cell, _) in self.pe.state.cells(place, len) {
+                cell.forget(|old| old.by == by && old.column == Column::Requested && old.time == time);
             }
             let found = self.touch(place, len, kind, Column::Program, self.now(), site);
             race = race.or(found);

@@ -5,8 +5,12 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
+use crate::clock::StrandName;
+
 /// How many puts with a signal are remembered for each PE.
 const LENGTH: usize = 256;
+/// In place of the signal of a put: somebody has heard it.
+const HEARD: u64 = u64::MAX;
 
 /// One put with a signal into the memory of the list's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +21,8 @@ pub(crate) struct SignalledPut {
     pub(crate) data: u64,
     /// The length of the data.
     pub(crate) len: u64,
-    /// The PE, and the time of the data.
-    pub(crate) pe: u32,
+    /// The strand, and the time of the data.
+    pub(crate) by: StrandName,
     pub(crate) time: u32,
 }
 
@@ -28,7 +32,7 @@ pub(crate) struct SignalledPut {
 pub struct SignalList {
     lock: AtomicU32,
     next: AtomicU32,
-    /// Signal + 1, data, length, PE and time; the first is 0 where there is none.
+    /// Signal + 1, data, length, strand and time; the first is 0 where there is none.
     puts: [[AtomicU64; 4]; LENGTH],
 }
 
@@ -52,12 +56,12 @@ impl SignalList {
         result
     }
 
-    /// Adds a put and returns the one that had to be dropped for it.
+    /// Adds a put and returns the one that had to be dropped for it, if nobody has heard its signal.
     pub(crate) fn add(&self, put: SignalledPut) -> Option<SignalledPut> {
         self.locked(|| {
             let at = &self.puts[self.next.fetch_add(1, Relaxed) as usize % LENGTH];
-            let dropped = read(at);
-            let source = u64::from(put.pe) << 32 | u64::from(put.time);
+            let dropped = read(at).filter(|_| at[0].load(Relaxed) != HEARD);
+            let source = ((put.by.strand << 16 | put.by.pe) as u64) << 32 | u64::from(put.time);
             for (word, value) in at.iter().zip([put.signal + 1, put.data, put.len, source]) {
                 word.store(value, Relaxed);
             }
@@ -65,11 +69,19 @@ impl SignalList {
         })
     }
 
-    /// Takes the puts with this signal off the list.
+    /// The puts with this signal, which has been heard. Nobody gets them again.
     pub(crate) fn take(&self, signal: u64) -> Vec<SignalledPut> {
         self.locked(|| {
             let of_signal = self.puts.iter().filter(|at| at[0].load(Relaxed) == signal + 1);
-            of_signal.filter_map(|at| read(at).inspect(|_| at[0].store(0, Relaxed))).collect()
+            of_signal.filter_map(|at| read(at).inspect(|_| at[0].store(HEARD, Relaxed))).collect()
+        })
+    }
+
+    /// The puts of this kind whose signal has been heard.
+    pub(crate) fn heard(&self, is_meant: impl Fn(&SignalledPut) -> bool) -> Vec<SignalledPut> {
+        self.locked(|| {
+            let heard = self.puts.iter().filter(|at| at[0].load(Relaxed) == HEARD).filter_map(read);
+            heard.filter(is_meant).collect()
         })
     }
 }
@@ -77,10 +89,10 @@ impl SignalList {
 fn read(at: &[AtomicU64; 4]) -> Option<SignalledPut> {
     let [signal, data, len, source] = [0, 1, 2, 3].map(|word: usize| at[word].load(Relaxed));
     (signal != 0).then(|| SignalledPut {
-        signal: signal - 1,
+        signal: signal.wrapping_sub(1),
         data,
         len,
-        pe: (source >> 32) as u32,
+        by: StrandName { pe: (source >> 32 & 0xffff) as usize, strand: (source >> 48) as usize },
         time: source as u32,
     })
 }

@@ -2,17 +2,23 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::access::{AccessKind, Site};
+use crate::access::{AccessKind, AtomicType, Site};
 use crate::cell::ShadowCell;
 use crate::clock::{ClockShape, Stream};
-use crate::detector::{CollectiveMeeting, Detector, Race};
+use crate::detector::{Detector, Race, Strand};
 use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
+use crate::order::CollectiveMeeting;
 use crate::pending::CallBuffer;
 use crate::signals::SignalList;
+use crate::transfers::FetchedAtomic;
+
+mod strands;
 
 /// A node whose PEs have a hundred words of heap and some static variables.
 struct TestNode {
     shape: ClockShape,
+    used: AtomicU32,
+    kinds: Vec<AtomicU32>,
     clocks: Vec<AtomicU32>,
     buckets: Vec<AtomicU32>,
     pairs: Vec<AtomicU64>,
@@ -26,10 +32,12 @@ fn zeros<T: Default>(n: usize) -> Vec<T> {
 
 impl TestNode {
     fn new(pes: usize) -> TestNode {
-        let shape = ClockShape { pes };
+        let shape = ClockShape { pes, strands: STRANDS };
         TestNode {
             shape,
-            clocks: zeros(pes * shape.words()),
+            used: AtomicU32::new(0),
+            kinds: zeros(pes * STRANDS),
+            clocks: zeros(pes * STRANDS * shape.words()),
             buckets: zeros(BUCKETS * bucket_words(shape)),
             pairs: zeros(64),
             signals: zeros(pes),
@@ -37,9 +45,11 @@ impl TestNode {
         }
     }
 
-    fn pe(&self, me: usize) -> Detector<'_> {
+    fn detector(&self, me: usize) -> Detector<'_> {
         let state = SharedState {
             shape: self.shape,
+            used: &self.used,
+            kinds: &self.kinds,
             clocks: &self.clocks,
             buckets: &self.buckets,
             pairs: &self.pairs,
@@ -49,11 +59,17 @@ impl TestNode {
         Detector::new(me, false, state)
     }
 
-    fn pes<const N: usize>(&self) -> [Detector<'_>; N] {
+    /// The first strand of a PE, which lives as long as the test.
+    fn pe(&self, me: usize) -> Strand<'_, '_> {
+        Box::leak(Box::new(self.detector(me))).strand(0)
+    }
+
+    fn pes<const N: usize>(&self) -> [Strand<'_, '_>; N] {
         std::array::from_fn(|me| self.pe(me))
     }
 }
 
+const STRANDS: usize = 4;
 const D: Stream = Stream::Default;
 const SITE: Site = Site { pc: 17, call: 1 };
 
@@ -61,28 +77,33 @@ fn at(pe: usize, offset: usize) -> SymmetricPlace {
     SymmetricPlace { pe, segment: MemoryPart::Heap, offset }
 }
 
-fn barrier(pes: &[Detector<'_>]) {
+fn barrier(pes: &[Strand<'_, '_>]) {
     for pe in pes {
         pe.quiet(D);
     }
     sync(pes);
 }
 
-fn sync(pes: &[Detector<'_>]) {
+fn sync(pes: &[Strand<'_, '_>]) {
     let meetings: Vec<CollectiveMeeting> = pes.iter().map(|pe| pe.enter(7, true)).collect();
     pes.iter().zip(meetings).for_each(|(pe, meeting)| pe.leave(meeting));
 }
 
-fn put(pe: &Detector<'_>, to: SymmetricPlace) -> Option<Race> {
+fn put(pe: &Strand<'_, '_>, to: SymmetricPlace) -> Option<Race> {
     pe.put(D, to, 8, AccessKind::Write, SITE)
 }
 
-fn read(pe: &Detector<'_>, from: SymmetricPlace) -> Option<Race> {
+fn read(pe: &Strand<'_, '_>, from: SymmetricPlace) -> Option<Race> {
     pe.access(from, 8, AccessKind::Read, SITE)
 }
 
-fn write(pe: &Detector<'_>, to: SymmetricPlace) -> Option<Race> {
+fn write(pe: &Strand<'_, '_>, to: SymmetricPlace) -> Option<Race> {
     pe.access(to, 8, AccessKind::Write, SITE)
+}
+
+fn fetch(pe: &Strand<'_, '_>, from: SymmetricPlace, updates: bool) -> Option<Race> {
+    let call = FetchedAtomic { stream: D, of: AtomicType::Integer(8), updates, nonblocking: false };
+    pe.fetch(call, from, 8, SITE)
 }
 
 #[test]
@@ -91,7 +112,7 @@ fn a_barrier_orders_a_put_and_a_sync_does_not() {
     let pes: [_; 2] = node.pes();
     assert_eq!(put(&pes[0], at(1, 0)), None);
     let race = read(&pes[1], at(1, 0)).expect("nothing orders them");
-    assert_eq!((race.earlier.pe, race.later.pe, race.place, race.bytes), (0, 1, Some(at(1, 0)), 8));
+    assert_eq!((race.earlier.by.pe, race.later.by.pe, race.place, race.bytes), (0, 1, Some(at(1, 0)), 8));
     put(&pes[0], at(1, 8));
     barrier(&pes);
     assert_eq!(read(&pes[1], at(1, 8)), None);
@@ -170,8 +191,8 @@ fn atomics_need_no_order_among_each_other_but_with_plain_accesses() {
     let node = TestNode::new(3);
     let pes: [_; 3] = node.pes();
     for pe in &pes {
-        assert_eq!(pe.put(D, at(0, 0), 8, AccessKind::Atomic, SITE), None);
-        assert_eq!(pe.fetch(D, at(0, 0), 8, true, SITE), None);
+        assert_eq!(pe.put(D, at(0, 0), 8, AccessKind::SIGNAL, SITE), None);
+        assert_eq!(fetch(pe, at(0, 0), true), None);
     }
     assert!(read(&pes[0], at(0, 0)).is_some());
     barrier(&pes);
@@ -184,8 +205,8 @@ fn what_an_atomic_publishes_is_learnt_by_who_fetches_it() {
     let pes: [_; 3] = node.pes();
     put(&pes[0], at(2, 0));
     pes[0].quiet(D);
-    pes[0].put(D, at(2, 8), 8, AccessKind::Atomic, SITE);
-    assert_eq!(pes[1].fetch(D, at(2, 8), 8, false, SITE), None);
+    pes[0].put(D, at(2, 8), 8, AccessKind::SIGNAL, SITE);
+    assert_eq!(fetch(&pes[1], at(2, 8), false), None);
     assert_eq!(read(&pes[1], at(2, 0)), None);
     assert!(read(&pes[2], at(2, 0)).is_some());
 }
@@ -215,10 +236,10 @@ fn a_lock_orders_its_holders() {
     let node = TestNode::new(2);
     let pes: [_; 2] = node.pes();
     for pe in &pes {
-        pe.acquire(3);
+        pe.lock(3);
         assert_eq!(read(pe, at(0, 0)).or(put(pe, at(0, 0))), None);
         pe.quiet(D);
-        pe.release(3);
+        pe.unlock(3);
     }
     assert!(put(&pes[0], at(0, 0)).is_some());
 }
@@ -251,7 +272,7 @@ fn a_root_tells_and_the_others_learn() {
 #[test]
 fn a_pair_of_sites_is_new_once() {
     let node = TestNode::new(1);
-    let pe = node.pe(0);
+    let pe = node.detector(0);
     let shared = pe.shared();
     assert!(shared.is_new((1, 2), (3, 4)) && !shared.is_new((3, 4), (1, 2)) && shared.is_new((1, 2), (3, 5)));
 }

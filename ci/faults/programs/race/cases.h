@@ -1,4 +1,5 @@
-/* The frame of programs that are small cases: `PROGRAM CASE wrong`, `PROGRAM CASE right`, `PROGRAM list`. */
+/* The frame of programs that are small cases: `PROGRAM CASE wrong`, `PROGRAM CASE right`, `PROGRAM list`. The case `all` is each of
+   them, one after another. Where it is used, a case CASE races on its variable CASE_data, at lines that say so. */
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdint.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 
 static int me, npes, right;
-static volatile long sink;
+static __thread volatile long sink; /* Threads read at the same time. */
 
 struct race_case {
     const char *name;
@@ -28,9 +29,13 @@ static inline int run_case(const struct race_case *cases, size_t count, int argc
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     me = shmem_my_pe();
     npes = shmem_n_pes();
-    for (size_t i = 0; i < count; i++)
-        if (argc > 1 && strcmp(argv[1], cases[i].name) == 0)
+    for (size_t i = 0; i < count && argc > 1; i++) {
+        int all = strcmp(argv[1], "all") == 0;
+        if (all || strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
+        if (all)
+            shmem_barrier_all();
+    }
     shmem_finalize();
     return 0;
 }

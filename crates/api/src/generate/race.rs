@@ -14,6 +14,8 @@ struct Routine {
     function: String,
     /// C for the size of an element.
     size: String,
+    /// Whether the elements are floating-point numbers.
+    floating: bool,
     /// C for the context.
     ctx: &'static str,
     /// The name in messages.
@@ -54,6 +56,7 @@ fn of_symbol(symbol: &Symbol) -> Routine {
         prototype: symbol.prototype.clone(),
         function: symbol.family.function().into(),
         size,
+        floating: matches!(symbol.form, CallForm::Typed(element) if is_floating(element.c)),
         ctx: if symbol.ctx { "ctx" } else { "SHMEM_CTX_DEFAULT" },
         name: symbol.name.clone(),
         target: symbol.twin().unwrap_or_else(|| "NEXT".into()),
@@ -68,12 +71,17 @@ fn of_entry(entry: &FortranEntry) -> Routine {
         prototype: entry.prototype.clone(),
         function: entry.call.into(),
         size: format!("(size_t){bytes}"),
+        floating: entry.kind.is_some_and(|kind| is_floating(kind.c)),
         ctx: "SHMEM_CTX_DEFAULT",
         name: entry.name(),
         target: "NEXT".into(),
         aliases: entry.aliases(),
         fortran: true,
     }
+}
+
+fn is_floating(c: &str) -> bool {
+    ["float", "double", "long double"].contains(&c)
 }
 
 impl Routine {
@@ -91,12 +99,15 @@ impl Routine {
             text += &format!("{declaration}\n");
         }
         text += declaration.trim_end_matches(';');
-        text += "\n{\n";
+        text += &format!(
+            "\n{{\n    if (race_depth++ == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED))\n        race_called(AT({number}));\n"
+        );
         for statements in [&self.fill(before, number), &call, &self.fill(after, number)] {
             if !statements.is_empty() {
                 text += &format!("    {statements}\n");
             }
         }
+        text += "    race_depth--;\n";
         if returns {
             text += "    return result;\n";
         }
@@ -113,6 +124,7 @@ impl Routine {
     fn fill(&self, statements: &str, number: usize) -> String {
         let mut text = statements.replace("AT)", &format!("AT({number}))"));
         text = text.replace("$result", "result").replace("$size", &self.size).replace("$ctx", self.ctx);
+        text = text.replace("$floating", if self.floating { "RACE_FLOATING" } else { "0" });
         // Names that the table spells in two ways.
         let present = |name: &str| self.prototype.parameters.iter().any(|parameter| parameter.name == name);
         for (one, other) in [("nelems", "nreduce"), ("bytes", "size"), ("nelems", "len")] {

@@ -383,6 +383,19 @@ pub static KNOBS: &[Knob] = &[
     tool("SHMEM_CC", "cc", "C compiler that oshcc runs"),
     tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs"),
     tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs"),
+    of_tool(
+        "SHMEM_RACE_STATUS",
+        Value::Number,
+        "66",
+        "exit status of a PE that has reported a data race (oshcc --race)",
+    ),
+    of_tool("SHMEM_RACE_JSON", Value::Text, "none", "file to which reports of data races are added as lines of JSON"),
+    of_tool(
+        "SHMEM_RACE_IGNORE",
+        Value::Text,
+        "none",
+        "file of texts; a report of a data race that has one of them is left out",
+    ),
     ignored("SHMEM_LAUNCHER", "launcher of other libraries"),
     ignored("SHMEM_BARRIERS_FLUSH", "flushing of output in barriers"),
     ignored("SHMEM_BOUNCE_SIZE", "copy buffers for network puts"),
@@ -419,7 +432,12 @@ const fn algorithm(name: &'static str, aliases: &'static [&'static str], doc: &'
 }
 
 const fn tool(name: &'static str, default: &'static str, doc: &'static str) -> Knob {
-    Knob { name, aliases: &[], value: Value::Tool, default, doc, apply: |_, _| Ok(()) }
+    of_tool(name, Value::Tool, default, doc)
+}
+
+/// A variable that a tool reads, and not the library.
+const fn of_tool(name: &'static str, value: Value, default: &'static str, doc: &'static str) -> Knob {
+    Knob { name, aliases: &[], value, default, doc, apply: |_, _| Ok(()) }
 }
 
 const fn ignored(name: &'static str, doc: &'static str) -> Knob {

@@ -1,7 +1,7 @@
 //! The words to the race detector before and behind each routine.
 
 /// The statements around the library's routine. `$name` is the value of an argument, `&name` the address that it holds; `$size`,
-/// `$ctx` and `$result` say themselves, `AT` is the call site.
+/// `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `AT` is the call site.
 const HOOKS: &[(&str, &str, &str)] = &[
     ("init::init", "race_prepare();", "race_begin();"),
     ("init::init_thread", "race_prepare();", "if ($result == 0) race_begin();"),
@@ -59,8 +59,8 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ),
     ("signal::put_signal", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 0, AT);", ""),
     ("signal::put_signal_nbi", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 1, AT);", ""),
-    ("signal::signal_set", "race_update($ctx, &sig_addr, 8, $pe, AT);", ""),
-    ("signal::signal_add", "race_update($ctx, &sig_addr, 8, $pe, AT);", ""),
+    ("signal::signal_set", "race_update($ctx, &sig_addr, 8, $pe, 0, AT);", ""),
+    ("signal::signal_add", "race_update($ctx, &sig_addr, 8, $pe, 0, AT);", ""),
     ("signal::signal_fetch", "", "race_wait(&sig_addr, 8);"),
     ("signal::signal_wait_until", "", "race_wait(&sig_addr, 8);"),
     ("amo::set", UPDATE, ""),
@@ -69,7 +69,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("amo::and", UPDATE, ""),
     ("amo::or", UPDATE, ""),
     ("amo::xor", UPDATE, ""),
-    ("amo::fetch", "race_fetch($ctx, &source, $size, $pe, 0, AT);", "race_fetched($ctx, &source, $size, $pe);"),
+    ("amo::fetch", "race_fetch($ctx, &source, $size, $pe, $floating, AT);", "race_fetched($ctx, &source, $size, $pe);"),
     ("amo::swap", FETCH, FETCHED),
     ("amo::compare_swap", FETCH, FETCHED),
     ("amo::fetch_add", FETCH, FETCHED),
@@ -79,16 +79,16 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("amo::fetch_xor", FETCH, FETCHED),
     (
         "amo::fetch_nbi",
-        "race_fetch($ctx, &source, $size, $pe, 0, AT); race_fill($ctx, &fetch, $size, AT);",
-        "race_fetched($ctx, &source, $size, $pe);",
+        "race_fetch($ctx, &source, $size, $pe, RACE_NONBLOCKING | $floating, AT); race_fill($ctx, &fetch, $size, AT);",
+        "",
     ),
-    ("amo::swap_nbi", FETCH_NBI, FETCHED),
-    ("amo::compare_swap_nbi", FETCH_NBI, FETCHED),
-    ("amo::fetch_add_nbi", FETCH_NBI, FETCHED),
-    ("amo::fetch_inc_nbi", FETCH_NBI, FETCHED),
-    ("amo::fetch_and_nbi", FETCH_NBI, FETCHED),
-    ("amo::fetch_or_nbi", FETCH_NBI, FETCHED),
-    ("amo::fetch_xor_nbi", FETCH_NBI, FETCHED),
+    ("amo::swap_nbi", FETCH_NBI, ""),
+    ("amo::compare_swap_nbi", FETCH_NBI, ""),
+    ("amo::fetch_add_nbi", FETCH_NBI, ""),
+    ("amo::fetch_inc_nbi", FETCH_NBI, ""),
+    ("amo::fetch_and_nbi", FETCH_NBI, ""),
+    ("amo::fetch_or_nbi", FETCH_NBI, ""),
+    ("amo::fetch_xor_nbi", FETCH_NBI, ""),
     ("p2p::wait", "", "race_wait(&ivar, $size);"),
     ("p2p::wait_until", "", "race_wait(&ivar, $size);"),
     ("p2p::wait_until_all", "", WAIT_ALL),
@@ -122,13 +122,13 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "race_leave(meeting); race_freed(old);",
     ),
     ("counting::get", "", "race_wait(ct, 8);"),
-    ("counting::set", "race_update(SHMEM_CTX_DEFAULT, ct, 8, pshmem_my_pe(), AT);", ""),
+    ("counting::set", "race_update(SHMEM_CTX_DEFAULT, ct, 8, pshmem_my_pe(), 0, AT);", ""),
     ("counting::wait", "", "race_wait(ct, 8);"),
     ("counting::putmem", "race_put_signal(SHMEM_CTX_DEFAULT, &target, &source, $len, (uint64_t *)ct, $pe, 0, AT);", ""),
     (
         "counting::getmem",
         "race_transfer(SHMEM_CTX_DEFAULT, &target, &source, $len, $pe, 0, 0, AT); \
-         race_update(SHMEM_CTX_DEFAULT, ct, 8, $pe, AT);",
+         race_update(SHMEM_CTX_DEFAULT, ct, 8, $pe, 0, AT);",
         "",
     ),
     ("lock::set_lock", "", "race_locked(&lock);"),
@@ -248,9 +248,10 @@ const HOOKS: &[(&str, &str, &str)] = &[
 
 const ENTER_IF_SIZE: &str = "uint64_t meeting = $bytes ? race_enter_world(1) : 0;";
 const LEAVE: &str = "race_leave(meeting);";
-const UPDATE: &str = "race_update($ctx, &dest, $size, $pe, AT);";
-const FETCH: &str = "race_fetch($ctx, &dest, $size, $pe, 1, AT);";
-const FETCH_NBI: &str = "race_fetch($ctx, &dest, $size, $pe, 1, AT); race_fill($ctx, &fetch, $size, AT);";
+const UPDATE: &str = "race_update($ctx, &dest, $size, $pe, $floating, AT);";
+const FETCH: &str = "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | $floating, AT);";
+const FETCH_NBI: &str = "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | RACE_NONBLOCKING | $floating, AT); \
+                         race_fill($ctx, &fetch, $size, AT);";
 const FETCHED: &str = "race_fetched($ctx, &dest, $size, $pe);";
 const WAIT_ALL: &str = "race_wait_all(ivars, $nelems, status, $size);";
 const TEST_ALL: &str = "if ($result) race_wait_all(ivars, $nelems, status, $size);";

@@ -1,0 +1,120 @@
+//! `oshcc --race`: a collection of small programs with threads, tasks and atomics, each once with a race and once without.
+//!
+//! All cases of a file run in one job. In a case CASE the variable `CASE_data` is in a race, between two lines that have the comment
+//! `race`. So a report belongs to a case, and must name two such lines; the right twins are silent.
+
+use std::path::{Path, PathBuf};
+
+use oxshmem_faults::{Job, source, tool};
+
+/// The status of a PE that has reported a race and would have ended with 0.
+const FOUND: i32 = 66;
+
+/// Compiles a file of the folder. `None`: there is no such compiler here, or it has no OpenMP.
+fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
+    let name = format!("{file}-{}{}-{}", compiler.unwrap_or("default"), options.concat(), std::process::id());
+    let program = std::env::temp_dir().join(format!("oxshmem-race-{}", name.replace(['.', '/', '='], "-")));
+    let mut command = tool(wrapper);
+    if let Some(compiler) = compiler {
+        command.env(if wrapper == "oshcc" { "OSHCC" } else { "OSHCXX" }, compiler);
+    }
+    let path = source(&format!("race/{file}"));
+    if wrapper == "oshfort" {
+        command.arg(format!("-J{}", std::env::temp_dir().display()));
+    }
+    let made = command.args(["--race", "-g"]).args(options).arg(path).arg("-o").arg(&program).output();
+    let made = made.expect("the wrapper starts");
+    let said = String::from_utf8_lossy(&made.stderr);
+    // clang's OpenMP is a package of its own.
+    let is_missing = made.status.code() == Some(127) || said.contains("'omp.h' file not found");
+    assert!(made.status.success() || is_missing, "{said}");
+    made.status.success().then_some(program)
+}
+
+/// The lines of the file's own sources that are in a race, as reports name them.
+fn racing_lines(file: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for name in [file, "handover.h"] {
+        let text = std::fs::read_to_string(source(&format!("race/{name}"))).expect("a source");
+        let marked =
+            text.lines().enumerate().filter(|(_, line)| line.contains("/* race */") || line.ends_with("! race"));
+        lines.extend(marked.map(|(at, _)| format!(" at {name}:{}", at + 1)));
+    }
+    lines
+}
+
+/// Complaints about the detector's word on a program.
+fn complaints(program: &Path, file: &str, options: &str, finds_all: bool) -> Vec<String> {
+    let list = Job::new("-n 1").run(program, ["list"]).expect(0).stdout;
+    let (lines, wrong) = (racing_lines(file), Job::new(options).run(program, ["all", "wrong"]));
+    let reports: Vec<&str> = wrong.stderr.split("oxshmem: PE ").skip(1).collect();
+    let names_two = |report: &str| {
+        let because = report.lines().find(|line| line.starts_with("  because:")).unwrap_or_default();
+        because.matches(&format!(" at {}", file)).count() + because.matches(" at handover.h").count() == 2
+            && because.split(" at ").skip(1).all(|part| {
+                let place = part.split([' ', ',', ';']).next().unwrap_or_default();
+                lines.iter().any(|line| line == &format!(" at {place}"))
+            })
+    };
+    let is_found =
+        |case: &&str| reports.iter().any(|report| report.contains(&format!(" `{case}_data`")) && names_two(report));
+    let missed: Vec<&str> = list.lines().filter(|case| !is_found(case)).collect();
+    let mut complaints = Vec::new();
+    if finds_all && !missed.is_empty() || wrong.status != Some(FOUND) {
+        complaints.push(format!("{file} with {options}: {missed:?} are not found: {wrong}"));
+    }
+    let right = Job::new(options).run(program, ["all", "right"]);
+    if right.status != Some(0) || !right.stderr.is_empty() {
+        complaints.push(format!("{file} with {options}: the right twins are accused: {right}"));
+    }
+    complaints
+}
+
+/// Checks a file with the usual compiler; with more compilers and levels where there is time.
+fn collection(wrapper: &str, file: &str, options: &[&str]) {
+    let long = std::env::var_os("CHECK_LONG").is_some();
+    let compilers: &[Option<&str>] = match (long, wrapper) {
+        (true, "oshcc") => &[None, Some("clang")],
+        (true, "oshc++") => &[None, Some("clang++")],
+        _ => &[None],
+    };
+    let levels: &[&str] = if long { &["-O0", "-O1", "-O2"] } else { &["-O1"] };
+    let mut wrong = Vec::new();
+    for (compiler, level) in compilers.iter().flat_map(|compiler| levels.iter().map(move |level| (compiler, level))) {
+        let options: Vec<&str> = options.iter().copied().chain([*level]).collect();
+        let Some(program) = compiled(wrapper, *compiler, file, &options) else {
+            println!("not run: {file}: {compiler:?}, or its OpenMP, is not on this machine");
+            continue;
+        };
+        // Threads of clang's OpenMP count as one.
+        let finds_all = !(file == "openmp.c" && *compiler == Some("clang"));
+        wrong.extend(complaints(&program, file, "-n 2", finds_all));
+        std::fs::remove_file(program).expect("our file");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn threads_of_posix_and_c11() {
+    collection("oshcc", "pthreads.c", &["-pthread"]);
+}
+
+#[test]
+fn openmp() {
+    collection("oshcc", "openmp.c", &["-fopenmp"]);
+}
+
+#[test]
+fn threads_of_cpp() {
+    collection("oshc++", "threads.cc", &["-std=c++20", "-pthread"]);
+}
+
+#[test]
+fn atomics() {
+    collection("oshcc", "atomics.c", &[]);
+}
+
+#[test]
+fn openmp_in_fortran() {
+    collection("oshfort", "openmp.f90", &["-fopenmp"]);
+}

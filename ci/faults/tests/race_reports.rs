@@ -1,0 +1,68 @@
+//! `oshcc --race`: the kinds of reports, and what a user can make of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use oxshmem_faults::{Job, program_with};
+
+/// The status of a PE that has reported a race and would have ended with 0.
+const FOUND: i32 = 66;
+
+fn levels() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program_with("race/levels.c", &["--race", "-pthread"]))
+}
+
+#[test]
+fn a_thread_that_its_level_does_not_allow_to_call_is_named() {
+    for (level, name) in [("0", "SHMEM_THREAD_SINGLE"), ("1", "SHMEM_THREAD_FUNNELED")] {
+        let ended = Job::new("-n 2").run(levels(), [level]).expect(0);
+        let ended = ended.says(&[name, "shmem_long_p by thread 1 of PE", "at levels.c:"]);
+        assert!(!ended.stderr.contains("race"), "{ended}");
+    }
+    let ended = Job::new("-n 2").run(levels(), ["2", "wrong"]).expect(0);
+    ended.says(&["SHMEM_THREAD_SERIALIZED", "nothing orders shmem_long_p by thread", "at levels.c:"]);
+    for arguments in [&["2"][..], &["3"], &["3", "wrong"]] {
+        let ended = Job::new("-n 2").run(levels(), arguments).expect(0);
+        assert!(ended.stderr.is_empty(), "{arguments:?}: {ended}");
+    }
+}
+
+#[test]
+fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
+    let ended = Job::new("-n 2").run(levels(), ["letter"]).expect(0);
+    let ended =
+        ended.says(&["only by the letter: `source` of PE 0", "a store by PE 0", "shmem_long_put_signal_nbi by PE 0"]);
+    assert!(!ended.stderr.contains("race"), "{ended}");
+    Job::new("-n 2").run(levels(), ["letter", "wrong"]).expect(FOUND).says(&["data race on `source` of PE 0"]);
+}
+
+#[test]
+fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-race-reports-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    let (json, ignore) = (folder.join("reports.json"), folder.join("ignore"));
+    let job = || Job::new("-n 2").env("SHMEM_RACE_STATUS", "7");
+    job().env("SHMEM_RACE_JSON", &json).run(levels(), ["letter", "wrong"]).expect(7);
+    let text = std::fs::read_to_string(&json).expect("reports");
+    let report: serde_json::Value = serde_json::from_str(text.lines().next().expect("one")).expect("a line of JSON");
+    assert_eq!((&report["kind"], &report["pe"], &report["pes"]), (&"race".into(), &0.into(), &2.into()));
+    assert_eq!(report["accesses"][1]["call"], "a store");
+    assert!(report["accesses"][0]["place"].as_str().expect("a place").starts_with("levels.c:"), "{report}");
+    std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
+    let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(levels(), ["letter", "wrong"]).expect(0);
+    assert!(ended.stderr.is_empty(), "{ended}");
+    std::fs::remove_dir_all(&folder).expect("our folder");
+}
+
+#[test]
+fn a_job_of_several_nodes_says_what_it_does_not_look_for() {
+    let program = program_with("races.c", &["--race"]);
+    for options in ["-n 4 --nodes 2", "-n 4 --nodes 2 --sim"] {
+        let case = |way: &str| Job::new(options).run(&program, ["strided_put", way]);
+        let words = ["races between PEs of different nodes are not looked for", "2 of 4 PEs are on this node"];
+        case("wrong").expect(FOUND).says(&words).says(&["data race on `table`+32 of PE 1"]);
+        let ended = case("right").expect(0).says(&words);
+        assert!(!ended.stderr.contains("data race on"), "{ended}");
+    }
+}

@@ -1,0 +1,240 @@
+/* Threads of POSIX, C11 and C++, and what they order each other with. */
+#include "race.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+
+/* What a thread starts with. */
+struct start {
+    void *(*posix)(void *);
+    int (*c11)(void *);
+    void *argument;
+    uint32_t strand;
+};
+
+static void over(void *strand) { race_strand_over((uint32_t)(uintptr_t)strand); }
+
+static void *run(void *given)
+{
+    struct start start = *(struct start *)given;
+    void *result = NULL;
+    free(given);
+    race_become(start.strand);
+    pthread_cleanup_push(over, (void *)(uintptr_t)start.strand);
+    result = start.posix ? start.posix(start.argument) : (void *)(intptr_t)start.c11(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+static int run_c11(void *given) { return (int)(intptr_t)run(given); }
+
+/* The start of a thread that the program makes; NULL if it is none, or if races are not looked for. */
+static struct start *begin(struct start start, const void *pc)
+{
+    Dl_info object;
+    if (race_depth > 0)
+        return NULL;
+    uint32_t strand = race_fork(0);
+    struct start *made = strand ? malloc(sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    start.strand = strand - 1;
+    /* The barriers of clang's OpenMP are not seen: all its threads count as one. */
+    if (dladdr(pc, &object) && object.dli_fname && (strstr(object.dli_fname, "libomp") || strstr(object.dli_fname, "libiomp")))
+        start.strand = 0;
+    *made = start;
+    return made;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *argument)
+{
+    struct start *start = begin((struct start){.posix = work, .argument = argument}, __builtin_return_address(0));
+    if (!start)
+        return REAL(pthread_create)(thread, attributes, work, argument);
+    uint32_t strand = start->strand;
+    int result = REAL(pthread_create)(thread, attributes, run, start);
+    if (result == 0)
+        race_thread_made(*thread, strand);
+    else {
+        race_strand_over(strand);
+        free(start);
+    }
+    return result;
+}
+
+int thrd_create(thrd_t *thread, thrd_start_t work, void *argument)
+{
+    struct start *start = begin((struct start){.c11 = work, .argument = argument}, __builtin_return_address(0));
+    if (!start)
+        return REAL(thrd_create)(thread, work, argument);
+    uint32_t strand = start->strand;
+    int result = REAL(thrd_create)(thread, run_c11, start);
+    if (result == thrd_success)
+        race_thread_made(*thread, strand);
+    else {
+        race_strand_over(strand);
+        free(start);
+    }
+    return result;
+}
+
+#define JOIN(name, result, good, parameters, arguments)                                                                \
+    result name parameters                                                                                             \
+    {                                                                                                                  \
+        result joined = REAL(name) arguments;                                                                          \
+        if (joined == good && race_tells())                                                                            \
+            race_thread_joined(thread);                                                                                \
+        return joined;                                                                                                 \
+    }
+JOIN(pthread_join, int, 0, (pthread_t thread, void **value), (thread, value))
+JOIN(pthread_tryjoin_np, int, 0, (pthread_t thread, void **value), (thread, value))
+JOIN(pthread_timedjoin_np, int, 0, (pthread_t thread, void **value, const struct timespec *end), (thread, value, end))
+JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
+
+/* A call that gives what its thread knows to others, before it does what it does. */
+#define GIVES(name, type)                                                                                              \
+    int name(type *object)                                                                                             \
+    {                                                                                                                  \
+        race_gives(object);                                                                                            \
+        return REAL(name)(object);                                                                                     \
+    }
+/* A call that takes it, if it succeeds. */
+#define TAKES(name, type)                                                                                              \
+    int name(type *object)                                                                                             \
+    {                                                                                                                  \
+        int result = REAL(name)(object);                                                                               \
+        if (result == 0)                                                                                               \
+            race_takes(object);                                                                                        \
+        return result;                                                                                                 \
+    }
+#define TAKES_UNTIL(name, type)                                                                                        \
+    int name(type *restrict object, const struct timespec *restrict end)                                               \
+    {                                                                                                                  \
+        int result = REAL(name)(object, end);                                                                          \
+        if (result == 0)                                                                                               \
+            race_takes(object);                                                                                        \
+        return result;                                                                                                 \
+    }
+/* A wait that gives a lock back and takes it again. */
+#define WAITS(name, condition, lock)                                                                                   \
+    int name(condition *restrict waits, lock *restrict object)                                                         \
+    {                                                                                                                  \
+        race_gives(object);                                                                                            \
+        int result = REAL(name)(waits, object);                                                                        \
+        race_takes(object);                                                                                            \
+        return result;                                                                                                 \
+    }
+#define WAITS_UNTIL(name, condition, lock)                                                                             \
+    int name(condition *restrict waits, lock *restrict object, const struct timespec *restrict end)                    \
+    {                                                                                                                  \
+        race_gives(object);                                                                                            \
+        int result = REAL(name)(waits, object, end);                                                                   \
+        race_takes(object);                                                                                            \
+        return result;                                                                                                 \
+    }
+
+TAKES(pthread_mutex_lock, pthread_mutex_t)
+TAKES(pthread_mutex_trylock, pthread_mutex_t)
+TAKES_UNTIL(pthread_mutex_timedlock, pthread_mutex_t)
+GIVES(pthread_mutex_unlock, pthread_mutex_t)
+WAITS(pthread_cond_wait, pthread_cond_t, pthread_mutex_t)
+WAITS_UNTIL(pthread_cond_timedwait, pthread_cond_t, pthread_mutex_t)
+TAKES(pthread_spin_lock, volatile int)
+TAKES(pthread_spin_trylock, volatile int)
+GIVES(pthread_spin_unlock, volatile int)
+TAKES(pthread_rwlock_rdlock, pthread_rwlock_t)
+TAKES(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+TAKES_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_t)
+TAKES(pthread_rwlock_wrlock, pthread_rwlock_t)
+TAKES(pthread_rwlock_trywrlock, pthread_rwlock_t)
+TAKES_UNTIL(pthread_rwlock_timedwrlock, pthread_rwlock_t)
+GIVES(pthread_rwlock_unlock, pthread_rwlock_t)
+GIVES(sem_post, sem_t)
+TAKES(sem_wait, sem_t)
+TAKES(sem_trywait, sem_t)
+TAKES_UNTIL(sem_timedwait, sem_t)
+TAKES(mtx_lock, mtx_t)
+TAKES(mtx_trylock, mtx_t)
+TAKES_UNTIL(mtx_timedlock, mtx_t)
+GIVES(mtx_unlock, mtx_t)
+WAITS(cnd_wait, cnd_t, mtx_t)
+WAITS_UNTIL(cnd_timedwait, cnd_t, mtx_t)
+
+int pthread_cond_clockwait(pthread_cond_t *restrict waits, pthread_mutex_t *restrict object, clockid_t clock,
+                           const struct timespec *restrict end)
+{
+    race_gives(object);
+    int result = REAL(pthread_cond_clockwait)(waits, object, clock, end);
+    race_takes(object);
+    return result;
+}
+
+int pthread_barrier_init(pthread_barrier_t *restrict barrier, const pthread_barrierattr_t *restrict attributes,
+                         unsigned count)
+{
+    race_barrier_made((uintptr_t)barrier, count);
+    return REAL(pthread_barrier_init)(barrier, attributes, count);
+}
+
+int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    const char *round = (const char *)barrier + race_barrier_round((uintptr_t)barrier) % 4;
+    race_gives(round);
+    int result = REAL(pthread_barrier_wait)(barrier);
+    race_takes(round);
+    return result;
+}
+
+/* What is done once: whoever has not done it comes after it. */
+static _Thread_local struct {
+    void (*work)(void);
+    const void *object;
+} once;
+
+static void do_once(void)
+{
+    const void *object = once.object;
+    once.work();
+    race_gives(object);
+}
+
+#define ONCE(result, name, type, call)                                                                                 \
+    result name(type *object, void (*work)(void))                                                                      \
+    {                                                                                                                  \
+        __typeof__(once) outer = once;                                                                                 \
+        once.work = work;                                                                                              \
+        once.object = object;                                                                                          \
+        call;                                                                                                          \
+        once = outer;                                                                                                  \
+        race_takes(object);                                                                                            \
+        RETURN_##result;                                                                                               \
+    }
+#define RETURN_int return done
+#define RETURN_void return
+ONCE(int, pthread_once, pthread_once_t, int done = REAL(pthread_once)(object, do_once))
+ONCE(void, call_once, once_flag, REAL(call_once)(object, do_once))
+
+/* Static variables of C++ functions. */
+int __cxa_guard_acquire(uint64_t *guard);
+void __cxa_guard_release(uint64_t *guard);
+int __cxa_guard_acquire(uint64_t *guard)
+{
+    int mine = REAL(__cxa_guard_acquire)(guard);
+    if (is_watched((uintptr_t)guard))
+        race_atomic_done((uintptr_t)guard, 1);
+    else
+        race_takes(guard);
+    return mine;
+}
+void __cxa_guard_release(uint64_t *guard)
+{
+    /* The program itself looks at the first byte, with an atomic load. */
+    if (is_watched((uintptr_t)guard))
+        race_atomic((uintptr_t)guard, 1, 1, __builtin_return_address(0));
+    else
+        race_gives(guard);
+    REAL(__cxa_guard_release)(guard);
+}

@@ -1,0 +1,110 @@
+//! The functions that the shim calls where strands begin and end, and where the program's threads tell each other something.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+
+use oxshmem_race::StrandKind;
+use parking_lot::Mutex;
+
+use crate::hooks::{hook, with};
+use crate::node::{self, RaceNode};
+use crate::threads;
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_strand() -> u32 {
+    node::current().map_or(0, |node| threads::current(node) as u32)
+}
+
+/// Makes a strand that begins now. Its number and one more; 0 if races are not looked for.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_fork(section: c_int) -> u32 {
+    node::current().map_or(0, |node| {
+        threads::are_several();
+        let kind = if section != 0 { StrandKind::Section } else { StrandKind::Thread };
+        node.detector.strand(threads::current(node)).fork(kind) as u32 + 1
+    })
+}
+
+/// The caller is the strand with this number from now on. Its number before.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_become(strand: u32) -> u32 {
+    threads::become_strand(strand as usize) as u32
+}
+
+/// The caller becomes a strand that knows what has been released under this name. Its number before.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_become_from(object: u64) -> u32 {
+    node::current().map_or(0, |node| {
+        threads::are_several();
+        threads::current(node);
+        threads::become_strand(node.detector.begin_from(name(node, object))) as u32
+    })
+}
+
+hook! {
+    fn race_strand_over(strand: u32) |node, _| node.detector.end_strand(strand as usize)
+}
+
+hook! {
+    fn race_joined(strand: u32) |node, own| {
+        own.join(strand as usize);
+        node.detector.end_strand(strand as usize);
+    }
+}
+
+/// The number of what this PE calls by a name: an address, or what the shim makes up.
+fn name(node: &RaceNode, object: u64) -> u64 {
+    object.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (node.me as u64) << 52 ^ 0x7374_7261_6e64
+}
+
+hook! {
+    fn race_release(object: u64) |node, strand| strand.release(name(node, object))
+}
+
+hook! {
+    fn race_acquire(object: u64) |node, strand| strand.acquire(name(node, object))
+}
+
+/// How many threads a barrier is for, and how often one has come, by address.
+static BARRIERS: Mutex<Option<HashMap<usize, (u32, u32)>>> = Mutex::new(None);
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_barrier_made(barrier: usize, count: u32) {
+    BARRIERS.lock().get_or_insert_default().insert(barrier, (count.max(1), 0));
+}
+
+/// How often the barrier has let threads pass before the caller comes.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_barrier_round(barrier: usize) -> u32 {
+    let mut barriers = BARRIERS.lock();
+    barriers.as_mut().and_then(|barriers| barriers.get_mut(&barrier)).map_or(0, |(count, arrivals)| {
+        let round = *arrivals / *count;
+        *arrivals = arrivals.wrapping_add(1);
+        round
+    })
+}
+
+/// The strands of threads that somebody may join, by the thread's handle.
+static THREADS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_thread_made(thread: u64, strand: u32) {
+    THREADS.lock().get_or_insert_default().insert(thread, strand);
+}
+
+/// The caller has joined a thread.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_thread_joined(thread: u64) {
+    let strand = THREADS.lock().as_mut().and_then(|threads| threads.remove(&thread));
+    if let Some(strand) = strand {
+        with(|_, own| own.join(strand as usize));
+    }
+}

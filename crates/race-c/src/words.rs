@@ -1,0 +1,81 @@
+//! The words of reports: advice, and the names of memory.
+
+use oxshmem_race::access::Access;
+use oxshmem_race::clock::{Column, Stream};
+use oxshmem_race::{MemoryPart, SymmetricPlace};
+
+use crate::node::RaceNode;
+use crate::symbols::ProgramSymbols;
+
+/// The synchronisation that would most likely order them.
+pub(crate) fn advice(earlier: &Access, later: &Access) -> &'static str {
+    let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
+    let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
+    let is_of_context =
+        |access: &Access| matches!(access.column, Column::Sent(Stream::Other) | Column::Pulled(Stream::Other));
+    match () {
+        () if is_of_context(earlier) => {
+            "complete the operations of a created context with shmem_ctx_quiet on it (shmem_quiet and barriers complete those of \
+             the default context only), then synchronise"
+        }
+        () if earlier.by == later.by => {
+            "complete the earlier operation with shmem_quiet or a barrier before the later one"
+        }
+        () if earlier.by.pe == later.by.pe && !is_sent(earlier) && !is_pulled(earlier) => {
+            "order the threads between both accesses: a barrier, a lock or a join of threads"
+        }
+        () if earlier.by.pe == later.by.pe => {
+            "let the thread that has issued the operation complete it (shmem_quiet), and order the threads after that: a barrier, \
+             a lock or a join of threads"
+        }
+        () if earlier.column == Column::Requested || later.column == Column::Requested => {
+            "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
+        }
+        () if earlier.kind.atomic().is_some() || later.kind.atomic().is_some() => {
+            "access the variable with atomics only, or let a barrier separate both kinds of access"
+        }
+        () if is_sent(earlier) && is_sent(later) => {
+            "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
+        }
+        () if is_sent(later) => {
+            "let the put wait until the other PE has made its access: a barrier or sync between them, a signal or flag from that PE, \
+             a lock"
+        }
+        () if is_sent(earlier) => {
+            "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
+             a wait on the flag or signal, a lock"
+        }
+        () if is_pulled(earlier) || is_pulled(later) => {
+            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
+        }
+        () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
+    }
+}
+
+/// The bytes that both accesses touch.
+pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: SymmetricPlace, bytes: usize) -> String {
+    let pe = node.pes[place.pe];
+    let unknown = || format!("{bytes} bytes of symmetric memory of PE {pe}");
+    match place.segment {
+        MemoryPart::Statics => {
+            let address = node.loaded.statics.0 - node.loaded.bias + place.offset;
+            match symbols.symbol(address as u64) {
+                Some((name, 0)) => format!("`{name}` of PE {pe} ({bytes} bytes)"),
+                Some((name, offset)) => format!("`{name}`+{offset} of PE {pe} ({bytes} bytes)"),
+                None => unknown(),
+            }
+        }
+        MemoryPart::Heap => {
+            let blocks = node.blocks.lock();
+            match blocks.range(..=place.offset).next_back().map(|(&start, &block)| (start, block)) {
+                Some((start, (size, site))) if place.offset < start + size => format!(
+                    "bytes {} to {} of the block of {size} bytes of PE {pe}, allocated at {}",
+                    place.offset - start,
+                    place.offset - start + bytes - 1,
+                    symbols.call(site.pc)
+                ),
+                _ => unknown(),
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Fences, quiets, collective calls, locks, waits: what orders accesses.
+
+use crate::access::AccessKind;
+use crate::clock::{Column, Milestone, StrandName, Stream};
+use crate::detector::Strand;
+use crate::memory::{SymmetricPlace, mix};
+use crate::pending::Completion;
+
+/// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all.
+const ROUNDS: u32 = 4;
+
+/// A collective call that the PE is in.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct CollectiveMeeting(u64);
+
+impl CollectiveMeeting {
+    /// As a number that is not 0, for C.
+    pub fn number(self) -> u64 {
+        self.0 | 1 << 63
+    }
+
+    /// The meeting with this number.
+    pub fn of_number(number: u64) -> CollectiveMeeting {
+        CollectiveMeeting(number & !(1 << 63))
+    }
+}
+
+impl Strand<'_, '_> {
+    /// A value from another node may carry any knowledge.
+    pub fn learn_from_all(&self) {
+        let (clock, state) = (self.clock(), &self.pe.state);
+        for pe in (0..state.shape.pes).filter(|&pe| pe != self.name.pe) {
+            (0..state.strands()).for_each(|strand| clock.join(&state.clock(StrandName { pe, strand })));
+        }
+    }
+
+    /// Later puts to a PE come after earlier ones to it: those of which this strand knows.
+    pub fn fence(&self, stream: Stream) {
+        let clock = self.clock();
+        for name in self.pe.names() {
+            clock.pass(name, Milestone::Fenced(stream), clock.passed(name, Milestone::Issued));
+        }
+    }
+
+    /// All operations of the stream of which this strand knows are over. Returns whether buffers of the other one are still lent.
+    pub fn quiet(&self, stream: Stream) -> bool {
+        self.quiet_to(stream, 0..self.pe.state.shape.pes);
+        self.end_pulled(stream);
+        let mut fetched = Vec::new();
+        self.pe.awaited.lock().retain(|fetch| {
+            let is_over = fetch.stream == stream;
+            fetched.extend(is_over.then_some((fetch.place, fetch.len)));
+            !is_over
+        });
+        fetched.into_iter().for_each(|(place, len)| self.observe(place, len));
+        self.end_buffers(stream)
+    }
+
+    fn end_pulled(&self, stream: Stream) {
+        let clock = self.clock();
+        for name in self.pe.names() {
+            clock.raise(name, Column::Pulled(stream), name.pe, clock.passed(name, Milestone::Issued));
+        }
+    }
+
+    /// No local buffer of the stream is in use any more. Returns whether other buffers are.
+    pub fn end_buffers(&self, stream: Stream) -> bool {
+        self.pe.pending.end(|buffer| buffer.until == Completion::Quiet(stream))
+    }
+
+    /// The sources of nonblocking puts are not in use any more. Returns whether other buffers are.
+    pub fn end_sources(&self) -> bool {
+        [Stream::Default, Stream::Other].into_iter().for_each(|stream| self.end_pulled(stream));
+        self.pe.pending.end(|buffer| matches!(buffer.until, Completion::Quiet(_)) && buffer.kind == AccessKind::Read)
+    }
+
+    /// The puts of the stream to these PEs are over.
+    pub fn quiet_to(&self, stream: Stream, owners: impl IntoIterator<Item = usize> + Clone) {
+        let clock = self.clock();
+        for name in self.pe.names() {
+            let issued = clock.passed(name, Milestone::Issued);
+            owners.clone().into_iter().for_each(|owner| clock.raise(name, Column::Sent(stream), owner, issued));
+        }
+    }
+
+    /// The PE enters a collective call of the members with this fingerprint, whose knowledge others get if it `tells`.
+    pub fn enter(&self, members: u64, tells: bool) -> CollectiveMeeting {
+        let round = {
+            let mut rounds = self.pe.rounds.lock();
+            let round = rounds.entry(members).or_insert(0);
+            *round = round.wrapping_add(1);
+            *round
+        };
+        let number = (mix(members ^ 0x6d65_6574) ^ u64::from(round % ROUNDS)) & !(1 << 63);
+        if tells {
+            self.publish(number, None);
+            self.tick();
+        }
+        CollectiveMeeting(number)
+    }
+
+    /// The PE leaves it.
+    pub fn leave(&self, meeting: CollectiveMeeting) {
+        self.learn(meeting.0);
+        if self.pe.scattered {
+            self.learn_from_all();
+        }
+    }
+
+    /// The PE has got a lock of the library.
+    pub fn lock(&self, lock: u64) {
+        self.learn(mix(lock ^ 0x6c6f_636b));
+        if self.pe.scattered {
+            self.learn_from_all();
+        }
+    }
+
+    /// The PE gives a lock of the library back, after a quiet.
+    pub fn unlock(&self, lock: u64) {
+        self.publish(mix(lock ^ 0x6c6f_636b), None);
+        self.tick();
+    }
+
+    /// Nobody has accessed these bytes: they belong to no block any more.
+    pub fn forget(&self, place: SymmetricPlace, len: usize) {
+        self.pe.state.cells(place, len).for_each(|(_, cell, _)| cell.forget(|_| true));
+    }
+}
+
+/// A fingerprint of the members of a team or active set, by their world numbers.
+pub fn fingerprint(members: impl IntoIterator<Item = u32>) -> u64 {
+    members.into_iter().fold(0x7465_616d, |print, pe| mix(print ^ u64::from(pe) ^ print << 7))
+}

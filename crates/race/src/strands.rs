@@ -1,0 +1,103 @@
+//! The strands of a PE: how they begin and end, and what they tell each other.
+//!
+//! A strand is a thread, or a task or section that another thread might have run. It begins with the knowledge of its maker.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::access::Site;
+use crate::clock::{Clock, Column, Milestone, StrandKind, StrandName};
+use crate::detector::{Detector, Strand};
+
+impl<'m> Detector<'m> {
+    /// A strand begins that knows what this clock knows. Its number.
+    fn begin_strand(&self, maker: &Clock<'_>, kind: StrandKind) -> usize {
+        let mut table = self.strands.lock();
+        let now = |strand: usize| {
+            let name = StrandName { pe: self.me, strand };
+            self.state.clock(name).time(name, Column::Program, self.me)
+        };
+        let known =
+            |strand: usize| maker.time(StrandName { pe: self.me, strand }, Column::Program, self.me) >= now(strand);
+        let strand = table.choose(self.state.strands(), known);
+        let name = StrandName { pe: self.me, strand };
+        self.state.set_kind(name, kind);
+        self.state.used.fetch_max(strand as u32 + 1, Relaxed);
+        let clock = self.state.clock(name);
+        if table.is_shared(strand) {
+            // There are more strands than numbers: these count as one.
+            clock.join(maker);
+            return strand;
+        }
+        let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
+        clock.become_like(maker);
+        clock.raise(name, Column::Program, self.me, time + 1);
+        clock.pass(name, Milestone::Issued, issued);
+        strand
+    }
+
+    /// A strand about which nothing is known: it may know everything that the first one knows.
+    pub fn adopt(&self) -> usize {
+        self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }), StrandKind::Thread)
+    }
+
+    /// A task begins with what has been published under this number.
+    pub fn begin_from(&self, number: u64) -> usize {
+        // A clock of its own, because the table is not looked at under a bucket's lock.
+        let copy: Vec<_> = (0..self.state.shape.used(self.state.strands())).map(|_| Default::default()).collect();
+        let copy = Clock { shape: self.state.shape, words: &copy, used: self.state.used };
+        self.state.in_bucket(number, |bucket| copy.join(&bucket));
+        self.begin_strand(&copy, StrandKind::Task)
+    }
+
+    /// The work of a strand is over, and its number may be given to another one.
+    pub fn end_strand(&self, strand: usize) {
+        self.strands.lock().give_back(strand);
+    }
+}
+
+/// A call of a program whose threads call one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastCall {
+    /// The strand that has called.
+    pub by: StrandName,
+    /// Where it has.
+    pub site: Site,
+    time: u32,
+}
+
+impl Strand<'_, '_> {
+    /// Its name.
+    pub fn name(&self) -> StrandName {
+        self.name
+    }
+
+    /// The strand calls. The last call of another strand, if nothing orders both.
+    pub fn call_alone(&self, last: &mut Option<LastCall>, site: Site) -> Option<LastCall> {
+        let earlier = last.replace(LastCall { by: self.name, site, time: self.now() });
+        let time = |by| self.clock().time(by, Column::Program, self.name.pe);
+        earlier.filter(|earlier| earlier.by != self.name && earlier.time > time(earlier.by))
+    }
+
+    /// Makes a strand that begins with what this one knows. Its number.
+    pub fn fork(&self, kind: StrandKind) -> usize {
+        let strand = self.pe.begin_strand(&self.clock(), kind);
+        self.tick();
+        strand
+    }
+
+    /// Another strand of the PE is over, and this one knows of it.
+    pub fn join(&self, strand: usize) {
+        self.clock().join(&self.pe.state.clock(StrandName { pe: self.name.pe, strand }));
+    }
+
+    /// Its knowledge is to be had under a number from now on.
+    pub fn release(&self, number: u64) {
+        self.publish(number, None);
+        self.tick();
+    }
+
+    /// This strand learns what is to be had there.
+    pub fn acquire(&self, number: u64) {
+        self.learn(number);
+    }
+}

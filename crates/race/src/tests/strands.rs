@@ -1,0 +1,207 @@
+//! PEs with several strands, and the types of atomics.
+
+use super::{D, SITE, TestNode, at, barrier, fetch, put, read, sync, write};
+use crate::access::{AccessKind, AtomicType};
+use crate::clock::StrandKind;
+use crate::detector::RaceRank;
+use crate::transfers::FetchedAtomic;
+
+const INT: AccessKind = AccessKind::Atomic(AtomicType::Integer(4));
+const FLOAT: AccessKind = AccessKind::Atomic(AtomicType::Floating(4));
+
+#[test]
+fn strands_of_a_pe_are_ordered_by_what_they_tell_each_other() {
+    let node = TestNode::new(1);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    write(&first, at(0, 0));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    assert_eq!(read(&second, at(0, 0)), None, "it begins with what its maker knows");
+    write(&first, at(0, 8));
+    let race = read(&second, at(0, 8)).expect("the store came after the fork");
+    assert_eq!((race.earlier.by.strand, race.later.by.strand), (0, 1));
+    write(&second, at(0, 16));
+    second.release(9);
+    write(&second, at(0, 24));
+    first.acquire(9);
+    assert_eq!(read(&first, at(0, 16)), None);
+    assert!(read(&first, at(0, 24)).is_some());
+    first.join(1);
+    write(&second, at(0, 32));
+    first.join(1);
+    assert_eq!(read(&first, at(0, 32)), None);
+}
+
+#[test]
+fn a_quiet_ends_the_operations_of_which_its_strand_knows() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let (first, other) = (pe.strand(0), node.pe(1));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    for (tells, offset) in [(true, 0), (false, 8)] {
+        put(&second, at(1, offset));
+        if tells {
+            second.release(4);
+            first.acquire(4);
+        }
+        barrier(&[first, other]);
+        assert_eq!(read(&other, at(1, offset)).is_none(), tells);
+    }
+}
+
+#[test]
+fn a_barrier_tells_only_the_strand_that_calls_it() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(1)));
+    let (sender, first) = (node.pe(0), pe.strand(0));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    put(&sender, at(1, 0));
+    barrier(&[sender, first]);
+    assert!(read(&second, at(1, 0)).is_some());
+    assert_eq!(read(&first, at(1, 0)), None);
+}
+
+#[test]
+fn a_number_is_given_again_when_its_end_is_known() {
+    let node = TestNode::new(1);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    let (one, two) = (first.fork(StrandKind::Thread), first.fork(StrandKind::Thread));
+    assert_eq!((one, two), (1, 2));
+    write(&pe.strand(one), at(0, 0));
+    pe.end_strand(one);
+    assert_eq!(first.fork(StrandKind::Thread), 3, "nobody has joined the first one");
+    first.join(one);
+    let again = pe.strand(first.fork(StrandKind::Thread));
+    assert_eq!(again.name.strand, 1);
+    assert_eq!(read(&again, at(0, 0)), None);
+    // All numbers are taken: the last one stands for several.
+    assert_eq!((first.fork(StrandKind::Thread), first.fork(StrandKind::Thread)), (3, 3));
+    pe.end_strand(two);
+    assert_eq!(first.fork(StrandKind::Thread), 2);
+}
+
+#[test]
+fn a_strand_begins_with_what_was_published_for_it() {
+    let node = TestNode::new(1);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    write(&first, at(0, 0));
+    first.release(77);
+    write(&first, at(0, 8));
+    let task = pe.strand(pe.begin_from(77));
+    assert_eq!(read(&task, at(0, 0)), None);
+    assert!(read(&task, at(0, 8)).is_some(), "even on the thread that has made it");
+}
+
+#[test]
+fn atomics_of_different_types_are_not_atomic_to_each_other() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    assert_eq!(a.put(D, at(0, 0), 4, INT, SITE), None);
+    assert_eq!(b.put(D, at(0, 0), 4, INT, SITE), None);
+    assert!(b.put(D, at(0, 0), 4, FLOAT, SITE).is_some());
+    // One origin, two widths; a fence orders them.
+    assert_eq!(a.put(D, at(0, 16), 4, INT, SITE), None);
+    assert!(a.put(D, at(0, 16), 8, AccessKind::SIGNAL, SITE).is_some());
+    assert_eq!(a.put(D, at(0, 24), 4, INT, SITE), None);
+    a.fence(D);
+    assert_eq!(a.put(D, at(0, 24), 8, AccessKind::SIGNAL, SITE), None);
+    barrier(&[a, b]);
+    assert_eq!(b.put(D, at(0, 0), 4, FLOAT, SITE), None);
+    let language = AtomicType::Language(4);
+    assert!(!language.differs(AtomicType::Floating(4)) && language.differs(AtomicType::Integer(8)));
+}
+
+#[test]
+fn an_atomic_fetch_needs_an_order_to_a_store_and_a_nonblocking_one_a_quiet() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&a, at(0, 0));
+    assert!(fetch(&b, at(0, 0), false).is_some());
+    let add = FetchedAtomic { stream: D, of: AtomicType::Integer(8), updates: true, nonblocking: true };
+    for (quiet, offset) in [(true, 8), (false, 16)] {
+        assert_eq!(b.fetch(add, at(0, offset), 8, SITE), None);
+        if quiet {
+            b.quiet(D);
+        }
+        sync(&[a, b]);
+        assert_eq!(write(&a, at(0, offset)).is_none(), quiet);
+    }
+}
+
+#[test]
+fn a_fence_orders_no_nonblocking_get() {
+    let node = TestNode::new(2);
+    let [a, _] = node.pes::<2>();
+    for (quiet, offset) in [(true, 0), (false, 8)] {
+        assert_eq!(a.pull(D, at(1, offset), 8, SITE), None);
+        a.fence(D);
+        if quiet {
+            a.quiet(D);
+        }
+        assert_eq!(put(&a, at(1, offset)).is_none(), quiet);
+    }
+}
+
+#[test]
+fn an_answer_shows_that_a_source_was_read_but_only_a_quiet_frees_it() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    let (data, there, back) = (at(1, 0), at(1, 64), at(0, 64));
+    a.lend(D, 1000, None, 8, AccessKind::Read, SITE);
+    a.put_signal(D, data, 8, there, SITE);
+    let changed = || a.buffer(1000, 8, AccessKind::Write, SITE).map(|race| race.rank);
+    assert_eq!(changed(), Some(RaceRank::Unordered));
+    b.observe(there, 8);
+    assert_eq!(changed(), Some(RaceRank::Unordered), "nobody has answered");
+    b.put(D, back, 8, AccessKind::SIGNAL, SITE);
+    a.observe(back, 8);
+    assert_eq!(changed(), Some(RaceRank::ByTheLetter));
+    a.quiet(D);
+    assert_eq!(changed(), None);
+}
+
+#[test]
+fn a_signal_tells_only_the_strand_that_hears_it() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(1)));
+    let (sender, first) = (node.pe(0), pe.strand(0));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    let (data, signal) = (at(1, 0), at(1, 64));
+    sender.put_signal(D, data, 8, signal, SITE);
+    first.observe(signal, 8);
+    assert_eq!(read(&first, data), None);
+    assert!(read(&second, data).is_some(), "it has not heard the signal");
+    assert_eq!(read(&sender, data), None, "not its business");
+    for by_signal in [true, false] {
+        let (data, signal) = (at(1, if by_signal { 8 } else { 16 }), at(1, 72));
+        sender.put_signal(D, data, 8, signal, SITE);
+        first.observe(signal, 8);
+        if by_signal {
+            second.observe(signal, 8);
+        } else {
+            sender.quiet(D);
+            sender.release(5);
+            second.acquire(5);
+        }
+        assert_eq!(read(&second, data), None);
+    }
+}
+
+#[test]
+fn a_repeated_access_is_remembered_at_its_new_time_and_another_strand_ends_that() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    let again = || a.is_repeated(at(0, 0), 8, AccessKind::Write, SITE);
+    assert!(!again(), "it was never made");
+    write(&a, at(0, 0));
+    assert!(again());
+    sync(&[a, b]);
+    assert!(again(), "at a later time");
+    assert!(
+        !a.is_repeated(at(0, 0), 4, AccessKind::Write, SITE) && !a.is_repeated(at(0, 4), 8, AccessKind::Write, SITE)
+    );
+    assert!(read(&b, at(0, 0)).is_some(), "the repetition came after the sync");
+    assert!(!again());
+}

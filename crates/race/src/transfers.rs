@@ -1,0 +1,225 @@
+//! Puts, gets, atomics: what each does to memory, and what it tells others.
+
+use crate::access::{Access, AccessKind, AtomicType, Site};
+use crate::clock::{Clock, Column, Milestone, Stream};
+use crate::detector::{Detector, Race, Strand};
+use crate::memory::SymmetricPlace;
+use crate::pending::{AwaitedFetch, Buffer, Completion};
+use crate::signals::SignalledPut;
+
+/// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
+const SHORT: usize = 64;
+/// So many nonblocking atomics are remembered until a quiet.
+const MOST_AWAITED: usize = 256;
+
+/// An atomic that returns a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchedAtomic {
+    /// The context's stream.
+    pub stream: Stream,
+    /// Its type.
+    pub of: AtomicType,
+    /// Whether it changes the variable.
+    pub updates: bool,
+    /// Whether the value comes with a quiet only.
+    pub nonblocking: bool,
+}
+
+impl Detector<'_> {
+    pub(crate) fn forget_data(&self, put: &SignalledPut) {
+        for (_, cell, _) in self.state.cells(SymmetricPlace::named(put.data), put.len as usize) {
+            cell.forget(|old| old.by == put.by && old.time == put.time && matches!(old.column, Column::Sent(_)));
+        }
+    }
+}
+
+impl Strand<'_, '_> {
+    /// Publishes the knowledge of this strand under a number; on the way to a PE on a stream, with the operations to that PE
+    /// before the last fence.
+    pub(crate) fn publish(&self, number: u64, ordered: Option<(Stream, usize)>) {
+        let clock = self.clock();
+        self.pe.state.in_bucket(number, |bucket| {
+            bucket.join(&clock);
+            if let Some((stream, owner)) = ordered {
+                for name in self.pe.names() {
+                    let fenced = clock.passed(name, Milestone::Fenced(stream));
+                    bucket.raise(name, Column::Sent(stream), owner, fenced);
+                }
+            }
+        });
+    }
+
+    pub(crate) fn learn(&self, number: u64) {
+        let clock = self.clock();
+        self.pe.state.in_bucket(number, |bucket| clock.join(&bucket));
+    }
+
+    fn publish_words(&self, stream: Stream, place: SymmetricPlace, len: usize) {
+        for word in words(place, len) {
+            self.publish(word, Some((stream, place.pe)));
+        }
+        self.tick();
+    }
+
+    /// A put, or an atomic without a result.
+    pub fn put(&self, stream: Stream, to: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Race> {
+        let number = self.issue();
+        let long = len > SHORT;
+        if !long {
+            self.publish_words(stream, to, len);
+        }
+        let kind = if long && kind == AccessKind::Write { AccessKind::LongWrite } else { kind };
+        self.touch(to, len, kind, Column::Sent(stream), number, site)
+    }
+
+    /// A put whose signal comes after its data.
+    pub fn put_signal(
+        &self,
+        stream: Stream,
+        to: SymmetricPlace,
+        len: usize,
+        signal: SymmetricPlace,
+        site: Site,
+    ) -> Option<Race> {
+        let number = self.issue();
+        let put = SignalledPut { signal: signal.word(), data: to.name(), len: len as u64, by: self.name, time: number };
+        // A wait that finds the put on the list finds its accesses too.
+        let race = self.touch(to, len, AccessKind::Write, Column::Sent(stream), number, site);
+        if let Some(dropped) = self.pe.state.signals[to.pe].add(put) {
+            self.pe.forget_data(&dropped);
+        }
+        race.or(self.put(stream, signal, 8, AccessKind::SIGNAL, site))
+    }
+
+    /// A nonblocking get reads from there until the next quiet.
+    pub fn pull(&self, stream: Stream, from: SymmetricPlace, len: usize, site: Site) -> Option<Race> {
+        self.touch(from, len, AccessKind::Read, Column::Pulled(stream), self.issue(), site)
+    }
+
+    /// A nonblocking operation uses a local buffer until the next quiet; `place` if it is symmetric.
+    pub fn lend(
+        &self,
+        stream: Stream,
+        address: usize,
+        place: Option<SymmetricPlace>,
+        len: usize,
+        kind: AccessKind,
+        site: Site,
+    ) -> Option<Race> {
+        if len == 0 {
+            return None;
+        }
+        let number = self.issue();
+        let race = place.and_then(|place| self.touch(place, len, kind, Column::Pulled(stream), number, site));
+        let (bytes, until) = (address..address.saturating_add(len), Completion::Quiet(stream));
+        self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, number });
+        race
+    }
+
+    /// An atomic that returns a value: it learns what others have published there, and publishes if it updates.
+    pub fn fetch(&self, call: FetchedAtomic, place: SymmetricPlace, len: usize, site: Site) -> Option<Race> {
+        let FetchedAtomic { stream, of, updates, nonblocking } = call;
+        let kind = if updates { AccessKind::Atomic(of) } else { AccessKind::AtomicRead(of) };
+        let race = match nonblocking {
+            true => self.touch(place, len, kind, Column::Pulled(stream), self.issue(), site),
+            false => self.touch(place, len, kind, Column::Program, self.now(), site),
+        };
+        match nonblocking {
+            true => self.await_fetch(AwaitedFetch { stream, place, len }),
+            false => self.observe(place, len),
+        }
+        if updates {
+            self.publish_words(stream, place, len);
+        }
+        race
+    }
+
+    fn await_fetch(&self, fetch: AwaitedFetch) {
+        let mut awaited = self.pe.awaited.lock();
+        if awaited.contains(&fetch) {
+            return;
+        }
+        if awaited.len() < MOST_AWAITED {
+            return awaited.push(fetch);
+        }
+        drop(awaited);
+        self.observe(fetch.place, fetch.len);
+    }
+
+    /// This strand has heard the signal of a put: its data is over for this one, and for those that know of it.
+    fn hear(&self, put: &SignalledPut, word: u64) {
+        let (now, data) = (self.now(), SymmetricPlace::named(put.data));
+        for (_, cell, mask) in self.pe.state.cells(data, put.len as usize) {
+            let mut site = None;
+            cell.forget(|old| {
+                let is_data = old.by == put.by && old.time == put.time && matches!(old.column, Column::Sent(_));
+                site = is_data.then_some(old.site).or(site);
+                is_data
+            });
+            let heard =
+                |site| Access { by: self.name, time: now, column: Column::Heard, kind: AccessKind::Write, mask, site };
+            // Other PEs do not look at it.
+            if let Some(site) = site.filter(|_| data.pe == self.name.pe) {
+                cell.record(heard(site), |_| true);
+            }
+        }
+        // Others may hear the same signal.
+        self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
+        self.tick();
+    }
+
+    /// Whether all puts around this place whose signals were heard are over, as far as this strand knows from elsewhere.
+    pub(crate) fn knows_of_put(&self, clock: &Clock<'_>, place: SymmetricPlace) -> bool {
+        let is_over = |put: &SignalledPut| {
+            [Stream::Default, Stream::Other]
+                .iter()
+                .any(|&stream| put.time <= clock.time(put.by, Column::Sent(stream), place.pe))
+        };
+        let is_around = |put: &SignalledPut| {
+            let data = SymmetricPlace::named(put.data);
+            let bytes = data.offset & !7..data.offset + put.len as usize;
+            data.pe == place.pe && data.segment == place.segment && bytes.contains(&place.offset)
+        };
+        self.pe.state.signals[place.pe].heard(is_around).iter().all(is_over)
+    }
+
+    /// The value of these bytes has been awaited, or fetched: whoever made it is in the past, with all it had published.
+    pub fn observe(&self, place: SymmetricPlace, len: usize) {
+        let (clock, state) = (self.clock(), &self.pe.state);
+        for word in words(place, len) {
+            self.learn(word);
+            // Also where another PE's signal is fetched: its data was there before it.
+            for put in state.signals[place.pe].take(word) {
+                clock.pass(put.by, Milestone::Heard, put.time);
+                match state.strands() {
+                    1 => self.pe.forget_data(&put),
+                    _ => self.hear(&put, word),
+                }
+            }
+        }
+        for (_, cell, mask) in state.cells(place, len) {
+            cell.forget(|old| {
+                // A put of this PE to itself is over too when its value has been awaited.
+                let written = old.by != self.name || matches!(old.column, Column::Sent(_));
+                let observed = written && old.mask & mask != 0 && old.kind != AccessKind::Read;
+                // Such writes have published nothing at this word.
+                if observed
+                    && (old.kind == AccessKind::LongWrite
+                        || old.column == Column::Program && old.kind == AccessKind::Write)
+                {
+                    clock.join(&state.clock(old.by));
+                }
+                observed
+            });
+        }
+        if self.pe.scattered {
+            self.learn_from_all();
+        }
+    }
+}
+
+/// The words that `len` bytes touch.
+fn words(place: SymmetricPlace, len: usize) -> impl Iterator<Item = u64> {
+    let end = place.offset + len;
+    (place.offset / 8..end.div_ceil(8)).map(move |word| SymmetricPlace { offset: word * 8, ..place }.word())
+}
