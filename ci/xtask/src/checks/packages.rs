@@ -58,6 +58,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("cpio", "cpio"),
     ("modprobe", "kmod"),
     ("ibv_devices", "ibverbs-utils"),
+    ("/usr/sbin/nft", "nftables"),
 ];
 
 /// Installs what is missing. Checks that need what stays missing say so themselves.
