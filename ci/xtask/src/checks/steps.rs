@@ -146,7 +146,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "sim",
-        what: "a part of the behaviours over the simulated network, which does its worst in six ways",
+        what: "a part of the behaviours over the simulated network, which does its worst in five ways",
         run: sim::run,
     },
     CheckStep {
