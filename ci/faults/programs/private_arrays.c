@@ -1,11 +1,11 @@
 /* A collective of so many longs, on arrays that are not symmetric, or not long enough. Arguments: the call, the arrays ("malloc":
- * both are private, "dest": only the destination, "source": only the source, "static": static arrays of 64 longs), the count. */
+ * both are private, "dest": only the destination, "source": only the source, "static": static arrays of 256 longs), the count. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static long a[64], b[64];
+static long a[256], b[256];
 static long sync_array[SHMEM_REDUCE_SYNC_SIZE], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 
 int main(int argc, char **argv)

@@ -65,7 +65,7 @@ fn fault_S2_collectives_look_at_both_arrays_at_every_level() {
             }
         }
         for shape in SHAPES {
-            // Static arrays of 64 longs.
+            // Static arrays of 256 longs.
             let ended = Job::new(shape).run(&program, [call, "static", "1000000"]);
             names(ended, &format!("{call} static, {shape}"), &[&format!("{name}: no symmetric object of ")]);
             Job::new(shape).run(&program, [call, "static", "16"]).expect(0);

@@ -126,7 +126,8 @@ impl Context {
             return None;
         }
         let object = self.believed();
-        let is_member = (pe as u32) < object.size.load(Acquire);
+        // A context that was destroyed has no team; the three numbers of one may be those of other memory by now.
+        let is_member = (pe as u32) < object.size.load(Acquire) && !object.team.load(Relaxed).is_null();
         is_member
             .then(|| (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed)))
     }
