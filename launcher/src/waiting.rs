@@ -1,6 +1,6 @@
 //! Hosts on which an agent waits, for places where no remote shell leads from one host to another: pods of Kubernetes.
 //!
-//! `oshrun --wait-for-launch` listens on a port and becomes the agent of whoever proves that he knows the job's key. The
+//! `oshrun --wait-for-launch` listens on a port and becomes the agent of a launcher that proves that it knows the job's key. The
 //! launcher's "remote shell" to such a host is this program with [`reach::ARGUMENT`]: it carries the agent's pipe over one
 //! connection, sealed. All else is as with any other remote shell.
 

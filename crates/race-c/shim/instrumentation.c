@@ -32,7 +32,7 @@ void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
 static inline void look(const void *address, size_t len, int kind, const void *pc)
 {
-    if (__builtin_expect(is_watched((uintptr_t)address) || __atomic_load_n(&race_lent, __ATOMIC_RELAXED), 0))
+    if (__builtin_expect(is_watched((uintptr_t)address) || __atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0))
         race_plain((uintptr_t)address, len, kind, pc);
 }
 

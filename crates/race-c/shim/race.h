@@ -136,6 +136,6 @@ static inline int is_watched(uintptr_t address)
 }
 
 /* Not 0 while local buffers of nonblocking operations may not be touched. */
-extern uint32_t race_lent;
+extern uint32_t race_buffers;
 
 #endif

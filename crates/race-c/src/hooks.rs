@@ -4,7 +4,8 @@
 //! filled or is about to read.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Site, Strand, Stream};
 
@@ -16,7 +17,7 @@ use crate::threads;
 /// Whether there are local buffers that the program must not touch: the shim looks at it before it calls.
 // SAFETY: no other object has this name; the shim reads it as the atomic it is.
 #[unsafe(no_mangle)]
-pub(crate) static race_lent: AtomicU32 = AtomicU32::new(0);
+pub(crate) static race_buffers: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn say(node: &RaceNode, race: Option<Race>) {
     if let Some(race) = race {
@@ -52,7 +53,7 @@ pub(crate) fn local(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len
     if address == 0 || len == 0 {
         return;
     }
-    if race_lent.load(Relaxed) != 0 {
+    if race_buffers.load(Relaxed) != 0 {
         say(node, strand.buffer(address, len, kind, site));
     }
     if let Some(place) = node.resolve(address) {
@@ -61,7 +62,7 @@ pub(crate) fn local(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len
 }
 
 /// A local buffer that a nonblocking operation uses until a quiet.
-fn lend(
+fn begin_buffer(
     node: &RaceNode,
     strand: Strand<'_, '_>,
     stream: Stream,
@@ -75,8 +76,13 @@ fn lend(
     }
     say(node, strand.buffer(address, len, kind, site));
     let place = node.resolve(address).filter(|place| place.pe == node.me);
-    say(node, strand.lend(stream, address, place, len, kind, site));
-    race_lent.store(1, Relaxed);
+    say(node, strand.begin_buffer(stream, address, place, len, kind, site));
+    buffers_begun();
+}
+
+/// Buffers are in use that have been added.
+pub(crate) fn buffers_begun() {
+    race_buffers.swap(1, AcqRel);
 }
 
 /// Works for the caller's strand, while races are looked for.
@@ -86,13 +92,15 @@ pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>
     }
 }
 
-/// Buffers are given back; `still` tells whether others were lent then.
-pub(crate) fn given_back(node: &RaceNode, still: bool) {
+/// Buffers are not in use any more; `still`: others were, when the strand looked.
+///
+/// [`buffers_begun`] comes behind the buffer that was added. Either this swap reads it, so that the look behind it finds the buffer, or
+/// the word is set behind this swap.
+pub(crate) fn buffers_ended(node: &RaceNode, still: bool) {
     if !still {
-        race_lent.store(0, Relaxed);
-        // Another thread may have lent one in between.
-        if node.detector.has_lent() {
-            race_lent.store(1, Relaxed);
+        race_buffers.swap(0, AcqRel);
+        if node.detector.has_buffers() {
+            buffers_begun();
         }
     }
 }
@@ -133,8 +141,8 @@ hook! {
     fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, strand| {
         let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
         let site = site(node, pc, call);
-        let is_lent = race_lent.load(Relaxed) != 0;
-        if is_lent || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
+        let is_watched = race_buffers.load(Relaxed) != 0;
+        if is_watched || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
             local(node, strand, address, len, kind, site);
         }
     }
@@ -187,7 +195,7 @@ fn transfer(node: &RaceNode, strand: Strand<'_, '_>, call: &TransferCall, dest: 
         TransferWay::Get => (source, dest, AccessKind::Write),
     };
     match nonblocking {
-        true => lend(node, strand, stream, near, len, used, site),
+        true => begin_buffer(node, strand, stream, near, len, used, site),
         false => local(node, strand, near, len, used, site),
     }
     let Some(place) = node.copy_on(far, pe) else { return };
@@ -236,7 +244,7 @@ hook! {
         let (stream, pe, site) = (stream(ctx), world(ctx, pe), site(node, pc, call));
         match nonblocking {
             0 => local(node, strand, source as usize, len, AccessKind::Read, site),
-            _ => lend(node, strand, stream, source as usize, len, AccessKind::Read, site),
+            _ => begin_buffer(node, strand, stream, source as usize, len, AccessKind::Read, site),
         }
         let Some(signal) = node.copy_on(signal as usize, pe) else { return };
         match node.copy_on(dest as usize, pe).filter(|_| len > 0) {
@@ -283,7 +291,7 @@ hook! {
 
 hook! {
     fn race_fill(ctx: Context, fetch: *mut c_void, len: usize, pc: *const c_void, call: u16) |node, strand| {
-        lend(node, strand, stream(ctx), fetch as usize, len, AccessKind::Write, site(node, pc, call));
+        begin_buffer(node, strand, stream(ctx), fetch as usize, len, AccessKind::Write, site(node, pc, call));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_race::{AccessKind, CallBuffer, CollectiveMeeting, Strand, Stream};
 
-use crate::hooks::{given_back, hook, local, race_lent, say, site, stream, with, world};
+use crate::hooks::{buffers_begun, buffers_ended, hook, local, race_buffers, say, site, stream, with, world};
 use crate::members::MeetingMembers;
 use crate::node::{self, RaceNode};
 use crate::standard::{self, Context, Team};
@@ -25,7 +25,7 @@ extern "C" fn race_ended(meeting: u64) {
     // SAFETY: the library answers into our variable.
     unsafe { standard::pshmem_query_initialized(&mut initialized) };
     if initialized == 0 {
-        race_lent.store(0, Relaxed);
+        race_buffers.store(0, Relaxed);
         node::close();
     }
 }
@@ -35,7 +35,7 @@ hook! {
 }
 
 fn quiet(node: &RaceNode, strand: Strand<'_, '_>, stream: Stream) {
-    given_back(node, strand.quiet(stream));
+    buffers_ended(node, strand.quiet(stream));
 }
 
 hook! {
@@ -65,7 +65,7 @@ hook! {
 
 hook! {
     fn race_sources_over() |node, strand| {
-        given_back(node, strand.end_sources());
+        buffers_ended(node, strand.end_sources());
     }
 }
 
@@ -184,7 +184,7 @@ hook! {
             CallBuffer { address, place, len, kind }
         });
         say(node, strand.begin_request(request as u64, meeting, buffers, site(node, pc, call)));
-        race_lent.store(1, Relaxed);
+        buffers_begun();
     }
 }
 
@@ -192,6 +192,6 @@ hook! {
     fn race_request_over(request: usize) |node, strand| {
         let (race, still) = strand.end_request(request as u64);
         say(node, race);
-        given_back(node, still);
+        buffers_ended(node, still);
     }
 }

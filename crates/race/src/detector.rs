@@ -78,7 +78,7 @@ impl<'m> Detector<'m> {
     }
 
     /// Whether there are buffers of operations under way.
-    pub fn has_lent(&self) -> bool {
+    pub fn has_buffers(&self) -> bool {
         self.pending.any()
     }
 

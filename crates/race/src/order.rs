@@ -43,7 +43,7 @@ impl Strand<'_, '_> {
         }
     }
 
-    /// All operations of the stream of which this strand knows are over. Returns whether buffers of the other one are still lent.
+    /// A quiet completes the operations of the stream that this strand knows. Returns whether buffers of the other stream are in use.
     pub fn quiet(&self, stream: Stream) -> bool {
         self.quiet_to(stream, 0..self.pe.state.shape.pes);
         self.end_pulled(stream);

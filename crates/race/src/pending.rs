@@ -29,7 +29,7 @@ pub(crate) struct Buffer {
     pub(crate) kind: AccessKind,
     pub(crate) until: Completion,
     pub(crate) site: Site,
-    /// The strand that has lent it, and the number of its operation.
+    /// The strand that issued the operation, and the number of the operation.
     pub(crate) by: StrandName,
     pub(crate) number: u32,
 }

@@ -20,7 +20,7 @@ impl Strand<'_, '_> {
         site: Site,
     ) -> Option<Race> {
         let buffers: Vec<CallBuffer> = buffers.into_iter().filter(|buffer| buffer.len > 0).collect();
-        // Source and target of a reduction may be the same array: all are looked at before the first is lent.
+        // Source and target of a reduction may be the same array: all are looked at before the first is in use.
         let mut race = buffers.iter().find_map(|one| self.buffer(one.address, one.len, one.kind, site));
         let mut begun = Vec::new();
         for buffer in buffers {

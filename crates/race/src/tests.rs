@@ -176,7 +176,7 @@ fn a_signal_covers_the_data_of_its_own_call() {
 fn buffers_of_nonblocking_operations_belong_to_them_until_a_quiet() {
     let node = TestNode::new(2);
     let pes: [_; 2] = node.pes();
-    assert_eq!(pes[0].lend(D, 1000, None, 80, AccessKind::Read, SITE), None);
+    assert_eq!(pes[0].begin_buffer(D, 1000, None, 80, AccessKind::Read, SITE), None);
     assert!(pes[0].buffer(1040, 8, AccessKind::Write, SITE).is_some());
     assert_eq!(pes[0].buffer(1040, 8, AccessKind::Read, SITE), None);
     assert_eq!(pes[0].buffer(1080, 8, AccessKind::Write, SITE), None);

@@ -97,7 +97,7 @@ impl Strand<'_, '_> {
     }
 
     /// A nonblocking operation uses a local buffer until the next quiet; `place` if it is symmetric.
-    pub fn lend(
+    pub fn begin_buffer(
         &self,
         stream: Stream,
         address: usize,

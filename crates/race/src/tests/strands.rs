@@ -149,7 +149,7 @@ fn an_answer_shows_that_a_source_was_read_but_only_a_quiet_frees_it() {
     let node = TestNode::new(2);
     let [a, b] = node.pes();
     let (data, there, back) = (at(1, 0), at(1, 64), at(0, 64));
-    a.lend(D, 1000, None, 8, AccessKind::Read, SITE);
+    a.begin_buffer(D, 1000, None, 8, AccessKind::Read, SITE);
     a.put_signal(D, data, 8, there, SITE);
     let changed = || a.buffer(1000, 8, AccessKind::Write, SITE).map(|race| race.rank);
     assert_eq!(changed(), Some(RaceRank::Unordered));

@@ -22,7 +22,7 @@ pub(super) struct Nature {
     pub(super) lacks: &'static [fi::fi_op],
     /// Puts and gets are messages to the target's software: they take effect when the target looks at its completions.
     pub(super) by_software: bool,
-    /// So many times the first operations to each peer are refused for now, while a connection is made.
+    /// How many operations to each peer are answered with `FI_EAGAIN` while a connection is made.
     pub(super) connects_for: usize,
     /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
     /// pieces of memory and no more, the fourth cannot be opened.

@@ -38,7 +38,7 @@ pub(super) struct MockEnd {
     pub(super) carried: usize,
     /// Puts and gets of peers.
     pub(super) served: u64,
-    /// How often operations to a peer have been refused for now.
+    /// How many operations to each peer were answered with `FI_EAGAIN` because it was not connected.
     refusals: HashMap<usize, usize>,
 }
 

@@ -75,7 +75,7 @@ fn given_up_in(path: &str, text: &str) -> Vec<Breach> {
     named.chain(said).filter_map(breach).collect()
 }
 
-/// The words of a line in small letters; a name in code is several words.
+/// The words of a line in lower case; a name in code is several words.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut last = ' ';
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn every_word_has_another_one_in_its_place() {
         for (word, new, _) in GIVEN_UP {
-            assert_eq!(words(word), [*word], "the rule compares single words in small letters");
+            assert_eq!(words(word), [*word], "the rule compares single words in lower case");
             assert!(words(new).iter().all(|new| !GIVEN_UP.iter().any(|(old, ..)| old == new)), "{word}: {new}");
         }
     }
