@@ -1,8 +1,8 @@
 //! Collective algorithms as pure functions, their prover and their simulator.
 //!
 //! [`team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
-//! what a schedule is made of, [`algorithm`] holds the schedules and [`choose`](choose::choose) picks one. With the feature `tools`,
-//! `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down. [`node`] holds the
+//! what a schedule is made of, [`algorithm`] holds the schedules, [`choose`](choose::choose) has the tables of schedules, and
+//! [`way`] chooses how a collective goes. With the feature `tools`, `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down. [`node`] holds the
 //! protocols by which members meet in the memory of one node, in the same style.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -23,3 +23,4 @@ pub mod prove;
 pub mod simulate;
 pub mod step;
 pub mod team;
+pub mod way;

@@ -45,6 +45,10 @@ pub const fn levels_pay(size: u32, caches: u32) -> bool {
 pub const WIDTH: u32 = 8;
 /// Bytes of a piece of a long array.
 pub const PIECE: u64 = 16 << 10;
+/// Pieces of one call at most. Longer arrays have longer pieces.
+pub const MOST_PIECES: u64 = 1 << 15;
+/// Bytes of the payload of a line.
+pub const LINE_BYTES: u64 = 56;
 
 /// One memory object of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +185,19 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
+    /// A plan for elements of so many bytes, in pieces of one; for the call of number zero, so that numbers in its steps are those
+    /// of its stages.
+    pub fn short(count: u64, element: u64) -> Self {
+        Self { count, root: 0, turn: Turn::default(), line: (LINE_BYTES / element).max(1), piece: 1 }
+    }
+
+    /// The same for a long array, in pieces that are not too many.
+    pub fn in_pieces(count: u64, element: u64) -> Self {
+        let bytes = count.saturating_mul(element);
+        let piece = bytes.div_ceil(MOST_PIECES).next_multiple_of(PIECE).max(PIECE);
+        Self { piece: piece / element, ..Self::short(count, element) }
+    }
+
     /// The number of stage `stage` of this call. Numbers grow with the calls and, inside one call, with the stage.
     pub const fn mark(&self, stage: u64) -> u64 {
         self.turn.call << 16 | stage

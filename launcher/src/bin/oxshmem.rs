@@ -52,7 +52,7 @@ enum ToolTask {
     Simulate(Simulate),
     /// Print every step of every PE of a small team
     Schedule(Steps),
-    /// Say which schedule a call takes, and why
+    /// Say which way a collective takes, by which schedule, and why
     Explain(Explain),
     /// Measure every schedule between two or more nodes and write the table of the quickest, for SHMEM_TUNING
     Tune(Tune),
@@ -148,6 +148,9 @@ struct Explain {
     /// Members of the team
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pes: u32,
+    /// Nodes on which they are; without it each is on a node of its own
+    #[arg(long)]
+    nodes: Option<u32>,
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
     #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
@@ -229,8 +232,8 @@ fn main() -> ExitCode {
         ToolTask::StartAsPe => start::as_pe(),
         ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),
-        ToolTask::Explain(Explain { collective, pes, bytes, tuning }) => {
-            schedules::explain(collective, pes, bytes, tuning.as_deref())
+        ToolTask::Explain(Explain { collective, pes, nodes, bytes, tuning }) => {
+            schedules::explain(collective, pes, nodes.unwrap_or(pes), bytes, tuning.as_deref())
         }
     };
     match text {

@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use crate::calls::init::lifetime;
 use crate::calls::team::live;
 use crate::calls::{memory, request};
-use crate::collectives::barrier;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
@@ -68,7 +68,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
-    barrier::exchange(meeting, &payload[..=words.len()], |member, theirs| {
+    node_exchange::exchange(meeting, &payload[..=words.len()], |member, theirs| {
         if theirs[0] != tag {
             different(call, member, team.my);
         }

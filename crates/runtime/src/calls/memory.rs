@@ -16,8 +16,8 @@ use oxshmem_heap::Resized;
 use parking_lot::MutexGuard;
 
 use crate::calls::order;
-use crate::collectives::barrier;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
@@ -58,7 +58,7 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     let mut other = None;
     let meeting = Call::of(world, call, CallKind::Heap);
     let _recorded = meeting.record(0);
-    barrier::exchange(meeting, &[succeeded.into(), sequence, missing], |pe, words| {
+    node_exchange::exchange(meeting, &[succeeded.into(), sequence, missing], |pe, words| {
         if words[0] == 0 {
             failed = failed.or(Some(pe));
         }
@@ -117,7 +117,7 @@ pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
         let heap = lock(life);
         (heap.capacity(), heap.is_guarded())
     };
-    barrier::exchange(Call::of(world, call, CallKind::Heap), &[least, guarded.into()], |_, words| {
+    node_exchange::exchange(Call::of(world, call, CallKind::Heap), &[least, guarded.into()], |_, words| {
         least = least.min(words[0]);
         guarded |= words[1] != 0;
     });

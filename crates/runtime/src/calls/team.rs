@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::collectives;
-use crate::collectives::barrier;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
@@ -196,7 +196,7 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
     // Nobody may still read this member's last payload when the slot passes to another team.
     let meeting = Call::of(state, call, CallKind::Destroy);
     let recorded = meeting.record(0);
-    barrier::synchronise(meeting);
+    node_exchange::synchronise(meeting);
     drop(recorded);
     // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {

@@ -13,9 +13,9 @@ use oxshmem_schedule::team::Triplet;
 use crate::calls::{order, team as standard};
 use crate::collectives;
 use crate::collectives::active_set;
-use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
@@ -125,7 +125,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    barrier::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
+    node_exchange::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
         if (words[0] >> 32) as c_int == color {
             same.push((words[0] as c_int, member));
         }

@@ -2,9 +2,9 @@
 
 use oxshmem_base::Error;
 
-use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
@@ -20,7 +20,7 @@ pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
         return;
     }
     let mut other = None;
-    barrier::exchange(meeting, &[mine], |member, words| {
+    node_exchange::exchange(meeting, &[mine], |member, words| {
         other = other.or((words[0] != mine).then_some(member));
     });
     if let Some(other) = other {

@@ -1,15 +1,18 @@
-//! All-to-alls of equal blocks, contiguous and strided: the way of each call, and the one of a node.
+//! All-to-alls of equal blocks, contiguous and strided: what each way does, and the parts on one node.
 
 use core::ptr;
 
-use crate::collectives::barrier;
+use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::CollectiveWay;
+
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::executor;
-use crate::collectives::limits::PAYLOAD_BYTES;
-use crate::collectives::limits::{FAR_APART, PIECES};
+use crate::collectives::limits::{FAR_APART, PAYLOAD_BYTES, PIECES};
+use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
+use crate::collectives::way;
 use crate::diagnosis::errors;
 use crate::transfers::length::{self, Cover};
 
@@ -23,36 +26,45 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if bytes > 0 {
         call.needs((dest, all), (source, all));
     }
-    // SAFETY: this function's own demand on the arrays is the executor's.
-    if all == 0 || call.team.scheduled && unsafe { executor::alltoall(call, dest, source, bytes) } {
+    if all == 0 {
         return;
     }
     let mine = call.team.my as usize * bytes;
-    if all <= PAYLOAD_BYTES {
-        // SAFETY: the caller promises `all` bytes at `source`, and the branch has shown that they fit a payload.
-        let words = unsafe { payload(source, all) };
-        barrier::exchange(call, &words[..words_of(all)], |member, theirs| {
-            // SAFETY: the caller promises `bytes` bytes for each member at `dest`; block `my` of the member's payload
-            // becomes block `member`.
-            unsafe {
-                let block = theirs.as_ptr().cast::<u8>().add(mine);
-                ptr::copy_nonoverlapping(block, dest.add(member as usize * bytes), bytes);
-            }
-        });
-        return;
-    }
-    if let Some(span) = &call.team.span {
-        let lay = |member: u32, to: *mut u8| {
-            // SAFETY: the caller promises `bytes` bytes for each member at `source`; the place has room for a block.
-            unsafe { ptr::copy_nonoverlapping(source.add(member as usize * bytes), to, bytes) };
-        };
-        let take = |member: u32, from: *const u8| {
-            // SAFETY: the block has come; the caller promises `bytes` bytes for each member at `dest`.
-            unsafe { ptr::copy_nonoverlapping(from, dest.add(member as usize * bytes), bytes) };
-        };
-        if between_nodes::blocks::alltoall_by_nodes(call, span, bytes, lay, take) {
-            return;
+    let way = match call.team.is_plain() {
+        true if all <= PAYLOAD_BYTES => CollectiveWay::Exchange,
+        true => CollectiveWay::Members,
+        false => way::of(call, |team| team.alltoall(bytes, false)),
+    };
+    match (way, &call.team.span) {
+        (CollectiveWay::Exchange, _) => {
+            // SAFETY: the caller promises `all` bytes at `source`, which fit a payload where the way is an exchange.
+            let words = unsafe { payload(source, all) };
+            return node_exchange::exchange(call, &words[..words_of(all)], |member, theirs| {
+                // SAFETY: the caller promises `bytes` bytes for each member at `dest`; block `my` of the member's payload
+                // becomes block `member`.
+                unsafe {
+                    let block = theirs.as_ptr().cast::<u8>().add(mine);
+                    ptr::copy_nonoverlapping(block, dest.add(member as usize * bytes), bytes);
+                }
+            });
         }
+        (CollectiveWay::Schedule(schedule, piece), _) => {
+            let arrays = Arrays { dest, room: all, source, ..Arrays::NONE };
+            // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
+            return unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, bytes as u64), arrays) };
+        }
+        (CollectiveWay::Parts(parts), Some(span)) => {
+            let lay = |member: u32, to: *mut u8| {
+                // SAFETY: the caller promises `bytes` bytes for each member at `source`; the place has room for a block.
+                unsafe { ptr::copy_nonoverlapping(source.add(member as usize * bytes), to, bytes) };
+            };
+            let take = |member: u32, from: *const u8| {
+                // SAFETY: the block has come; the caller promises `bytes` bytes for each member at `dest`.
+                unsafe { ptr::copy_nonoverlapping(from, dest.add(member as usize * bytes), bytes) };
+            };
+            return between_nodes::alltoall(call, span, parts, bytes, lay, take);
+        }
+        _ => {}
     }
     call.enter();
     for member in call.members_from_me() {
@@ -128,16 +140,16 @@ pub(crate) unsafe fn alltoalls(
         // SAFETY: they are there, and the destination has a place for each.
         unsafe { copy_elements((place(member, 0), dst), (from, apart), element, nelems) };
     };
-    if let Some(span) = &call.team.span {
+    let way =
+        if call.team.is_plain() { CollectiveWay::Members } else { way::of(call, |team| team.alltoall(block, true)) };
+    if let (CollectiveWay::Parts(parts), Some(span)) = (way, &call.team.span) {
         let lay = |member: u32, to: *mut u8| {
             let from = source.wrapping_add(member as usize * nelems * sst);
             // SAFETY: the caller promises the elements at `source`; the place has room for a block.
             unsafe { copy_elements((to, element), (from, sst), element, nelems) };
         };
         let take = |member: u32, from: *const u8| spread_from(member, from, element);
-        if between_nodes::blocks::alltoall_by_nodes(call, span, block, lay, take) {
-            return;
-        }
+        return between_nodes::alltoall(call, span, parts, block, lay, take);
     }
     let spread = |member: u32, from: *const u8| spread_from(member, from, sst);
     call.enter();

@@ -1,7 +1,10 @@
 //! The arguments that the ways of a collective have in common.
 
-use oxshmem_reduce::Kernel;
+use core::ptr;
+
+use oxshmem_reduce::{Kernel, Kind, Op};
 use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::way::ReduceFacts;
 
 use crate::transfers::length;
 
@@ -19,9 +22,27 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// The facts on which its way depends.
+    pub(crate) fn facts(&self) -> ReduceFacts {
+        let Self { operator, element, n, .. } = *self;
+        ReduceFacts { operator, element, n, in_place: ptr::eq(self.dest, self.source) }
+    }
+
     /// Bytes of an array.
     pub(crate) fn bytes(&self) -> usize {
         length::of(self.n, self.element)
+    }
+}
+
+/// The freedom that the operator gives to a schedule with operands of that kind.
+pub(crate) fn allowed(op: Op, kind: Kind) -> Operator {
+    let integer =
+        matches!(kind, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 | Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
+    match op {
+        Op::And | Op::Or | Op::Max | Op::Min => Operator::Idempotent,
+        Op::Xor => Operator::Exact,
+        Op::Sum | Op::Prod if integer => Operator::Exact,
+        Op::Sum | Op::Prod => Operator::FixedTree,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Teams with members on several nodes: how they meet, and what travels when they do.
 //!
-//! The first member on each node leads it. The members of a node count in with their leader ([`gather`]), the leaders
+//! The first member on each node leads it. The members of a node count in with their leader ([`gather_node`]), the leaders
 //! run a schedule of `oxshmem_schedule` among themselves ([`leader_wire`] carries it), and each releases its node
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and a leader that waits for
 //! another node moves the network on itself.
@@ -15,46 +15,47 @@
 
 pub(crate) mod blocks;
 mod broadcast_ring;
+pub(crate) mod buffer_leases;
 pub(crate) mod bytes;
-pub(crate) mod eager;
-mod line_exchange;
-
+mod eager;
 mod in_flight;
 mod leader_wire;
-mod leases;
+mod line_exchange;
 mod meeting;
 mod parts;
 mod reach;
-pub(crate) mod reduce;
-pub(crate) mod slices;
+mod reduce;
+mod slices;
 
 use core::mem::MaybeUninit;
 use core::ptr;
 use oxshmem_base::planted;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
-use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::algorithm::census::Round;
-use oxshmem_schedule::algorithm::ring::RingReduce;
-use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
-use oxshmem_schedule::choose::{CROWDED, Question, SERVED, choose, choose_from};
+use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
+use oxshmem_schedule::way::room::PRIVATE_SCRATCH;
+use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
 
+use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
-use crate::collectives::executor::{self, Arrays};
+use crate::collectives::facts;
+use crate::collectives::run::{self, Arrays, NO_SHARE};
 use crate::memory::control::{self, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
 use crate::network;
-use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
-use crate::collectives::arguments::Reduction;
 use in_flight::InFlightBytes;
-use leader_wire::{LeaderSchedule, Leaders, PRIVATE};
-use meeting::{gather, meet_here, release};
-use reach::{Reach, There};
+use leader_wire::Leaders;
+use meeting::{gather_node, meet_here, release};
+use reach::There;
 
+pub(crate) use blocks::{alltoall, gather};
+pub(crate) use eager::by_ring;
 pub(crate) use line_exchange::exchange;
+pub(crate) use reduce::scan;
 
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
@@ -68,43 +69,47 @@ pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
 }
 
-/// A way for the leaders to do it: what the user wants if there is room for it, else the standard one; on all members
-/// alike. See [`LeaderSchedule::find`].
-fn way(
-    call: Call<'_>,
-    collective: Collective,
-    plan: &Plan,
-    element: usize,
-    longest: u64,
-    reach: Reach,
-) -> Option<LeaderSchedule> {
-    let question = Question {
-        collective,
-        size: plan.size,
-        count: plan.count,
-        element: element as u64,
-        root_apart: plan.root_apart,
-    };
-    let find = |schedule| LeaderSchedule::find(schedule, call.team.buffers.number(), plan, element, longest, reach);
-    let wanted = state::wanted_schedule(&question);
-    let always = match collective {
-        Collective::Reduce(_) => Some(Schedule::RingReduce(RingReduce)),
-        Collective::Broadcast => Some(Schedule::Tree(Tree { radix: 2 })),
-        _ => None,
-    };
-    let tables = [(network::is_crowded_host(), CROWDED), (network::is_served(), SERVED)];
-    let measured =
-        || tables.iter().filter(|(applies, _)| *applies).find_map(|(_, rows)| find(choose_from(rows, &question)?));
-    let standard = || find(choose(&[], &question));
-    wanted.and_then(find).or_else(measured).or_else(standard).or_else(|| always.and_then(find))
+/// A reduction between nodes, by the way that was chosen.
+///
+/// # Safety
+/// As for `collectives::reduce`.
+pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: CollectiveWay, reduction: Reduction) {
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
+    unsafe {
+        match way {
+            CollectiveWay::Inline(way) => combine(call, span, way, reduction),
+            CollectiveWay::Eager(way) => eager::reduce(call, span, way, reduction),
+            CollectiveWay::Gathered(way) => eager::reduce_in_order(call, span, way, reduction),
+            CollectiveWay::Slices { parts, results } => slices::reduce(call, span, parts, results, reduction),
+            CollectiveWay::Rendezvous(way) => reduce::reduce_by_nodes(call, span, way, reduction),
+            CollectiveWay::Members => reduce::reduce_in_order(call, reduction),
+            way => unreachable!("a reduction between nodes does not go by {way:?}"),
+        }
+    }
+}
+
+/// A broadcast between nodes, by the way that was chosen.
+///
+/// # Safety
+/// As for `collectives::broadcast`.
+pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: CollectiveWay, spread: Spread) {
+    // SAFETY: the caller promises symmetric arrays with the bytes.
+    unsafe {
+        match way {
+            CollectiveWay::Gathered(way) => eager::broadcast(call, span, way, spread),
+            CollectiveWay::Inline(way) => bytes::broadcast_short(call, span, way, spread),
+            CollectiveWay::Rendezvous(way) => bytes::broadcast(call, span, way, spread),
+            way => unreachable!("a broadcast between nodes does not go by {way:?}"),
+        }
+    }
 }
 
 /// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.
 /// Returns what the network may still be reading of the caller's arrays.
 ///
 /// # Safety
-/// As for [`executor::run`], with the leaders as members.
-unsafe fn run(
+/// As for [`run::run`], with the leaders as members.
+unsafe fn run_schedule(
     call: Call<'_>,
     span: &Span,
     way: LeaderSchedule,
@@ -118,7 +123,7 @@ unsafe fn run(
         return InFlightBytes::default();
     }
     // Not cleared, which would take as long as half of a short run: no schedule reads what has not come.
-    let mut private = MaybeUninit::<[u128; PRIVATE / 16]>::uninit();
+    let mut private = MaybeUninit::<[u128; PRIVATE_SCRATCH / 16]>::uninit();
     let private = if way.private { private.as_mut_ptr().cast() } else { ptr::null_mut() };
     // SAFETY: the caller promises that dest has `room` bytes; private scratch lives until this function returns.
     let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
@@ -126,39 +131,28 @@ unsafe fn run(
     let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `LeaderSchedule::find` has
     // compared the size of the scratch.
-    unsafe { executor::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
+    unsafe { run::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
     wire.account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
 }
 
-const NO_SHARE: CallerShare<'_> = CallerShare { offset: 0, mine: 0, total: 0, windows: &[] };
-const NO_ARRAYS: Arrays = Arrays { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
-
 /// The leaders wait for each other.
 fn leaders_meet(call: Call<'_>, span: &Span) {
-    let plan = Plan::new(span.nodes(), 0);
-    let Some(way) = way(call, Collective::Sync, &plan, 1, 0, Reach::Nothing) else {
+    let Some(way) = facts::of_team(call.team).meeting(span.nodes()) else {
         unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
     };
     // SAFETY: nothing is moved.
-    unsafe { run(call, span, way, plan, NO_SHARE, NO_ARRAYS, There::Nowhere) };
+    unsafe { run_schedule(call, span, way, Plan::new(span.nodes(), 0), NO_SHARE, Arrays::NONE, There::Nowhere) };
 }
 
-/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's.
-/// `None`: there is no room for it.
+/// How the leaders gather parts, of which that of a node begins at byte `start(node)`. `None`: there is no room for it.
 fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<LeaderSchedule> {
-    let (nodes, total) = (span.nodes(), start(span.nodes()));
-    let sizes = (0..nodes).map(|node| start(node + 1) - start(node));
-    let shortest = sizes.clone().min().unwrap_or_default();
-    let even = sizes.clone().max() == Some(shortest);
-    // No message has everything.
-    let longest = total - shortest;
-    let equal = || way(call, Collective::Fcollect, &Plan::new(nodes, shortest), 1, longest, reach);
-    let any = || way(call, Collective::Collect, &Plan::new(nodes, 0), 1, longest, reach);
-    if even { equal().or_else(any) } else { any() }
+    let shares = NodeShares::of((0..span.nodes()).map(|node| start(node + 1) - start(node)));
+    facts::of_team(call.team).gathering(shares, reach, call.team.buffers.number().is_some())
 }
 
-/// Does it; returns what [`run`] does.
+/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's. Returns what
+/// [`run_schedule`] does.
 ///
 /// # Safety
 /// `dest` has all parts, and the caller's is there; `there` is where others have it.
@@ -183,7 +177,9 @@ unsafe fn gather_parts(
     let plan = Plan::new(nodes, if way.schedule.achieves() == Collective::Fcollect { mine } else { 0 });
     let source = dest.wrapping_add(offset as usize);
     // SAFETY: the caller promises that `dest` has all parts, and that the caller's own part is there.
-    unsafe { run(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..NO_ARRAYS }, there) }
+    unsafe {
+        run_schedule(call, span, way, plan, share, Arrays { dest, room: total as usize, source, ..Arrays::NONE }, there)
+    }
 }
 
 fn slot_of(team: &TeamState) -> u32 {
@@ -203,24 +199,20 @@ fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WOR
 }
 
 /// A reduction of at most a payload by an operator that minds no order: combined on the node, then among the leaders.
-/// Returns whether it was done, on all members alike.
 ///
 /// # Safety
 /// `dest` and `source` have `n` elements of `element` bytes.
 #[cold]
-pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
-    let Reduction { operator, kernel, element, dest, source, n } = reduction;
+unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+    let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, Reach::Nothing) else {
-        return false;
-    };
     let number = team.next_exchange();
     let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
     let mut payload = [0; PAYLOAD_WORDS];
     // SAFETY: the caller promises `n` elements at `source`, and they are at most a payload.
     unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
     write_line(team.place(team.my), parity, &payload);
-    gather(call, span, number);
+    gather_node(call, span, number);
     // Aligned for every type, as lines are not.
     let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
     let sum: *mut u8 = sum.as_mut_ptr().cast();
@@ -241,7 +233,7 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) 
     }
     let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
     // SAFETY: the sum has `n` elements; all messages are inline.
-    unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
+    unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {
         // SAFETY: the sum has `n` elements, which are at most a payload.
         unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
@@ -250,7 +242,6 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, reduction: Reduction) 
     release(call, span, number, |words| &words.released);
     // SAFETY: the caller promises `n` elements at `dest`; the leader writes this line again two exchanges later.
     unsafe { read_line(leader, parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes)) };
-    true
 }
 
 /// The and of everybody's words.
@@ -267,11 +258,12 @@ pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
 
 fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
     let (dest, n) = (words.as_mut_ptr().cast(), words.len());
+    let words = Reduction { operator: Operator::Idempotent, kernel, element: 8, dest, source: dest, n };
+    let (team, nodes) = (facts::of_team(call.team), facts::of_span(call.team, span));
+    let way = team.combining(&nodes, words.facts());
+    let way = way.unwrap_or_else(|| unreachable!("the standard dissemination has room among {MOST_NODES} leaders"));
     // SAFETY: the words are the caller's.
-    let done = unsafe {
-        combine(call, span, Reduction { operator: Operator::Idempotent, kernel, element: 8, dest, source: dest, n })
-    };
-    assert!(done, "the standard dissemination has room among {MOST_NODES} leaders");
+    unsafe { combine(call, span, way, words) };
 }
 
 /// Whether all members have the same words, at most three; all learn the same.

@@ -1,16 +1,20 @@
-//! Broadcasts: the way of each call, and the one of a node.
+//! Broadcasts: what each way does, and the parts on one node.
 
 use core::ptr;
 
+use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::{CollectiveWay, TeamFacts};
+
 use crate::collectives::arguments::Spread;
-use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::executor;
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
+use crate::collectives::way;
 use crate::memory::control::PAYLOAD_WORDS;
 
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
@@ -32,31 +36,55 @@ pub(crate) unsafe fn broadcast(
         let into = if to_root || call.team.my != root { dest } else { source };
         call.needs((into, bytes), (source, bytes));
     }
-    // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
-    if bytes == 0 || call.team.scheduled && unsafe { executor::broadcast(call, dest, source, bytes, root, to_root) } {
+    if bytes == 0 {
         return;
     }
-    if let Some(span) = &call.team.span {
-        let spread = Spread { dest, source, bytes, root, to_root };
-        for way in
-            [between_nodes::eager::broadcast, between_nodes::bytes::broadcast_short, between_nodes::bytes::broadcast]
-        {
-            // SAFETY: both arrays have the bytes, as this function demands.
-            if unsafe { way(call, span, spread) } {
-                return;
-            }
+    let spread = Spread { dest, source, bytes, root, to_root };
+    // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
+    unsafe {
+        match call.team.is_plain() {
+            true if bytes <= PAYLOAD_BYTES => in_payload(call, spread),
+            true => by_loads(call, spread),
+            false => by_choice(call, spread),
         }
     }
-    // SAFETY: both arrays have the bytes, as this function demands.
-    if call.team.leveled && unsafe { levels::broadcast(call, Spread { dest, source, bytes, root, to_root }) } {
-        return;
+}
+
+/// Of a team with more than one way.
+#[cold]
+unsafe fn by_choice(call: Call<'_>, spread: Spread) {
+    let Spread { dest, source, bytes, root, to_root } = spread;
+    let root_node = call.team.span.as_ref().map_or(0, |span| span.node_of(root));
+    let choose = |team: &TeamFacts<'_>| team.broadcast(bytes, root, root_node, !to_root);
+    let mut way = way::of(call, choose);
+    if let (CollectiveWay::Ring(tree), Some(span)) = (way, &call.team.span) {
+        // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
+        if unsafe { between_nodes::by_ring(call, span, tree, spread) } {
+            return;
+        }
+        way = way::of(call, |team| choose(&team.without_ring()));
     }
-    if bytes <= PAYLOAD_BYTES {
-        // SAFETY: both arrays have the bytes, as this function demands.
-        return unsafe { in_payload(call, Spread { dest, source, bytes, root, to_root }) };
+    // SAFETY: the caller promises symmetric arrays of `bytes` bytes, which fit a payload where the way is an exchange.
+    unsafe {
+        match (way, &call.team.span) {
+            (CollectiveWay::Schedule(schedule, piece), _) => {
+                let plan = Plan { root, root_apart: !to_root, ..Plan::new(call.team.size, bytes as u64) };
+                run::on_node(call, schedule, piece, plan, Arrays { dest, room: bytes, source, ..Arrays::NONE });
+            }
+            (CollectiveWay::Exchange, _) => in_payload(call, spread),
+            (CollectiveWay::Levels, _) => levels::broadcast(call, spread),
+            (CollectiveWay::Members, _) => by_loads(call, spread),
+            (way, Some(span)) => between_nodes::broadcast(call, span, way, spread),
+            (way, None) => unreachable!("a broadcast on a node does not go by {way:?}"),
+        }
     }
+}
+
+/// The root announces its source, and the others come for it.
+unsafe fn by_loads(call: Call<'_>, spread: Spread) {
+    let Spread { dest, source, bytes, root, to_root } = spread;
     if call.team.my == root {
-        barrier::announce(call, || {
+        node_exchange::announce(call, || {
             if to_root && !ptr::eq(dest, source) {
                 // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the
                 // root.
@@ -64,7 +92,7 @@ pub(crate) unsafe fn broadcast(
             }
         });
     } else {
-        barrier::take(call, root, || {
+        node_exchange::take(call, root, || {
             // SAFETY: the root has announced its source and waits for us.
             unsafe { call.fetch(root, source, dest, bytes) };
             call.fetched();
@@ -83,7 +111,7 @@ unsafe fn in_payload(call: Call<'_>, spread: Spread) {
     let is_root = call.team.my == root;
     // SAFETY: `source` has the bytes, which are at most a payload, as this function demands.
     let words = if is_root { unsafe { payload(source, bytes) } } else { [0; PAYLOAD_WORDS] };
-    barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+    node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
         if member == root && (to_root || !is_root) {
             // SAFETY: `dest` and the root's line have the bytes.
             unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest, bytes) };

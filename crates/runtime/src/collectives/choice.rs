@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use oxshmem_base::knobs::{Algorithms, Settings};
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
-use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
+use oxshmem_schedule::way::Rules;
 
 use crate::network;
 
@@ -32,15 +33,14 @@ impl Choice {
         Ok(Self { rows })
     }
 
+    /// The rows.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// The schedule that answers the question; `None`: the engine of the node does.
-    pub(crate) fn schedule(&self, question: &Question) -> Option<Schedule> {
-        match question.collective {
-            // Half of a collect: it needs some schedule.
-            Collective::Shares => Some(choose::choose(&self.rows, question)),
-            // Folded in team order, so that no setting and no number of nodes changes the bits.
-            Collective::Reduce(Operator::FixedTree) => None,
-            _ => choose::choose_from(&self.rows, question),
-        }
+    fn schedule(&self, question: &Question) -> Option<Schedule> {
+        Rules { own: &self.rows, ..Rules::default() }.wanted(question)
     }
 
     /// Whether any collective runs a schedule of its own.
@@ -117,6 +117,7 @@ fn read(name: &str) -> Result<Vec<Row>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_schedule::algorithm::Operator;
 
     fn question(collective: Collective) -> Question {
         Question { collective, size: 8, count: 4, element: 8, root_apart: false }

@@ -1,14 +1,19 @@
-//! Collections of blocks, equal (fcollect) and of any size (collect): the way of each call, and the one of a node.
+//! Collections of blocks, equal (fcollect) and of any size (collect): what each way does, and the parts on one node.
 
 use core::ptr;
 
-use crate::collectives::barrier;
+use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::{CollectiveWay, NodeShares};
+
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, place_of};
-use crate::collectives::executor;
+use crate::collectives::facts;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
+use crate::collectives::way;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
@@ -22,35 +27,46 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if bytes > 0 {
         call.needs((dest, length::of(bytes, call.team.size as usize)), (source, bytes));
     }
-    // SAFETY: this function's own demand on the arrays is the executor's.
-    if bytes == 0 || call.team.scheduled && unsafe { executor::fcollect(call, dest, source, bytes) } {
+    if bytes == 0 {
         return;
     }
-    if bytes <= PAYLOAD_BYTES {
-        // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit a payload.
-        let words = unsafe { payload(source, bytes) };
-        barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-            // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each line has as many.
-            unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
-        });
-        return;
-    }
-    if let Some(span) = &call.team.span {
-        let place = |member: u32| member as usize * bytes;
-        // SAFETY: `dest` has a block for every member, and `source` one, as this function demands.
-        if unsafe { between_nodes::eager::gather_blocks(call, span, dest, source, place) } {
-            return;
+    let way = match call.team.is_plain() {
+        true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
+        true => CollectiveWay::Members,
+        false => way::of(call, |team| team.fcollect(bytes)),
+    };
+    match (way, &call.team.span) {
+        (CollectiveWay::Exchange, _) => {
+            // SAFETY: the caller promises `bytes` bytes at `source`, which fit a payload where the way is an exchange.
+            let words = unsafe { payload(source, bytes) };
+            node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+                // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each line has as many.
+                unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
+            });
         }
-        call.enter_to_write(dest, bytes);
-        // SAFETY: the caller vouches for both arrays, and `enter_to_write` has compared that all name the same destination.
-        return unsafe { between_nodes::blocks::gather_blocks(call, span, dest, source, place) };
+        (CollectiveWay::Schedule(schedule, piece), _) => {
+            let room = length::of(bytes, call.team.size as usize);
+            let arrays = Arrays { dest, room, source, ..Arrays::NONE };
+            // SAFETY: `dest` has a block for every member, and `source` one, as this function demands.
+            unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, bytes as u64), arrays) };
+        }
+        (way, Some(span)) => {
+            if !matches!(way, CollectiveWay::Gathered(_)) {
+                call.enter_to_write(dest, bytes);
+            }
+            // SAFETY: `dest` has a block for every member, and `source` one. Where others put to it, `enter_to_write` has compared
+            // that all name the same one.
+            unsafe { between_nodes::gather(call, span, way, dest, source, |member| member as usize * bytes) };
+        }
+        (_, None) => {
+            call.enter();
+            for member in call.members_from_me() {
+                // SAFETY: the member has entered, so its source is ready.
+                unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };
+            }
+            call.leave();
+        }
     }
-    call.enter();
-    for member in call.members_from_me() {
-        // SAFETY: the member has entered, so its source is ready.
-        unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };
-    }
-    call.leave();
 }
 
 /// Collects blocks whose sizes differ from member to member.
@@ -64,9 +80,10 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         // How long the destination is the members say; it has at least the caller's own block.
         call.needs((dest, bytes), (source, bytes));
     }
-    // SAFETY: this function's own demand on the arrays is the executor's.
-    if call.team.scheduled && unsafe { executor::collect(call, dest, source, bytes) } {
-        return;
+    let by_schedules = if call.team.scheduled { facts::of_team(call.team).collect() } else { None };
+    if let Some(schedules) = by_schedules {
+        // SAFETY: `needs` has found the caller's block and its destination.
+        return unsafe { run::collect(call, schedules, dest, source, bytes) };
     }
     let mut words = [0; PAYLOAD_WORDS];
     (words[0], words[1]) = (bytes as u64, place_of(dest));
@@ -80,7 +97,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     }
     let (mut offset, mut all_inline, mut elsewhere) = (0_usize, true, None);
     let mut places = Vec::new();
-    barrier::exchange(call, &words, |member, theirs| {
+    node_exchange::exchange(call, &words, |member, theirs| {
         let size = theirs[0] as usize;
         if call.team.span.is_some() {
             places.push(offset);
@@ -120,12 +137,14 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             }
             places.push(offset);
             let place = |member: u32| places[member as usize];
-            // SAFETY: `dest` has room for all blocks, as was found above.
-            if unsafe { between_nodes::eager::gather_blocks(call, span, dest, source, place) } {
-                return;
-            }
+            let blocks = |node: u32| (place(span.start(node + 1)) - place(span.start(node))) as u64;
+            let way = way::of(call, |team| match span.in_order() {
+                true => team.gather(NodeShares::of((0..span.nodes()).map(blocks))),
+                // Blocks of members that do not follow each other node by node are no share of their node.
+                false => CollectiveWay::Members,
+            });
             // SAFETY: all have entered, name the same destination, and have room for all blocks there.
-            unsafe { between_nodes::blocks::gather_blocks(call, span, dest, source, place) };
+            unsafe { between_nodes::gather(call, span, way, dest, source, place) };
         }
         None => call.leave(),
     }

@@ -22,14 +22,13 @@ use oxshmem_schedule::algorithm::Operator;
 use oxshmem_schedule::node::chain::PieceChain;
 use oxshmem_schedule::node::relay::Relay;
 use oxshmem_schedule::node::tree::LineTree;
-use oxshmem_schedule::node::{Load, Move, NodeMembers, NodePlace, NodePlan, Operands, PIECE, Protocol, Spot};
+use oxshmem_schedule::node::{Load, Move, NodeMembers, NodePlace, NodePlan, Operands, Protocol, Spot};
 use oxshmem_schedule::step::Traffic;
 
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::{Call, place_of};
-use crate::collectives::limits::{MOST_PIECES, PAYLOAD_BYTES};
+use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
-use crate::memory::control::lines::{ONE_WAY, SYNCHRONISING};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::hierarchy::{self, Hierarchy};
 
@@ -41,47 +40,40 @@ type LineRoom = [u128; PAYLOAD_WORDS.div_ceil(2)];
 pub(crate) fn meet(call: Call<'_>, number: u64) {
     let hierarchy = call.team.hierarchy();
     let protocol = LineTree { load: Load::Nothing };
-    let plan = hierarchy::plan(0, 8);
+    let plan = NodePlan::short(0, 8);
     let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before: number - 1, data: Data::NONE };
     // SAFETY: a barrier moves nothing.
     unsafe { play.all(hierarchy.barrier.iter().copied()) };
 }
 
-/// A reduction through the levels. `false`, on all members alike: another way is quicker, or there are not enough lines.
+/// A reduction through the levels, for which the members have enough lines.
 ///
 /// # Safety
 /// `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
 #[inline(never)]
-pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) -> bool {
+pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
     if reduction.bytes() <= PAYLOAD_BYTES {
         // SAFETY: the caller promises symmetric arrays of `n` elements.
-        return unsafe { reduce_short(call, reduction) };
+        let done = unsafe { reduce_short(call, reduction) };
+        return assert!(done, "the choice of the way has counted the lines");
     }
-    let shape = &call.team.hierarchy().shape;
     let chain = PieceChain { in_order: reduction.operator == Operator::FixedTree };
-    if !chain.pays(shape, reduction.bytes() as u64) {
-        return false;
-    }
-    let element = reduction.element as u64;
-    let piece = piece(reduction.bytes()) / element;
-    let plan = NodePlan { piece, ..hierarchy::plan(reduction.n as u64, element) };
-    if chain.lines(shape, &plan) > SYNCHRONISING {
-        return false;
-    }
+    let plan = NodePlan::in_pieces(reduction.n as u64, reduction.element as u64);
     agree_on_dest(call, reduction);
     let before = call.team.pass_exchanges(plan.pieces() + 1);
     // SAFETY: all members name the same destination, and the caller vouches for the arrays.
     unsafe { run(call, &chain, &plan, before, Data::of(reduction)) };
-    true
 }
 
+/// Returns whether the members have enough lines; all know alike.
+///
 /// # Safety
 /// See [`reduce`]; the elements fit a line.
 unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
     let (hierarchy, load) = (call.team.hierarchy(), Load::of(reduction.operator));
     let (n, element) = (reduction.n as u64, reduction.element as u64);
     let Some((steps, mut short)) = hierarchy.short(load, n, element) else { return false };
-    let (protocol, plan) = (LineTree { load }, hierarchy::plan(n, element));
+    let (protocol, plan) = (LineTree { load }, NodePlan::short(n, element));
     let before = call.team.pass_exchanges(1);
     let data = Data { hand: short.hand(), ..Data::of(reduction) };
     let play = Play { call, hierarchy, protocol: &protocol, plan: &plan, before, data };
@@ -110,30 +102,20 @@ fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
     }
 }
 
-/// A broadcast through the levels. `false`, on all members alike: there are not enough lines.
+/// A broadcast through the levels, for which the members have enough lines.
 ///
 /// # Safety
 /// `dest` and `source` are symmetric and have the bytes.
 #[inline(never)]
-pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) -> bool {
+pub(crate) unsafe fn broadcast(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
-    let shape = &call.team.hierarchy().shape;
-    let plan = NodePlan { root, piece: piece(bytes), ..hierarchy::plan(bytes as u64, 1) };
-    if Relay.lines(shape, &plan) > ONE_WAY {
-        return false;
-    }
+    let plan = NodePlan { root, ..NodePlan::in_pieces(bytes as u64, 1) };
     let before = call.team.pass_announcements(plan.pieces());
     let mut hand: LineRoom = [0; PAYLOAD_WORDS.div_ceil(2)];
     let spared = !to_root && call.team.my == root;
     let data = Data { dest, source, element: 1, kernel: None, hand: hand.as_mut_ptr().cast(), spared };
     // SAFETY: the caller vouches for both arrays; the hand has room for what fits a line.
     unsafe { run(call, &Relay, &plan, before, data) };
-    true
-}
-
-/// Bytes of a piece of a long array.
-fn piece(bytes: usize) -> u64 {
-    (bytes as u64).div_ceil(MOST_PIECES).next_multiple_of(PIECE).max(PIECE)
 }
 
 /// Does all steps of one member in one call, as the protocol names them.

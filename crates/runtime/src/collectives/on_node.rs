@@ -1,4 +1,4 @@
-//! Collectives by bytes, on one node (of several nodes, see `between_nodes::bytes`): exchanges of [`crate::collectives::barrier`] around loads from
+//! Collectives by bytes, on one node (of several nodes, see `between_nodes::bytes`): exchanges of [`crate::collectives::node_exchange`] around loads from
 //! the members' memory.
 //!
 //! Nobody writes into another member's memory before that member has entered (the slices of a large reduction), and
@@ -12,9 +12,9 @@ use core::ptr;
 
 use oxshmem_base::Error;
 
-use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, place_of};
+use crate::collectives::node_exchange;
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
 
@@ -49,7 +49,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn enter(self) {
-        barrier::synchronise(self);
+        node_exchange::synchronise(self);
     }
 
     /// [`Self::enter`] of a collective that writes into the other members' memory: everybody must name the same
@@ -62,7 +62,7 @@ impl Call<'_> {
             return;
         }
         // Between nodes only to find out who.
-        barrier::exchange(self, &words, |member, theirs| {
+        node_exchange::exchange(self, &words, |member, theirs| {
             if theirs[..2] != words {
                 self.other_destination(member, dest, bytes);
             }
@@ -86,7 +86,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn leave(self) {
-        barrier::synchronise(self);
+        node_exchange::synchronise(self);
     }
 
     pub(crate) fn check_root(self, root: i64) -> u32 {

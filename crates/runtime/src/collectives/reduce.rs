@@ -1,21 +1,22 @@
-//! Reductions on one node.
+//! Reductions: what each way does, and the parts on one node.
 
 use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
+use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::CollectiveWay;
 
-use crate::collectives::arguments::Reduction;
-use crate::collectives::barrier;
+use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, slice};
-use crate::collectives::executor;
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::teams::span::Span;
+use crate::collectives::way;
 use crate::transfers::length;
-use oxshmem_schedule::algorithm::Operator as Allowed;
 
 /// Teams up to this size find room for their pointers on the stack.
 const ON_STACK: usize = 16;
@@ -32,40 +33,62 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
         return;
     }
     call.needs((dest.cast(), bytes), (source.cast(), bytes));
-    if bytes > PAYLOAD_BYTES || call.team.span.is_some() || call.team.scheduled || call.team.leveled {
-        call.recorded(call.team.meetings() + 1);
+    if bytes <= PAYLOAD_BYTES && call.team.is_plain() {
+        // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload here.
+        return unsafe { by_exchange::<O, T>(call, dest, source, n) };
     }
-    if call.team.scheduled {
-        let (kernel, kind) = (Kernel::of::<O, T>(), T::KIND);
-        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-        if unsafe { executor::reduce(call, O::OP, kind, kernel, dest.cast(), source.cast(), n) } {
-            return;
+    call.recorded(call.team.meetings() + 1);
+    let reduction = Reduction {
+        operator: allowed(O::OP, T::KIND),
+        kernel: Kernel::of::<O, T>(),
+        element: size_of::<T>(),
+        dest: dest.cast(),
+        source: source.cast(),
+        n,
+    };
+    let way = way::of(call, |team| team.reduce(reduction.facts()));
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint; they fit a payload where the way is an
+    // exchange.
+    unsafe {
+        match way {
+            CollectiveWay::Exchange => by_exchange::<O, T>(call, dest, source, n),
+            way => by(call, way, reduction),
         }
     }
-    if let Some(span) = &call.team.span
-        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-        && unsafe { between_nodes::<O, T>(call, span, dest, source, n) }
-    {
-        return;
-    }
-    if call.team.leveled {
-        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-        if unsafe { levels::reduce(call, reduction_of::<O, T>(dest, source, n)) } {
-            return;
+}
+
+/// Every way but an exchange.
+///
+/// # Safety
+/// As for [`reduce`].
+#[cold]
+unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
+    let Reduction { kernel, element, dest, source, n, .. } = reduction;
+    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
+    unsafe {
+        match (way, &call.team.span) {
+            (CollectiveWay::Schedule(schedule, piece), _) => {
+                let arrays = Arrays { dest, room: n * element, source, element, kernel: Some(kernel) };
+                run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays);
+            }
+            (CollectiveWay::Levels, _) => levels::reduce(call, reduction),
+            (CollectiveWay::Members, None) if call.team.size == 1 => ptr::copy(source, dest, n * element),
+            (CollectiveWay::Members, None) => in_slices(call, kernel, element, dest, source, n),
+            (way, Some(span)) => between_nodes::reduce(call, span, way, reduction),
+            (way, None) => unreachable!("a reduction on a node does not go by {way:?}"),
         }
     }
+}
+
+/// The elements travel with one exchange.
+#[inline(always)]
+unsafe fn by_exchange<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     if n == 1 && size_of::<T>() <= 8 {
         // SAFETY: the caller promises symmetric arrays of `n` elements, and `n` is 1 here.
         unsafe { of_one::<O, T>(call, dest, source) }
-    } else if bytes <= PAYLOAD_BYTES {
-        // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload here.
-        unsafe { in_payload::<O, T>(call, dest, source, n) }
-    } else if call.team.size == 1 {
-        // SAFETY: the caller promises `n` elements at `dest` and `source`.
-        unsafe { ptr::copy(source, dest, n) }
     } else {
-        // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-        unsafe { in_slices(call, Kernel::of::<O, T>(), size_of::<T>(), dest.cast(), source.cast(), n) }
+        // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload.
+        unsafe { in_payload::<O, T>(call, dest, source, n) }
     }
 }
 
@@ -82,47 +105,6 @@ const fn kind_of(op: Op) -> CallKind {
     }
 }
 
-/// A reduction without its types.
-fn reduction_of<O: Operator, T: Operand<O>>(dest: *mut T, source: *const T, n: usize) -> Reduction {
-    Reduction {
-        operator: executor::allowed(O::OP, T::KIND),
-        kernel: Kernel::of::<O, T>(),
-        element: size_of::<T>(),
-        dest: dest.cast(),
-        source: source.cast(),
-        n,
-    }
-}
-
-/// The ways of teams that span nodes. `false`: everybody's operands travel with one exchange.
-#[cold]
-unsafe fn between_nodes<O: Operator, T: Operand<O>>(
-    call: Call<'_>,
-    span: &Span,
-    dest: *mut T,
-    source: *const T,
-    n: usize,
-) -> bool {
-    let reduction = reduction_of::<O, T>(dest, source, n);
-    let (in_order, short) = (reduction.operator == Allowed::FixedTree, reduction.bytes() <= PAYLOAD_BYTES);
-    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-    unsafe {
-        match (in_order, short) {
-            (true, true) => false,
-            (false, true) => between_nodes::combine(call, span, reduction),
-            (true, false) if between_nodes::eager::reduce_in_order(call, span, reduction) => true,
-            (false, false) if between_nodes::eager::reduce(call, span, reduction) => true,
-            (_, false) if between_nodes::slices::reduce(call, span, reduction) => true,
-            (false, false) if between_nodes::reduce::reduce_by_nodes(call, span, reduction) => true,
-            (true, false) if between_nodes::reduce::reduce_of_two(call, span, reduction) => true,
-            (_, false) => {
-                between_nodes::reduce::reduce_in_order(call, reduction);
-                true
-            }
-        }
-    }
-}
-
 /// One element of at most a word, the most frequent reduction of all: no loop, no copy by length.
 #[inline(always)]
 unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T) {
@@ -131,7 +113,7 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
     // SAFETY: the caller checked that the element fits; any bytes are a word.
     unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>().min(8)) };
     let mut result = None;
-    barrier::exchange(call, &[word], |_, theirs| {
+    node_exchange::exchange(call, &[word], |_, theirs| {
         // SAFETY: the member's word begins with its element.
         let value = unsafe { theirs.as_ptr().cast::<T>().read_unaligned() };
         result = Some(result.map_or(value, |before| <T as Operand<O>>::combine(before, value)));
@@ -147,7 +129,7 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
 unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     // SAFETY: `n` elements are at most a payload.
     let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
-    barrier::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
+    node_exchange::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
         let theirs = theirs.as_ptr().cast::<T>();
         for i in 0..n {
             // SAFETY: the payload holds `n` elements, whose type may want more alignment than words have; the destination

@@ -1,17 +1,21 @@
-//! Prefix sums on one node.
+//! Prefix sums: what each way does, and the parts on one node.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use oxshmem_reduce::{Kernel, Operand, Sum};
+use oxshmem_reduce::{Kernel, Op, Operand, Sum};
+use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
-use crate::collectives::barrier;
+use crate::collectives::arguments::allowed;
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, slice};
-use crate::collectives::executor;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
+use crate::collectives::way;
 use crate::transfers::length;
 
 /// Bytes of a block that is carried along the members.
@@ -28,14 +32,20 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     call.needs((dest.cast(), bytes), (source.cast(), bytes));
-    if call.team.scheduled {
-        let kernel = Kernel::of::<Sum, T>();
+    let (element, operator) = (size_of::<T>(), allowed(Op::Sum, T::KIND));
+    let facts = ReduceFacts { operator, element, n, in_place: ptr::eq(dest, source) };
+    let way = match call.team.is_plain() {
+        true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
+        true => CollectiveWay::Members,
+        false => way::of(call, |team| team.scan(facts, inclusive)),
+    };
+    if let CollectiveWay::Schedule(schedule, piece) = way {
+        let kernel = Some(Kernel::of::<Sum, T>());
+        let arrays = Arrays { dest: dest.cast(), room: bytes, source: source.cast(), element, kernel };
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
-        if unsafe { executor::scan(call, inclusive, T::KIND, kernel, dest.cast(), source.cast(), n) } {
-            return;
-        }
+        return unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays) };
     }
-    if bytes <= PAYLOAD_BYTES {
+    if way == CollectiveWay::Exchange {
         // SAFETY: the size was looked at.
         let words = unsafe { payload(source.cast(), bytes) };
         if !inclusive && call.team.my == 0 {
@@ -43,7 +53,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
             unsafe { ptr::write_bytes(dest, 0, n) };
         }
         let last = if inclusive { i64::from(call.team.my) } else { i64::from(call.team.my) - 1 };
-        barrier::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+        node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
             if i64::from(member) > last {
                 return;
             }
@@ -62,7 +72,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     }
     if call.team.span.is_some() {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
-        return unsafe { between_nodes::reduce::scan(call, dest, source, n, inclusive) };
+        return unsafe { between_nodes::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes);
     let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
 use crate::collectives::active_set::{Key, KnownSet, Name, Places, Seat, SetPlace};
-use crate::collectives::barrier::exchange;
+use crate::collectives::node_exchange::exchange;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
 

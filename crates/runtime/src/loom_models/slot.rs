@@ -1,8 +1,8 @@
 //! Exchanges and announcements: everybody sees what belongs to this round, and nobody writes into what is being read.
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing, team};
-use crate::collectives::barrier::{announce, exchange, synchronise, take};
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange::{announce, exchange, synchronise, take};
 use crate::memory::control::Slot;
 use crate::sync::{Cell, Mistake};
 use crate::teams::team::TeamState;

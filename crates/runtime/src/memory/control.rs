@@ -233,12 +233,12 @@ impl ControlBlock {
 }
 
 /// How many words of payload an exchange carries.
-pub(crate) const PAYLOAD_WORDS: usize = 7;
+pub(crate) const PAYLOAD_WORDS: usize = oxshmem_schedule::way::room::PAYLOAD / 8;
 
 /// One member's line of a slot: a sequence number and the payload that belongs to it.
 ///
 /// The owner writes the payload, then `sequence` with release; everybody else reads `sequence` with acquire, then the
-/// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `collectives/barrier.rs`.
+/// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `collectives/node_exchange.rs`.
 #[repr(C, align(128))]
 pub(crate) struct Line {
     /// Number of the synchronisation that the payload belongs to, with the signature of the owner's call.
@@ -267,7 +267,7 @@ pub(crate) struct Words {
     /// The bell of those who wait for `released`.
     pub(crate) bell_word: AtomicU32,
     pub(crate) bell_sleepers: AtomicU32,
-    /// Number of the last announcement of this member (see `collectives/barrier.rs`).
+    /// Number of the last announcement of this member (see `collectives/node_exchange.rs`).
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
     pub(crate) taken: AtomicU64,

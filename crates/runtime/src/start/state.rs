@@ -4,8 +4,6 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::choose::Question;
 use parking_lot::Mutex;
 
 use crate::collectives::choice::Choice;
@@ -93,11 +91,6 @@ pub(crate) fn is_open() -> bool {
 /// Whether every call is to be checked: `SHMEM_CHECK=2` and above.
 pub(crate) fn is_checked() -> bool {
     current().is_some_and(|life| life.settings.check >= 2)
-}
-
-/// The schedule that the user wants for such a call, if there is one.
-pub(crate) fn wanted_schedule(question: &Question) -> Option<Schedule> {
-    current()?.choice.schedule(question)
 }
 
 /// Whether any collective of this life runs a schedule.

@@ -9,17 +9,13 @@ use std::sync::Arc;
 use oxshmem_base::knobs::NodeLevels;
 use oxshmem_schedule::node::tree::LineTree;
 use oxshmem_schedule::node::{Load, Move, NodePlan, Protocol, Shape, WIDTH, levels_pay};
-use oxshmem_schedule::step::Turn;
 use oxshmem_topology::placement::Groups;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::memory::control::PAYLOAD_WORDS;
 use crate::memory::control::lines::TeamLines;
 use crate::start::{placement, state};
 use crate::wait::pace;
 
-/// Bytes of a line's payload.
-const PAYLOAD: u64 = PAYLOAD_WORDS as u64 * 8;
 /// Short reductions whose steps a team keeps.
 const KEPT: usize = 8;
 
@@ -93,7 +89,7 @@ impl Hierarchy {
     pub(crate) fn of(my: u32, domains: &[Vec<u32>], lines: Box<[&'static TeamLines]>) -> Self {
         let domains: Vec<&[u32]> = domains.iter().map(|domain| &domain[..]).collect();
         let shape = Shape::nested(lines.len() as u32, &domains, WIDTH);
-        let barrier = steps(&LineTree { load: Load::Nothing }, &shape, &plan(0, 8), my).collect();
+        let barrier = steps(&LineTree { load: Load::Nothing }, &shape, &NodePlan::short(0, 8), my).collect();
         Self { shape, lines, my, barrier, short: Mutex::default() }
     }
 
@@ -104,7 +100,7 @@ impl Hierarchy {
         count: u64,
         element: u64,
     ) -> Option<(Arc<[Move]>, MutexGuard<'_, ShortReductions>)> {
-        let (tree, plan) = (LineTree { load }, plan(count, element));
+        let (tree, plan) = (LineTree { load }, NodePlan::short(count, element));
         if tree.lines(&self.shape, &plan) > crate::memory::control::lines::SYNCHRONISING {
             return None;
         }
@@ -130,11 +126,6 @@ impl ShortReductions {
     pub(crate) fn hand(&mut self) -> *mut u8 {
         self.hand.as_mut_ptr().cast()
     }
-}
-
-/// The plan of a call of number zero, so that numbers in its steps are those of its stages.
-pub(crate) fn plan(count: u64, element: u64) -> NodePlan {
-    NodePlan { count, root: 0, turn: Turn::default(), line: (PAYLOAD / element).max(1), piece: 1 }
 }
 
 /// The steps of a member, to the end.

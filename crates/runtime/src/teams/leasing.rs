@@ -8,9 +8,9 @@ use oxshmem_base::planted;
 use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::collectives::barrier;
 use crate::collectives::call::Call;
-use crate::collectives::leased;
+use crate::collectives::free_buffers;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
 use crate::start::state;
@@ -56,7 +56,7 @@ impl TeamLeases {
 pub(crate) fn begin() -> TeamLeases {
     let (slots, leases) = Slots::new(crate::collectives::between_nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
-    leased::begin();
+    free_buffers::begin();
     TeamLeases { leases, base: 0 }
 }
 
@@ -139,7 +139,7 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
     let mut payload = [0; PAYLOAD_WORDS];
     payload[..WORDS].copy_from_slice(&words);
     payload[WORDS] = passed;
-    barrier::exchange(call, &payload, |_, words| {
+    node_exchange::exchange(call, &payload, |_, words| {
         agreed.iter_mut().zip(words).for_each(|(agreed, word)| *agreed &= word);
         base = base.max(words[WORDS]);
     });

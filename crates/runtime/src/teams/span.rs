@@ -13,7 +13,8 @@ pub(crate) struct Span {
     starts: Box<[u32]>,
     /// The caller's node.
     node: u32,
-    /// Members on the node that has most.
+    /// Members on the node that has fewest, and on the one that has most.
+    fewest: u32,
     most: u32,
 }
 
@@ -60,14 +61,15 @@ impl Span {
         if members.len() < 2 {
             return None;
         }
-        let most = members.iter().map(Vec::len).max().unwrap_or_default() as u32;
+        let counts = || members.iter().map(|node| node.len() as u32);
+        let (fewest, most) = (counts().min().unwrap_or_default(), counts().max().unwrap_or_default());
         let ends = members.iter().scan(0, |end, node| {
             *end += node.len() as u32;
             Some(*end)
         });
         let starts = std::iter::once(0).chain(ends).collect();
         let node = places.get(&my_node).copied().unwrap_or_default() as u32;
-        Some(Self { order: Order::of(members.concat()), starts, node, most })
+        Some(Self { order: Order::of(members.concat()), starts, node, fewest, most })
     }
 
     /// How many nodes there are.
@@ -121,6 +123,11 @@ impl Span {
             }
             None => member.clamp(places.start, places.end) - places.start,
         }
+    }
+
+    /// How many members the node with fewest has.
+    pub(crate) fn fewest(&self) -> u32 {
+        self.fewest
     }
 
     /// How many members the node with most has.

@@ -12,7 +12,7 @@ use oxshmem_schedule::step::{Traffic, Turn};
 use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
-use crate::collectives::leased::{Leased, LeasedRing, Pool};
+use crate::collectives::free_buffers::{Leased, LeasedRing, Pool};
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
@@ -229,6 +229,12 @@ impl TeamState {
     pub(crate) fn through(self, domains: &[Vec<u32>], lines: Box<[&'static TeamLines]>) -> Self {
         let hierarchy = OnceLock::from(Hierarchy::of(self.my, domains, lines));
         Self { leveled: true, hierarchy, ..self }
+    }
+
+    /// Whether short data of its collectives travels with one exchange, whatever the call: nothing else is to be chosen.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.span.is_none() && !self.scheduled && !self.leveled
     }
 
     /// The word by which a member says that it has entered the exchange of this number.

@@ -16,9 +16,9 @@ use oxshmem_transport::{Amo, Region, Remote, Width};
 use parking_lot::Mutex;
 
 use super::key::Key;
-use crate::collectives::barrier;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::memory::control::{self, ControlBlock, REGISTRY, Registry, SPANNING};
 use crate::network;
@@ -69,7 +69,7 @@ impl Rendezvous {
     pub(super) fn leave(self: Box<Self>) {
         let Self { call, index, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
-        barrier::synchronise(Call::of(&team, call, CallKind::Leave));
+        node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
         let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {

@@ -2,25 +2,49 @@
 
 use core::ptr;
 
+use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, PartExchange};
 use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
-use super::parts::PartsWay;
-use super::{InFlightBytes, Reach, There, gather, gather_parts, gathering, leaders_meet, meet_here, release};
+use super::parts::NodeParts;
+use super::{InFlightBytes, There, eager, gather_node, gather_parts, leaders_meet, meet_here, release};
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
-use crate::transfers::length;
 
-/// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`. The
-/// members have entered.
+/// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`. Unless it is
+/// gathered in the leaders' buffers, the members have entered.
 ///
 /// # Safety
 /// `dest` is symmetric and has all blocks; `source` has the caller's block.
 #[cold]
-pub(crate) unsafe fn gather_blocks(
+pub(crate) unsafe fn gather(
     call: Call<'_>,
     span: &Span,
+    way: CollectiveWay,
+    dest: *mut u8,
+    source: *const u8,
+    place: impl Fn(u32) -> usize,
+) {
+    // SAFETY: the caller promises both arrays.
+    unsafe {
+        match way {
+            CollectiveWay::Gathered(way) => eager::gather_blocks(call, span, way, dest, source, place),
+            CollectiveWay::Rendezvous(way) => gather_in_dest(call, span, Some(way), dest, source, place),
+            CollectiveWay::Members => gather_in_dest(call, span, None, dest, source, place),
+            way => unreachable!("a gather between nodes does not go by {way:?}"),
+        }
+    }
+}
+
+/// The blocks go into the leaders' destinations, by a schedule or by gets, and to the other members from there.
+///
+/// # Safety
+/// As for [`gather`]; the members have entered.
+unsafe fn gather_in_dest(
+    call: Call<'_>,
+    span: &Span,
+    way: Option<LeaderSchedule>,
     dest: *mut u8,
     source: *const u8,
     place: impl Fn(u32) -> usize,
@@ -33,7 +57,7 @@ pub(crate) unsafe fn gather_blocks(
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
     meet_here(call, span);
     let start = |node: u32| place(span.start(node)) as u64;
-    let in_flight = match gathering(call, span, start, Reach::Results).filter(|_| span.in_order()) {
+    let in_flight = match way {
         // SAFETY: the node's blocks are there.
         Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
         None => {
@@ -49,7 +73,7 @@ pub(crate) unsafe fn gather_blocks(
 /// The leaders fetch the blocks of other nodes one by one from those nodes' leaders.
 ///
 /// # Safety
-/// As for [`gather_blocks`]; the blocks of each node are with its leader.
+/// As for [`gather`]; the blocks of each node are with its leader.
 unsafe fn fetch_blocks(
     call: Call<'_>,
     span: &Span,
@@ -78,29 +102,25 @@ unsafe fn fetch_blocks(
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
 /// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
-/// to its second argument, `take` reads that of a member from there. Returns whether it was done, on all members alike: the nodes
-/// must have equally many members and the gather buffers the room.
+/// to its second argument, `take` reads that of a member from there. All nodes have equally many members.
 #[cold]
-pub(crate) fn alltoall_by_nodes(
+pub(crate) fn alltoall(
     call: Call<'_>,
     span: &Span,
+    parts: PartExchange,
     bytes: usize,
     lay: impl Fn(u32, *mut u8),
     take: impl Fn(u32, *const u8),
-) -> bool {
+) {
     let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
-    let even = (0..nodes).all(|node| span.count(node) as usize == each);
-    // The part of one node for another has the blocks of all its members for all of the other's.
-    let part = length::of(length::of(each, each), bytes);
-    let Some(parts) = even.then(|| PartsWay::find(call, span, part)).flatten() else { return false };
-    let parts = parts.begin(call, span);
+    let parts = NodeParts::begin(call, span, parts);
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
     let block = |from: usize, to: usize| (from * each + to) * bytes;
     for node in 0..nodes {
         // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
         span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
     }
-    gather(call, span, parts.number());
+    gather_node(call, span, parts.number());
     // SAFETY: all members of the node have laid down their blocks.
     unsafe { parts.exchange() };
     release(call, span, parts.number(), |words| &words.released);
@@ -109,5 +129,4 @@ pub(crate) fn alltoall_by_nodes(
             .enumerate()
             .for_each(|(from, member)| take(member, parts.from(node).wrapping_add(block(from, mine))));
     }
-    true
 }

@@ -18,7 +18,7 @@
 //! it at the latest when it waits for them itself, in the call in which its parent waits for it. Waits go down the tree only, so
 //! they end.
 //!
-//! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`leased::ring`); another tree needs
+//! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`free_buffers::ring`); another tree needs
 //! a synchronising run first. After a run a leader sends what it still owes without a look at its children, in the first broadcast,
 //! which waits for no acknowledgement. So no acknowledgement waits for another tree.
 //!
@@ -32,16 +32,16 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use oxshmem_base::planted;
 
+use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::algorithm::broadcast::Tree;
-use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, PutSignal};
+use oxshmem_schedule::way::room::EAGER_BROADCAST;
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
-use super::{NO_ARRAYS, Reach, gather, leases, release, way};
+use super::{buffer_leases, gather_node, release};
 use crate::collectives::call::Call;
-use crate::collectives::executor::{self, Arrays, Wire};
-use crate::collectives::leased::ring::BroadcastTree;
-use crate::collectives::limits::EAGER_BROADCAST;
+use crate::collectives::free_buffers::ring::BroadcastTree;
+use crate::collectives::run::{self, Arrays, Wire};
 use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control;
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, BroadcastRing, HALF};
@@ -56,21 +56,15 @@ const _: () = assert!(EAGER_BROADCAST <= HALF);
 pub(super) fn broadcast(
     call: Call<'_>,
     span: &Span,
+    tree: Tree,
     bytes: usize,
     root: u32,
     lay: impl Fn(*mut u8),
     take: impl Fn(*const u8),
 ) -> bool {
     let team = call.team;
-    if bytes > EAGER_BROADCAST {
-        return false;
-    }
-    let Some(number) = leases::ring(call, span) else { return false };
+    let Some(number) = buffer_leases::ring(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), bytes as u64) };
-    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
-    let Some(Schedule::Tree(tree)) = way.filter(|way| way.piece == plan.count).map(|way| way.schedule) else {
-        return false;
-    };
     let tree_of_ring = BroadcastTree { root: plan.root, radix: tree.radix };
     let Some(block) = team.ring.block(team.synchronising_runs(), bytes, tree_of_ring) else { return false };
     let turn = team.next_turn(tree.traffic());
@@ -89,20 +83,18 @@ pub(super) fn broadcast(
         lay(wire.block());
     }
     let number = team.next_announcement();
-    gather(call, span, number);
+    gather_node(call, span, number);
     if leads {
         if let Some(half) = block.left {
             wire.owe_parent(half, tree, &plan);
             acknowledge(call, ring);
         }
-        let arrays = Arrays { dest: wire.block(), room: bytes, source: wire.block(), ..NO_ARRAYS };
+        let arrays = Arrays { dest: wire.block(), room: bytes, source: wire.block(), ..Arrays::NONE };
         // The payload is already where the root's node takes it from.
         let plan = Plan { call: turn.call, root_apart: true, ..plan };
         // SAFETY: `team.ring.block` has given a block of as many bytes as the plan has, in the rings of all leaders. The root has
         // laid the payload down in its leader's, and the head of the file says when blocks may be written.
-        unsafe {
-            executor::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays)
-        };
+        unsafe { run::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays) };
     }
     release(call, span, number, |words| &words.announced);
     take(wire.block());

@@ -8,14 +8,15 @@ use core::ptr;
 use oxshmem_base::planted;
 
 use oxshmem_reduce::{Kernel, Or};
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::Operator;
 use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::LeaderSchedule;
 use oxshmem_transport::{Region, Remote};
 
-use super::{InFlightBytes, NO_ARRAYS, NO_SHARE, Reach, There, combine, leases, meet_here, run, way};
+use super::{InFlightBytes, NO_SHARE, There, combine, meet_here, run_schedule};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
-use crate::collectives::executor::Arrays;
+use crate::collectives::run::Arrays;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -67,16 +68,12 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
     }
 }
 
-/// A broadcast of at most a payload: everybody's words or-ed, all but the root's zero. Returns whether it was done, on all
-/// members alike.
+/// A broadcast of at most a payload: everybody's words or-ed, all but the root's zero.
 ///
 /// # Safety
 /// As for `collectives::broadcast`.
-pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, spread: Spread) -> bool {
+pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
-    if bytes > 8 * PAYLOAD_WORDS {
-        return false;
-    }
     let is_root = call.team.my == root;
     let mut words = [0_u64; PAYLOAD_WORDS];
     let payload: *mut u8 = words.as_mut_ptr().cast();
@@ -88,35 +85,30 @@ pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, spread: Spread
         if is_root {
             ptr::copy_nonoverlapping(source, payload, bytes);
         }
-        if !combine(call, span, everybody) {
-            return false;
-        }
+        combine(call, span, way, everybody);
         if !is_root || to_root {
             ptr::copy_nonoverlapping(payload, dest, bytes);
         }
     }
-    true
 }
 
-/// A broadcast of any length. Returns whether it was done, on all members alike.
+/// A broadcast of any length.
 ///
 /// # Safety
 /// As for `collectives::broadcast`.
 #[cold]
-pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> bool {
+pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
-    leases::buffers(call, span);
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
-    let way = way(call, Collective::Broadcast, &plan, 1, plan.count, Reach::Results);
-    let Some(way) = way.filter(|way| way.piece == plan.count) else { return false };
     let (my, leader) = (call.team.my, span.my_leader());
     let dest_there = there(call, span, dest, bytes);
     call.enter_to_write(dest, bytes);
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
-    let arrays = Arrays { dest, room: bytes, source: original(source), ..NO_ARRAYS };
+    let arrays = Arrays { dest, room: bytes, source: original(source), ..Arrays::NONE };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
-    let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
+    let in_flight =
+        unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
     if span.node() != root_node {
         meet_here(call, span);
     }
@@ -128,7 +120,6 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, spread: Spread) -> b
     }
     in_flight.complete_locally(call);
     meet_here(call, span);
-    true
 }
 
 /// The members of the node take what their leader has in `dest`, and the leader waits until what it has `in_flight` is complete locally.

@@ -19,14 +19,13 @@
 //! **Longer messages** are put to their place, which must be ready: scratch or a gather buffer that the team has leased, or a dest
 //! whose owner has entered. The signal behind such a put is the head of a message, with the stamp of the run and the signature, so
 //! longer messages prove as much as short ones. Schedules that signal a word more than once set words instead, to numbers that only
-//! grow (`executor`).
+//! grow (`run`).
 //!
 //! **Operands that change.** A put reads its source late. So a run puts a copy, and keeps it in the leased buffers until the next run
 //! but one. By then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the network to
 //! report that.
 
 mod message;
-mod way;
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
@@ -34,10 +33,12 @@ use core::{ptr, slice};
 use oxshmem_base::planted;
 
 use oxshmem_schedule::step::{Algorithm, Place, PutSignal, Traffic, Turn};
+use oxshmem_schedule::way::LeaderSchedule;
+use oxshmem_schedule::way::room::PRIVATE_SCRATCH;
 use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 
 use crate::collectives::call::Call;
-use crate::collectives::executor::Wire;
+use crate::collectives::run::Wire;
 use crate::memory::control;
 use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, Mailboxes, SCRATCH, TeamBuffers};
 use crate::network::lane;
@@ -46,7 +47,6 @@ use crate::wait::{self, Reason};
 
 use super::in_flight::InFlightBytes;
 use super::reach::There;
-pub(super) use way::{LeaderSchedule, PRIVATE};
 
 use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
 
@@ -84,7 +84,7 @@ impl<'a> Leaders<'a> {
     /// The run with number `turn`.
     ///
     /// # Safety
-    /// During the run `dest` is writable for its length. So is `private` for [`PRIVATE`] bytes if the way is private.
+    /// During the run `dest` is writable for its length. So is `private` for [`PRIVATE_SCRATCH`] bytes if the way is private.
     pub(super) unsafe fn new(
         call: Call<'a>,
         span: &'a Span,
@@ -100,7 +100,7 @@ impl<'a> Leaders<'a> {
         let (mailboxes, traffic) = (control::mailboxes(window, slot), way.schedule.traffic());
         let buffers = call.team.buffers.number().map(|set| control::buffers(window, set));
         let (scratch, scratch_len, scratch_there) = match buffers {
-            _ if way.private => (private, PRIVATE, (Region::Control, 0)),
+            _ if way.private => (private, PRIVATE_SCRATCH, (Region::Control, 0)),
             _ if way.lands => match there {
                 There::Dest(region, offset) => (dest, dest_len, (region, offset)),
                 There::Nowhere | There::Buffer(_) => unreachable!("operands land where all members have entered"),

@@ -9,8 +9,10 @@ use oxshmem_base::planted;
 
 use oxshmem_transport::{Region, Remote};
 
+use oxshmem_schedule::way::Reach;
+
 use super::{
-    HEADER, Reach, There, gather, gather_parts, gathering, leaders_meet, leases, read_line, release, slot_of,
+    HEADER, There, buffer_leases, gather_node, gather_parts, gathering, leaders_meet, read_line, release, slot_of,
     write_line,
 };
 use crate::collectives::call::Call;
@@ -81,7 +83,7 @@ impl<'a> LineBatch<'a> {
     }
 }
 
-/// See `barrier::exchange`.
+/// See `collectives::node_exchange`.
 #[cold]
 pub(crate) fn exchange(
     call: Call<'_>,
@@ -91,14 +93,14 @@ pub(crate) fn exchange(
 ) {
     if payload.is_empty() {
         let number = call.team.next_exchange();
-        gather(call, span, number);
+        gather_node(call, span, number);
         leaders_meet(call, span);
         return release(call, span, number, |words| &words.released);
     }
     let width = 8 * payload.len();
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
     // Shorter lines go in inline messages.
-    let set = if bytes > SHORT { leases::buffers(call, span) } else { call.team.buffers.number() };
+    let set = if bytes > SHORT { buffer_leases::buffers(call, span) } else { call.team.buffers.number() };
     let room = if set.is_some() { GATHER } else { SMALL_GATHER };
     for batch in LineBatch::all(span, width, room) {
         exchange_batch(call, &batch, set, payload, &mut visit);
@@ -116,7 +118,7 @@ fn exchange_batch(
     let number = team.next_exchange();
     let parity = planted!("line-parity", number as usize & 1, 0);
     write_line(team.place(team.my), parity, payload);
-    gather(call, span, number);
+    gather_node(call, span, number);
     let window = team.window(span.my_leader());
     let buffer = match set {
         Some(set) => control::buffers(window, set).gather(parity),

@@ -14,7 +14,7 @@ use crate::wait::{self, Reason};
 
 /// Members count in with their node's leader for what has this number. The leader returns when all have, and compares what
 /// they have counted in for.
-pub(super) fn gather(call: Call<'_>, span: &Span, number: u64) {
+pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
     let others = span.count(span.node()) - 1;
     if others == 0 {
         return;
@@ -62,6 +62,6 @@ pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words)
 /// The members of the caller's node meet, and nobody else.
 pub(super) fn meet_here(call: Call<'_>, span: &Span) {
     let number = call.team.next_announcement();
-    gather(call, span, number);
+    gather_node(call, span, number);
     release(call, span, number, |words| &words.announced);
 }

@@ -5,78 +5,57 @@
 //! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
 
 use oxshmem_base::planted;
-use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::PartExchange;
+use oxshmem_schedule::way::room::PART_HEAD;
 
-use super::{LeaderSchedule, NO_ARRAYS, NO_SHARE, Reach, There, leases, run, way};
+use super::{NO_SHARE, There, run_schedule};
 use crate::collectives::call::Call;
-use crate::collectives::executor::Arrays;
+use crate::collectives::run::Arrays;
 use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control;
-use crate::memory::control::leaders::GATHER;
 use crate::teams::span::Span;
-
-/// Bytes before each part: the number of the exchange with the signature of its call. What follows suits every type.
-const HEAD: usize = 16;
-
-/// The ways of an exchange of parts, before it begins.
-pub(super) struct PartsWay {
-    set: u32,
-    way: LeaderSchedule,
-    plan: Plan,
-}
 
 /// The gather buffers of an exchange of parts.
 pub(super) struct NodeParts<'a> {
     call: Call<'a>,
     span: &'a Span,
-    with: PartsWay,
+    with: PartExchange,
     /// The number of the exchange.
     number: u64,
     outgoing: *mut u8,
     incoming: *mut u8,
 }
 
-impl PartsWay {
-    /// For parts of so many bytes each; `None` if there is no room for them. On all members alike.
-    pub(super) fn find(call: Call<'_>, span: &Span, bytes: usize) -> Option<Self> {
-        let part = bytes.checked_next_multiple_of(HEAD)?.checked_add(HEAD)?;
-        part.checked_mul(span.nodes() as usize).filter(|&all| all <= GATHER)?;
-        let set = leases::buffers(call, span)?;
-        let plan = Plan::new(span.nodes(), part as u64);
-        let way = way(call, Collective::Alltoall, &plan, 1, plan.count, Reach::Results)?;
-        (way.piece == plan.count).then_some(Self { set, way, plan })
-    }
-
-    /// The exchange begins.
-    pub(super) fn begin<'a>(self, call: Call<'a>, span: &'a Span) -> NodeParts<'a> {
+impl<'a> NodeParts<'a> {
+    /// The exchange begins, in the buffers that the team has leased.
+    pub(super) fn begin(call: Call<'a>, span: &'a Span, with: PartExchange) -> Self {
+        let set = call.team.buffers.number().unwrap_or_else(|| unreachable!("parts go to leased buffers"));
         let number = call.team.next_exchange();
         let parity = planted!("part-parity", number as usize & 1, 0);
         let window = call.team.window(span.my_leader());
-        let outgoing = control::outgoing(window, self.set, parity);
-        let incoming = control::buffers(window, self.set).gather(parity);
-        NodeParts { call, span, with: self, number, outgoing, incoming }
+        let outgoing = control::outgoing(window, set, parity);
+        let incoming = control::buffers(window, set).gather(parity);
+        Self { call, span, with, number, outgoing, incoming }
     }
-}
 
-impl NodeParts<'_> {
     /// The number of the exchange.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
     fn at(&self, buffer: *mut u8, node: u32) -> *mut u8 {
-        buffer.wrapping_add(node as usize * self.with.plan.count as usize)
+        buffer.wrapping_add(node as usize * self.with.part as usize)
     }
 
     /// The part that goes to a node.
     pub(super) fn to(&self, node: u32) -> *mut u8 {
-        self.at(self.outgoing, node).wrapping_add(HEAD)
+        self.at(self.outgoing, node).wrapping_add(PART_HEAD)
     }
 
     /// The part that has come from a node.
     pub(super) fn from(&self, node: u32) -> *const u8 {
-        self.at(self.incoming, node).wrapping_add(HEAD)
+        self.at(self.incoming, node).wrapping_add(PART_HEAD)
     }
 
     /// The leaders exchange the parts. Where other members of the job are in another call, it ends with a sentence.
@@ -84,17 +63,19 @@ impl NodeParts<'_> {
     /// # Safety
     /// All members of the node have laid down what they bring, and have counted in.
     pub(super) unsafe fn exchange(&self) {
-        let Self { call, span, with: PartsWay { way, plan, .. }, .. } = *self;
+        let Self { call, span, with: PartExchange { part, schedule }, .. } = *self;
         let (leads, stamp) = (call.team.my == span.my_leader(), call.signature.stamp(self.number));
         let head = |buffer, node| self.at(buffer, node).cast::<u64>();
         if leads {
             // SAFETY: the gather buffer is this leader's and has room for the parts, each of which begins at a multiple of 16.
             (0..span.nodes()).for_each(|node| unsafe { head(self.outgoing, node).write(stamp) });
         }
-        let room = plan.count as usize * span.nodes() as usize;
-        let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..NO_ARRAYS };
+        let room = part as usize * span.nodes() as usize;
+        let plan = Plan::new(span.nodes(), part);
+        let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..Arrays::NONE };
         // SAFETY: everything has been laid down; nobody looks at what comes before the release.
-        let in_flight = unsafe { run(call, span, way, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
+        let in_flight =
+            unsafe { run_schedule(call, span, schedule, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
         in_flight.complete_locally(call);
         if leads {
             // SAFETY: the network has written all parts of this leader's gather buffer, each with its head.

@@ -4,17 +4,6 @@ use oxshmem_transport::Region;
 
 use crate::memory::control;
 
-/// Data that other leaders may put to the caller's dest.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Reach {
-    /// Nothing.
-    Nothing,
-    /// Results.
-    Results,
-    /// Results, and operands before them: no source lies there.
-    Operands,
-}
-
 /// Where other leaders have the caller's dest.
 #[derive(Clone, Copy)]
 pub(super) enum There {

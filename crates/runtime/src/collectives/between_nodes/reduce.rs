@@ -7,30 +7,27 @@
 use core::ptr;
 
 use oxshmem_reduce::{Kernel, Operand, Store, Sum};
-use oxshmem_schedule::algorithm::{Collective, Operator};
 use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::LeaderSchedule;
 
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
-use super::{InFlightBytes, NO_SHARE, Reach, There, leases, meet_here, run, way};
+use super::{InFlightBytes, NO_SHARE, There, meet_here, run_schedule};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::{Call, slice};
-use crate::collectives::executor::Arrays;
 use crate::collectives::limits::WORKING;
+use crate::collectives::run::Arrays;
 use crate::teams::span::Span;
 
-/// A reduction by an operator that minds no order: slices on the node, then a schedule between the leaders. Returns
-/// whether it was done, on all members alike.
+/// A reduction by an operator that minds no order, or of two operands, whose sum and product have the same bits in either order:
+/// slices on the node, then a schedule between the leaders. No operand is fetched, which takes a message each way: a sum of 1 MiB of
+/// doubles of two PEs over UCX took 289 us, and 386 by slices of each member.
 ///
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
-    let Reduction { operator, kernel, element, dest, source, n } = reduction;
-    leases::buffers(call, span);
+pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+    let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let plan = Plan::new(span.nodes(), n as u64);
-    // Operands of other nodes come as soon as those have met, and members here may still read a source.
-    let reach = if ptr::eq(dest, source) { Reach::Results } else { Reach::Operands };
-    let Some(way) = way(call, Collective::Reduce(operator), &plan, element, plan.count, reach) else { return false };
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
     call.enter_to_write(dest, bytes);
@@ -63,24 +60,10 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, reduction: Red
         let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
         // SAFETY: the node's operand is ready and stays, in another array than the leader's dest or in that one, where the
         // schedule reduces in place; all leaders' dests may be written.
-        in_flight += unsafe { run(call, span, way, piece, NO_SHARE, arrays, there) };
+        in_flight += unsafe { run_schedule(call, span, way, piece, NO_SHARE, arrays, there) };
     }
     // SAFETY: all members of the node have read what they needed of everybody's source.
     unsafe { copy_from_leader(call, span, dest, bytes, in_flight) };
-    true
-}
-
-/// A reduction of two operands, whose sum and product have the same bits in either order: no operand is fetched, which takes a
-/// message each way. A sum of 1 MiB of doubles over UCX took 386 us in slices, a maximum 289. Returns whether it was done, on
-/// all members alike.
-///
-/// # Safety
-/// As for `collectives::reduce`.
-#[cold]
-pub(crate) unsafe fn reduce_of_two(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
-    let unordered = Reduction { operator: Operator::Exact, ..reduction };
-    // SAFETY: the caller promises what `reduce_by_nodes` demands.
-    call.team.size == 2 && unsafe { reduce_by_nodes(call, span, unordered) }
 }
 
 /// A reduction in team order: every member folds one slice of all operands.
@@ -88,7 +71,7 @@ pub(crate) unsafe fn reduce_of_two(call: Call<'_>, span: &Span, reduction: Reduc
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
+pub(super) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {

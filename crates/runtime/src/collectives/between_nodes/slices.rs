@@ -9,51 +9,34 @@ use core::ptr;
 use oxshmem_base::planted;
 
 use oxshmem_reduce::Store;
-use oxshmem_schedule::algorithm::{Collective, Operator};
-use oxshmem_schedule::choose::Question;
+use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::way::{LeaderSchedule, PartExchange};
 
-use super::parts::PartsWay;
-use super::{Reach, There, gather, gather_parts, gathering, release};
+use super::parts::NodeParts;
+use super::{There, gather_node, gather_parts, release};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
-use crate::collectives::limits::{LEADER_COMBINES, SLICED_NODES};
 use crate::memory::control;
-use crate::memory::control::leaders::GATHER;
-use crate::start::state;
 use crate::teams::span::Span;
-use crate::transfers::length;
 
-/// Whether a reduction in any order is to go in slices.
-fn is_wanted(span: &Span, reduction: &Reduction) -> bool {
-    let Reduction { operator, element, n, .. } = *reduction;
-    let (collective, size) = (Collective::Reduce(operator), span.nodes());
-    let question = Question { collective, size, count: n as u64, element: element as u64, root_apart: false };
-    let leader_combines = span.most() == 1 || reduction.bytes() * span.most() as usize <= LEADER_COMBINES;
-    size <= SLICED_NODES && leader_combines && state::wanted_schedule(&question).is_none()
-}
-
-/// Returns whether it was done, on all members alike.
-///
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -> bool {
+pub(super) unsafe fn reduce(
+    call: Call<'_>,
+    span: &Span,
+    parts: PartExchange,
+    gathered: LeaderSchedule,
+    reduction: Reduction,
+) {
     let Reduction { operator, kernel, element, dest, source, n } = reduction;
     let (team, nodes, bytes) = (call.team, span.nodes(), reduction.bytes());
     let in_order = operator == Operator::FixedTree;
-    if !in_order && !is_wanted(span, &reduction) {
-        return false;
-    }
-    // Elements of a slice, bytes of an operand of it, and operands of a part.
+    // Elements of a slice, and bytes of an operand of it.
     let slice = n.div_ceil(nodes as usize);
-    let (operand, operands) = (slice * element, if in_order { span.most() as usize } else { 1 });
+    let operand = slice * element;
     let start = |node: u32| u64::from(node) * operand as u64;
-    if start(nodes) > GATHER as u64 {
-        return false;
-    }
-    let Some(parts) = PartsWay::find(call, span, length::of(operands, operand)) else { return false };
-    let Some(gathered) = gathering(call, span, start, Reach::Results) else { return false };
-    let parts = parts.begin(call, span);
+    let parts = NodeParts::begin(call, span, parts);
     let results = team.next_exchange() & planted!("slice-parity", u64::MAX, u64::MAX - 1);
     // Where a node's slice begins, and how many elements it has.
     let place = |node: u32| (node as usize * slice).min(n);
@@ -66,7 +49,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
             unsafe { ptr::copy_nonoverlapping(from, to, count(node) * element) };
         }
     }
-    gather(call, span, parts.number());
+    gather_node(call, span, parts.number());
     let leads = team.my == span.my_leader();
     if leads && !in_order {
         for node in 0..nodes {
@@ -98,5 +81,4 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, reduction: Reduction) -
     release(call, span, results, |words| &words.released);
     // SAFETY: the gather buffer has the result until all have entered the next exchange but one; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
-    true
 }

@@ -3,30 +3,22 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::step::{Algorithm, LANES, Plan, Traffic, Turn};
+use oxshmem_schedule::step::{LANES, Traffic, Turn};
+use oxshmem_schedule::way::room::{AREA_LANE_WORDS, AREA_SCRATCH, AREA_WORDS};
 
 use crate::sync::Apart;
 
 /// Slots below this number have an area: as many as fit into 4 GiB of addresses.
 pub(crate) const AREAS: u32 = 448;
 
-/// Words of synchronising calls. Of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
-const WORDS: usize = 192;
-/// Words of a lane. Of 16,384 members a tree of radix 8 signals 5 * 7.
-const LANE_WORDS: usize = 64;
-/// Bytes of scratch: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of
-/// the standard table asks for at once. Reductions of any length are cut to it.
-const SCRATCH: usize = 147_456 * 32;
-
 /// Words, counters and scratch of one member in one slot. All numbers only grow, across teams too.
 #[repr(C, align(4096))]
 pub(crate) struct Area {
     /// Signals of synchronising calls, by parity. Set with release by the member that the schedule names, read with acquire by the
     /// owner: they publish what was put before them.
-    words: [[AtomicU64; WORDS]; 2],
+    words: [[AtomicU64; AREA_WORDS]; 2],
     /// Signals of one-way calls, by lane; likewise.
-    lanes: [[AtomicU64; LANE_WORDS]; LANES as usize],
+    lanes: [[AtomicU64; AREA_LANE_WORDS]; LANES as usize],
     /// Arrivals, by parity: added to with release, read with acquire by the owner. The additions are one release
     /// sequence, so the owner that sees the last one sees what was put before each.
     counters: [Apart<AtomicU64>; 2],
@@ -37,7 +29,7 @@ pub(crate) struct Area {
 }
 
 #[repr(C, align(4096))]
-struct ScratchBuffer(UnsafeCell<[u8; SCRATCH]>);
+struct ScratchBuffer(UnsafeCell<[u8; AREA_SCRATCH]>);
 
 // SAFETY: scratch are reached through raw pointers only, and schedules are proven free of races.
 unsafe impl Sync for Area {}
@@ -86,26 +78,4 @@ impl Area {
     pub(crate) fn scratch(&self, part: Part) -> *mut u8 {
         self.scratch[part.parity].0.get().cast()
     }
-}
-
-/// The most elements, at most `plan.count`, that one call of the schedule can handle in an area; `None` if not even one.
-/// Depends on what all members know alike.
-pub(crate) fn fits(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
-    let words = match schedule.traffic() {
-        Traffic::Synchronising => WORDS,
-        Traffic::OneWay { .. } => LANE_WORDS,
-    };
-    let has_room = |count: u64| {
-        let plan = Plan { count, ..*plan };
-        let bytes = schedule.scratch(&plan).checked_mul(element as u64);
-        schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= SCRATCH as u64)
-    };
-    let mut count = plan.count;
-    while !has_room(count) {
-        if count <= 1 {
-            return None;
-        }
-        count = count.div_ceil(2);
-    }
-    Some(count)
 }

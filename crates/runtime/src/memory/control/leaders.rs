@@ -5,15 +5,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::step::LANES;
-
-/// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
-/// graph needs among 16,384 leaders.
-pub(crate) const WORDS: usize = 56;
-/// Words of a lane: of 16,384 leaders a tree of radix 4 signals 7 * 3.
-pub(crate) const LANE_WORDS: usize = 24;
-/// 64-bit words of all mailboxes of a parity: with 21 mailboxes, which is what a dissemination among 16,384 leaders needs, each
-/// holds a payload.
-pub(crate) const MAILBOX_WORDS: usize = 336;
+pub(crate) use oxshmem_schedule::way::room::{COPIES, GATHER, LANE_WORDS, MAILBOX_WORDS, SCRATCH, SMALL_GATHER, WORDS};
 
 /// The lines in which the leaders of one slot write to one of them.
 #[repr(C, align(4096))]
@@ -42,16 +34,8 @@ impl Mailboxes {
     }
 }
 
-/// Sets of buffers of a PE. A team that spans nodes leases one when it first needs it (see `between_nodes::leases`).
+/// Sets of buffers of a PE. A team that spans nodes leases one when it first needs it (see `between_nodes::buffer_leases`).
 pub(crate) const BUFFER_SETS: u32 = 16;
-/// Bytes of the scratch, where schedules put operands; longer reductions are cut to it.
-pub(crate) const SCRATCH: usize = 256 << 10;
-/// Bytes of a leased gather buffer, to which others may put.
-pub(crate) const GATHER: usize = 256 << 10;
-/// Bytes of the gather buffer of a team without a lease: longer lines are fetched one by one there, so more would not be faster.
-pub(crate) const SMALL_GATHER: usize = 4 << 10;
-/// Bytes of operands that a run may keep for the network after it is over.
-pub(crate) const COPIES: usize = 128 << 10;
 
 /// The buffers that a team leases, by the parity of runs (scratch, copies) and of exchanges (gather).
 #[repr(C, align(4096))]

@@ -6,8 +6,8 @@
 //! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
 //! worse than a message that arrives later, so a leader does them at once.
 
-use crate::collectives::leased::LeasedRing;
-use crate::collectives::leased::ring::{BroadcastTree, OwedAcknowledgements, RingBlock};
+use crate::collectives::free_buffers::LeasedRing;
+use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};

@@ -4,14 +4,11 @@ use core::sync::atomic::{AtomicU64, Ordering::Acquire};
 use oxshmem_base::planted;
 
 use oxshmem_schedule::step::Place;
+pub(super) use oxshmem_schedule::way::room::{MESSAGE_HEAD as HEAD, WORD_CONTENT as CONTENT};
 
 use crate::collectives::signature::Signature;
 use crate::memory::control::leaders::MAILBOX_WORDS;
 
-/// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
-pub(super) const HEAD: usize = 2;
-/// Bytes of content in a word.
-pub(super) const CONTENT: usize = 4;
 /// The length in the head of a message whose content is where it belongs.
 pub(super) const IN_PLACE: usize = u16::MAX as usize;
 const _: () = assert!(MAILBOX_WORDS * CONTENT < IN_PLACE, "the head has 16 bits for the length");

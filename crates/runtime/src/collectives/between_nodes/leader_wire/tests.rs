@@ -2,17 +2,8 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use super::*;
-use crate::collectives::between_nodes::MOST_NODES;
-use crate::collectives::between_nodes::reach::Reach;
 use crate::collectives::signature::CallKind;
 use crate::collectives::signature::Signature;
-use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
-use oxshmem_schedule::choose::{Question, choose};
-use oxshmem_schedule::step::Plan;
-
-fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
-    choose(&[], &Question { collective, size, count: bytes, element: 1, root_apart: false })
-}
 
 #[test]
 fn a_message_is_there_when_all_its_words_are_in_any_order() {
@@ -52,63 +43,6 @@ fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
     assert_eq!(arrived(&mailbox, 9, sum), Ok(Some(IN_PLACE)));
     assert_eq!(arrived(&mailbox, 9, barrier), Err(sum));
     assert_eq!(arrived(&mailbox, 11, sum), Ok(None));
-}
-
-#[test]
-fn payloads_are_inline_among_as_many_leaders_as_there_may_be() {
-    for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
-        for collective in
-            [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
-        {
-            let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
-            let schedule = standard(collective, nodes, plan.count);
-            let way = LeaderSchedule::find(schedule, None, &plan, 1, plan.count, Reach::Nothing).expect("a way");
-            assert!(way.private && way.mailbox >= length(plan.count as usize), "{collective} among {nodes}");
-        }
-    }
-}
-
-/// With buffers there is a way for every collective that the leaders run, among as many as there may be.
-#[test]
-fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
-    for nodes in [2, 5, 64, 1000, 4096, MOST_NODES - 1, MOST_NODES] {
-        for bytes in [8, 1 << 10, 64 << 10, 16 << 20] {
-            for collective in [
-                Collective::Reduce(Operator::Idempotent),
-                Collective::Reduce(Operator::Exact),
-                Collective::Broadcast,
-                Collective::Fcollect,
-                Collective::Collect,
-            ] {
-                let plan = Plan::new(nodes, if collective == Collective::Collect { 0 } else { bytes });
-                let schedule = standard(collective, nodes, plan.count);
-                let way = LeaderSchedule::find(schedule, Some(0), &plan, 1, bytes, Reach::Results);
-                assert!(way.is_some(), "{collective} of {bytes} bytes among {nodes}: {schedule}");
-            }
-        }
-    }
-}
-
-#[test]
-fn long_messages_need_buffers_and_are_cut_to_them() {
-    let plan = Plan::new(2, 1 << 20);
-    let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
-    assert!(LeaderSchedule::find(ring, None, &plan, 1, plan.count, Reach::Results).is_none());
-    let way = LeaderSchedule::find(ring, Some(0), &plan, 1, plan.count, Reach::Results).expect("a way");
-    assert!(!way.private && way.piece as usize <= SCRATCH && way.piece > 0);
-    assert!(LeaderSchedule::find(ring, Some(0), &plan, 1, plan.count, Reach::Nothing).is_none());
-    assert!(!way.lands && way.piece < plan.count);
-    // No scratch bounds what lands in dest, and none is needed.
-    for set in [None, Some(0)] {
-        let way = LeaderSchedule::find(ring, set, &plan, 1, plan.count, Reach::Operands).expect("a way");
-        assert!(way.lands && way.piece == plan.count);
-    }
-    // A schedule that spares everybody's dest needs no more than buffers.
-    let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
-    let plan = Plan::new(2, 32 << 10);
-    assert!(LeaderSchedule::find(dissemination, None, &plan, 1, plan.count, Reach::Nothing).is_none());
-    let way = LeaderSchedule::find(dissemination, Some(0), &plan, 1, plan.count, Reach::Nothing).expect("a way");
-    assert!(!way.private && way.piece == plan.count);
 }
 
 #[test]

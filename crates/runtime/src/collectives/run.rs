@@ -4,9 +4,9 @@
 //! another member goes through a [`Wire`]: the memory of the node ([`memory`]), or between the leaders of nodes the
 //! network (`between_nodes::leader_wire`). Nothing is allocated, and nothing is chosen at run time but the schedule.
 //!
-//! On a node the engine of [`crate::collectives::on_node`] is the standard; schedules run where the user asks for one
-//! (`choice`), on teams whose slot has an [`Area`](crate::memory::control::area::Area). All members know alike whether that is so, so they agree on which
-//! calls count: only those that come here.
+//! On a node [`crate::collectives::node_exchange`] is the standard; schedules run where the user asks for one (`choice`), on teams whose
+//! slot has an [`Area`](crate::memory::control::area::Area). All members know alike whether that is so, so they agree on which calls
+//! count: only those that come here.
 //!
 //! **A call's number** is part of every signal, and signals are never reset. A slot that passes to another team goes on
 //! from a number that no member of the new team has seen in any word of its slots: each PE remembers the highest number
@@ -18,8 +18,8 @@
 //! **Counters** also only grow, and do so by what the callers' schedules say, whatever the team. So what the owner has
 //! waited for is kept beside the counter and passes on with the slot.
 
-mod calls;
 mod memory;
+mod on_node;
 #[cfg(test)]
 mod tests;
 
@@ -27,9 +27,9 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Store};
 use oxshmem_schedule::algorithm::Schedule;
-use oxshmem_schedule::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step};
+use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Loc, Place, Plan, PutSignal, Step};
 
-pub(crate) use calls::{allowed, alltoall, broadcast, collect, fcollect, reduce, scan, sync};
+pub(crate) use on_node::{collect, on_node};
 
 /// The carrier of puts and signals to the other members.
 pub(crate) trait Wire {
@@ -59,6 +59,15 @@ pub(crate) struct Arrays {
     /// The operator of a reduction.
     pub(crate) kernel: Option<Kernel>,
 }
+
+impl Arrays {
+    /// Nothing to move, nothing to reduce. Data that is only moved counts in bytes.
+    pub(crate) const NONE: Self =
+        Self { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
+}
+
+/// Of every call but a collect.
+pub(crate) const NO_SHARE: CallerShare<'_> = CallerShare { offset: 0, mine: 0, total: 0, windows: &[] };
 
 /// Does all steps of one member in one call.
 ///

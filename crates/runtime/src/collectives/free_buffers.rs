@@ -1,4 +1,4 @@
-//! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::leases` agrees on them.
+//! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::buffer_leases` agrees on them.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

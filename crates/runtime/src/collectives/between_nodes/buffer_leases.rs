@@ -6,13 +6,13 @@
 
 use super::all_of;
 use crate::collectives::call::Call;
-use crate::collectives::leased::Leased;
+use crate::collectives::free_buffers::Leased;
 use crate::memory::control::{REGISTRY, SPANNING};
 use crate::teams::span::Span;
 
 /// The buffers of the call's team, which leases a set if it has none and one is free. All members ask alike, outside of any
 /// other exchange.
-pub(super) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
+pub(crate) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
     let lease = &call.team.buffers;
     lease.number().or_else(|| acquire(call, span, lease))
 }

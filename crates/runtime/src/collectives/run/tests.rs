@@ -8,11 +8,10 @@ use std::thread;
 use oxshmem_reduce::{Max, Sum};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, Operator};
-use oxshmem_schedule::choose::STANDARD;
 use oxshmem_schedule::step::Turn;
 
 use super::*;
-use crate::memory::control::area::{self, Area, Part};
+use crate::memory::control::area::{Area, Part};
 
 fn area() -> Box<Area> {
     // SAFETY: the layout has a size; all zeros is a fresh area.
@@ -162,35 +161,4 @@ fn a_fold_of_many_operands_goes_from_left_to_right() {
         let wanted = operands[1..=terms].iter().fold(operands[0], |sum, next| sum + next);
         assert_eq!(sum.to_bits(), wanted.to_bits(), "{terms}");
     }
-}
-
-#[test]
-fn the_standard_table_fits_into_an_area_up_to_16384_members() {
-    for row in STANDARD {
-        for size in [2, 8, 15, 16, 1000, 16_383, 16_384].into_iter().filter(|&size| size <= row.max_size) {
-            for element in [1, 8, 16] {
-                let most = row.max_bytes.min(1 << 40) / element;
-                let count = if row.collective == Collective::Shares { 1 } else { most };
-                let piece = area::fits(&row.schedule, &Plan::new(size, count), element as usize);
-                let elementwise =
-                    matches!(row.collective, Collective::Reduce(_) | Collective::Inscan | Collective::Exscan);
-                let whole = row.max_bytes != u64::MAX || !elementwise;
-                assert!(
-                    if whole { piece == Some(count) } else { piece.is_some() },
-                    "{row:?} {size} {element} {piece:?}"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn what_has_no_room_is_cut_or_refused() {
-    let ring = find(Collective::Reduce(Operator::Exact), "ring").expect("there is a ring");
-    assert_eq!(area::fits(&ring, &Plan::new(2, 1 << 20), 8), Some(1 << 19));
-    let bruck = find(Collective::Alltoall, "bruck").expect("there is Bruck's exchange");
-    let piece = area::fits(&bruck, &Plan::new(1024, 1 << 20), 1);
-    assert!(piece.is_some_and(|piece| piece < 1 << 20), "{piece:?}");
-    let wide = find(Collective::Sync, "dissemination-64").expect("there is a wide dissemination");
-    assert_eq!(area::fits(&wide, &Plan::new(1 << 30, 0), 1), None);
 }

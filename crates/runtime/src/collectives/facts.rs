@@ -1,0 +1,36 @@
+//! The facts of a team by which a way is chosen, as the runtime knows them.
+
+use oxshmem_schedule::way::{LeaseState, LevelLines, NodeSpan, Rules, TeamFacts};
+
+use crate::collectives::free_buffers::Leased;
+use crate::memory::control::lines::{ONE_WAY, SYNCHRONISING};
+use crate::network;
+use crate::start::state;
+use crate::teams::span::Span;
+use crate::teams::team::TeamState;
+
+/// The facts by which the team's collectives choose.
+pub(crate) fn of_team(team: &TeamState) -> TeamFacts<'_> {
+    let levels = team.leveled.then(|| LevelLines {
+        shape: &team.hierarchy().shape,
+        synchronising: SYNCHRONISING,
+        one_way: ONE_WAY,
+    });
+    let own = state::current().map_or(&[][..], |life| life.choice.rows());
+    let rules = Rules { own, crowded: network::is_crowded_host(), served: network::is_served() };
+    let span = team.span.as_deref().map(|span| of_span(team, span));
+    TeamFacts { size: team.size, span, levels, scheduled: team.scheduled, rules }
+}
+
+/// How the team lies on nodes, and what it has leased there.
+pub(crate) fn of_span(team: &TeamState, span: &Span) -> NodeSpan {
+    let lease = |lease: &Leased| if lease.number().is_some() { LeaseState::Held } else { LeaseState::Wanted };
+    NodeSpan {
+        nodes: span.nodes(),
+        fewest: span.fewest(),
+        most: span.most(),
+        in_order: span.in_order(),
+        buffers: lease(&team.buffers),
+        ring: lease(&team.ring.lease),
+    }
+}

@@ -1,0 +1,234 @@
+//! Which way a collective takes: the one place that chooses.
+//!
+//! A way follows from what all members know alike: the call, how the team lies on nodes and caches, the rows of the user and of
+//! the network, and whether the team has memory between nodes. So all members choose the same, and nobody asks anybody. The
+//! runtime does what [`CollectiveWay`] says; `oxshmem explain` prints it.
+//!
+//! | of a team on one node | of a team on several nodes |
+//! |---|---|
+//! | a schedule, where the user names one | what fits a payload is combined on each node, then by inline messages |
+//! | what fits a payload travels with an exchange | some hundred KiB go eagerly, into buffers that leaders have ready |
+//! | large teams: level by level | the rest goes by rendezvous, into the leaders' destinations |
+//! | the rest: loads from the members' memory | what no schedule has room for is fetched by each member |
+
+mod between_nodes;
+mod facts;
+mod leaders;
+pub mod room;
+#[cfg(feature = "tools")]
+mod words;
+
+pub use facts::{LeaseState, LevelLines, NodeShares, NodeSpan, ReduceFacts, Rules, TeamFacts};
+pub use leaders::{LeaderSchedule, Reach};
+
+use crate::algorithm::broadcast::Tree;
+use crate::algorithm::{Collective, Operator, Schedule};
+use crate::choose::Question;
+use crate::node::chain::PieceChain;
+use crate::node::relay::Relay;
+use crate::node::tree::LineTree;
+use crate::node::{Load, NodePlan, Protocol};
+use crate::step::{Algorithm, Plan, Traffic};
+use room::{AREA_LANE_WORDS, AREA_SCRATCH, AREA_WORDS, PAYLOAD};
+
+/// The way of a collective: the moves of a team's members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectiveWay {
+    /// They run a schedule in each other's memory, so many elements at a time.
+    Schedule(Schedule, u64),
+    /// The data travels with one exchange.
+    Exchange,
+    /// They meet level by level.
+    Levels,
+    /// They read each other's memory, from node to node by gets.
+    Members,
+    /// Each node combines its operands, and its leader the nodes' by inline messages.
+    Inline(LeaderSchedule),
+    /// The same with operands in the leaders' scratch.
+    Eager(LeaderSchedule),
+    /// The leaders gather everybody's part in their gather buffers, where each member takes it.
+    Gathered(LeaderSchedule),
+    /// The payload goes down a tree of broadcast rings, and the root goes on at once.
+    Ring(Tree),
+    /// Each node folds a slice: the leaders exchange operands of all slices, and gather the results.
+    Slices {
+        /// The operands.
+        parts: PartExchange,
+        /// The results.
+        results: LeaderSchedule,
+    },
+    /// The leaders exchange parts, one from each node for each other one.
+    Parts(PartExchange),
+    /// All meet; data goes once to each node, into its leader's destination; all meet again.
+    Rendezvous(LeaderSchedule),
+}
+
+/// An exchange of parts between leaders, in outgoing and gather buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartExchange {
+    /// Bytes of a part with its head.
+    pub part: u64,
+    /// Its schedule.
+    pub schedule: LeaderSchedule,
+}
+
+impl TeamFacts<'_> {
+    /// The way of a barrier.
+    pub fn barrier(&self) -> CollectiveWay {
+        self.on_node(Collective::Sync, Plan::new(self.size, 0), 1, true).unwrap_or(CollectiveWay::Exchange)
+    }
+
+    /// The way of a reduction.
+    pub fn reduce(&self, call: ReduceFacts) -> CollectiveWay {
+        let plan = Plan::new(self.size, call.n as u64);
+        if let Some(way) = self.on_node(Collective::Reduce(call.operator), plan, call.element, false) {
+            return way;
+        }
+        if let Some(span) = &self.span {
+            return self.reduce_between(span, call);
+        }
+        if self.levels.is_some_and(|levels| levels.serve_reduction(call)) {
+            return CollectiveWay::Levels;
+        }
+        if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members }
+    }
+
+    /// The way of a prefix sum.
+    pub fn scan(&self, call: ReduceFacts, inclusive: bool) -> CollectiveWay {
+        let collective = if inclusive { Collective::Inscan } else { Collective::Exscan };
+        let plan = Plan::new(self.size, call.n as u64);
+        // No schedule keeps the order of the team, on which the bits of floating-point sums depend.
+        let by_schedule = || self.on_node(collective, plan, call.element, false);
+        let scheduled = if call.operator == Operator::FixedTree { None } else { by_schedule() };
+        scheduled.unwrap_or(if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members })
+    }
+
+    /// The way of a broadcast of so many bytes, which go to the root's own destination unless that stays `apart`. `root_node` is the
+    /// number of the root's node, if there are several.
+    pub fn broadcast(&self, bytes: usize, root: u32, root_node: u32, apart: bool) -> CollectiveWay {
+        let plan = Plan { root, root_apart: apart, ..Plan::new(self.size, bytes as u64) };
+        if let Some(way) = self.on_node(Collective::Broadcast, plan, 1, true) {
+            return way;
+        }
+        if let Some(span) = &self.span
+            && let Some(way) = self.broadcast_between(span, Plan { root: root_node, ..plan })
+        {
+            return way;
+        }
+        if self.levels.is_some_and(|levels| levels.serve_broadcast(bytes, root)) {
+            return CollectiveWay::Levels;
+        }
+        if bytes <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members }
+    }
+
+    /// The way of a gather of equal blocks.
+    pub fn fcollect(&self, bytes: usize) -> CollectiveWay {
+        if let Some(way) = self.on_node(Collective::Fcollect, Plan::new(self.size, bytes as u64), 1, true) {
+            return way;
+        }
+        match &self.span {
+            _ if bytes <= PAYLOAD => CollectiveWay::Exchange,
+            Some(span) => self.gather(NodeShares::blocks(self.size, span, bytes)),
+            None => CollectiveWay::Members,
+        }
+    }
+
+    /// The two schedules that the user wants for a gather of blocks of any size on one node: the first tells members where their
+    /// blocks go.
+    pub fn collect(&self) -> Option<[Schedule; 2]> {
+        let find =
+            |collective, count, element| match self.on_node(collective, Plan::new(self.size, count), element, true) {
+                Some(CollectiveWay::Schedule(schedule, _)) => Some(schedule),
+                _ => None,
+            };
+        Some([find(Collective::Shares, 1, 8)?, find(Collective::Collect, 0, 1)?])
+    }
+
+    /// The way of a gather between nodes, to which nodes bring these shares.
+    pub fn gather(&self, shares: NodeShares) -> CollectiveWay {
+        let Some(span) = self.span.as_ref().filter(|span| span.in_order) else { return CollectiveWay::Members };
+        let rendezvous =
+            || self.gathering(shares, Reach::Results, span.buffers == LeaseState::Held).map(CollectiveWay::Rendezvous);
+        self.gathered(span, shares).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
+    }
+
+    /// The way of an all-to-all of blocks of so many bytes; `strided` elements of a block do not lie one behind the other.
+    pub fn alltoall(&self, bytes: usize, strided: bool) -> CollectiveWay {
+        let scheduled = || self.on_node(Collective::Alltoall, Plan::new(self.size, bytes as u64), 1, true);
+        if let Some(way) = if strided { None } else { scheduled() } {
+            return way;
+        }
+        if !strided && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
+            return CollectiveWay::Exchange;
+        }
+        let even = self.span.as_ref().filter(|span| span.fewest == span.most);
+        // The part of one node for another has the blocks of all its members for all of the other's.
+        let by_nodes =
+            even.and_then(|span| self.parts(span, bytes.saturating_mul(span.most as usize * span.most as usize)));
+        by_nodes.map_or(CollectiveWay::Members, CollectiveWay::Parts)
+    }
+
+    /// The schedule that the user wants on a node, if the memory of the team's slot has room for it; in one piece if it is not to
+    /// be cut.
+    fn on_node(&self, collective: Collective, plan: Plan, element: usize, whole: bool) -> Option<CollectiveWay> {
+        if !self.scheduled {
+            return None;
+        }
+        let schedule = self.rules.wanted(&question(collective, &plan, element))?;
+        let piece = area_piece(&schedule, &plan, element)?;
+        (!whole || piece == plan.count).then_some(CollectiveWay::Schedule(schedule, piece))
+    }
+}
+
+impl CollectiveWay {
+    /// Whether a team that takes it has, or asks for, buffers between nodes. A rendezvous goes without if it must.
+    pub fn wants_buffers(&self) -> bool {
+        matches!(self, Self::Eager(_) | Self::Gathered(_) | Self::Slices { .. } | Self::Parts(_) | Self::Rendezvous(_))
+    }
+}
+
+impl LevelLines<'_> {
+    fn serve_reduction(&self, call: ReduceFacts) -> bool {
+        let (count, element) = (call.n as u64, call.element as u64);
+        if call.bytes() <= PAYLOAD {
+            let tree = LineTree { load: Load::of(call.operator) };
+            return tree.lines(self.shape, &NodePlan::short(count, element)) <= self.synchronising;
+        }
+        let chain = PieceChain { in_order: call.operator == Operator::FixedTree };
+        let plan = NodePlan::in_pieces(count, element);
+        chain.pays(self.shape, call.bytes() as u64) && chain.lines(self.shape, &plan) <= self.synchronising
+    }
+
+    fn serve_broadcast(&self, bytes: usize, root: u32) -> bool {
+        let plan = NodePlan { root, ..NodePlan::in_pieces(bytes as u64, 1) };
+        Relay.lines(self.shape, &plan) <= self.one_way
+    }
+}
+
+fn question(collective: Collective, plan: &Plan, element: usize) -> Question {
+    Question { collective, size: plan.size, count: plan.count, element: element as u64, root_apart: plan.root_apart }
+}
+
+/// The most elements, at most `plan.count`, that one run of the schedule can handle in the area of a slot; `None` if not even one.
+fn area_piece(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
+    let words = match schedule.traffic() {
+        Traffic::Synchronising => AREA_WORDS,
+        Traffic::OneWay { .. } => AREA_LANE_WORDS,
+    };
+    let has_room = |count: u64| {
+        let plan = Plan { count, ..*plan };
+        let bytes = schedule.scratch(&plan).checked_mul(element as u64);
+        schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= AREA_SCRATCH as u64)
+    };
+    let mut count = plan.count;
+    while !has_room(count) {
+        if count <= 1 {
+            return None;
+        }
+        count = count.div_ceil(2);
+    }
+    Some(count)
+}
+
+#[cfg(test)]
+mod tests;

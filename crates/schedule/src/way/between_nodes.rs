@@ -1,0 +1,152 @@
+//! The ways of teams that span nodes.
+
+use super::room::{EAGER_BROADCAST, GATHER, LEADER_COMBINES, PART_HEAD, PAYLOAD, SLICED_NODES, eager_reduction};
+use super::{
+    CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
+    question,
+};
+use crate::algorithm::{Collective, Operator, Schedule};
+use crate::step::Plan;
+
+impl TeamFacts<'_> {
+    pub(super) fn reduce_between(&self, span: &NodeSpan, call: ReduceFacts) -> CollectiveWay {
+        let in_order = call.operator == Operator::FixedTree;
+        let inline = || self.combining(span, call).map(CollectiveWay::Inline);
+        if call.bytes() <= PAYLOAD {
+            return (!in_order).then(inline).flatten().unwrap_or(CollectiveWay::Exchange);
+        }
+        let whole = || match in_order {
+            true => self.gathered(span, NodeShares::blocks(self.size, span, call.bytes())),
+            false => self.eager(span, call),
+        };
+        let slices = || self.slices(span, call);
+        // The sum of two operands has the same bits in either order.
+        let any_order = if in_order && self.size == 2 { Operator::Exact } else { call.operator };
+        let rendezvous = || self.combined(span, ReduceFacts { operator: any_order, ..call });
+        whole().or_else(slices).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
+    }
+
+    pub(super) fn broadcast_between(&self, span: &NodeSpan, plan: Plan) -> Option<CollectiveWay> {
+        let (plan, bytes) = (Plan { size: span.nodes, ..plan }, plan.count as usize);
+        let down = |plan: &Plan, buffers| {
+            self.leaders(Collective::Broadcast, plan, 1, plan.count, Reach::Results, buffers)?.whole(plan)
+        };
+        let ring = || {
+            let way = down(&Plan { root_apart: false, ..plan }, span.buffers == LeaseState::Held)?;
+            let Schedule::Tree(tree) = way.schedule else { return None };
+            Some(CollectiveWay::Ring(tree))
+        };
+        let ring = if bytes <= EAGER_BROADCAST && span.ring.is_possible() { ring() } else { None };
+        // The root's node brings everything, the others nothing.
+        let gathered = || self.gathered(span, NodeShares { shortest: 0, total: plan.count, even: false });
+        // Everybody's words are or-ed, all but the root's zero.
+        let words = ReduceFacts { operator: Operator::Idempotent, element: 8, n: bytes.div_ceil(8), in_place: true };
+        let inline = || if bytes <= PAYLOAD { self.combining(span, words).map(CollectiveWay::Inline) } else { None };
+        let rendezvous = || down(&plan, span.buffers.is_possible()).map(CollectiveWay::Rendezvous);
+        ring.or_else(gathered).or_else(inline).or_else(rendezvous)
+    }
+
+    /// How the leaders of this many nodes do it.
+    pub fn leaders(
+        &self,
+        collective: Collective,
+        plan: &Plan,
+        element: usize,
+        longest: u64,
+        reach: Reach,
+        buffers: bool,
+    ) -> Option<LeaderSchedule> {
+        let find = |schedule| LeaderSchedule::find(schedule, buffers, plan, element, longest, reach);
+        self.rules.first(&question(collective, plan, element), find)
+    }
+
+    /// How the leaders wait for each other.
+    pub fn meeting(&self, nodes: u32) -> Option<LeaderSchedule> {
+        self.leaders(Collective::Sync, &Plan::new(nodes, 0), 1, 0, Reach::Nothing, false)
+    }
+
+    /// How leaders combine what fits a payload.
+    pub fn combining(&self, span: &NodeSpan, call: ReduceFacts) -> Option<LeaderSchedule> {
+        let plan = Plan::new(span.nodes, call.n as u64);
+        let buffers = span.buffers == LeaseState::Held;
+        self.leaders(Collective::Reduce(call.operator), &plan, call.element, plan.count, Reach::Nothing, buffers)
+    }
+
+    /// How the leaders gather the shares of all nodes.
+    pub fn gathering(&self, shares: NodeShares, reach: Reach, buffers: bool) -> Option<LeaderSchedule> {
+        let nodes = self.span?.nodes;
+        // No message has everything.
+        let longest = shares.total - shares.shortest;
+        let equal =
+            || self.leaders(Collective::Fcollect, &Plan::new(nodes, shares.shortest), 1, longest, reach, buffers);
+        let any = || self.leaders(Collective::Collect, &Plan::new(nodes, 0), 1, longest, reach, buffers);
+        if shares.even { equal().or_else(any) } else { any() }
+    }
+
+    pub(super) fn gathered(&self, span: &NodeSpan, shares: NodeShares) -> Option<CollectiveWay> {
+        let fits = span.buffers.is_possible() && shares.total <= GATHER as u64;
+        if fits { self.gathering(shares, Reach::Results, true).map(CollectiveWay::Gathered) } else { None }
+    }
+
+    fn eager(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
+        let (bytes, plan) = (call.bytes(), Plan::new(span.nodes, call.n as u64));
+        let collective = Collective::Reduce(call.operator);
+        let too_long =
+            bytes > eager_reduction(span.nodes) || bytes.saturating_mul(span.most as usize) > LEADER_COMBINES;
+        // A schedule that the user wants and that needs everybody's dest runs where that is ready.
+        let wanted = self.rules.wanted(&question(collective, &plan, call.element));
+        if too_long || !span.buffers.is_possible() || wanted.is_some_and(|wanted| !wanted.spares_dest()) {
+            return None;
+        }
+        let way = self.leaders(collective, &plan, call.element, plan.count, Reach::Nothing, true)?;
+        way.whole(&plan).map(CollectiveWay::Eager)
+    }
+
+    fn slices(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
+        let in_order = call.operator == Operator::FixedTree;
+        if !in_order && !self.wants_slices(span, call) {
+            return None;
+        }
+        let operand = call.n.div_ceil(span.nodes as usize).saturating_mul(call.element);
+        let shares = NodeShares {
+            shortest: operand as u64,
+            total: (operand as u64).saturating_mul(span.nodes.into()),
+            even: true,
+        };
+        if shares.total > GATHER as u64 {
+            return None;
+        }
+        let operands = if in_order { span.most as usize } else { 1 };
+        let parts = self.parts(span, operands.saturating_mul(operand))?;
+        let results = self.gathering(shares, Reach::Results, true)?;
+        Some(CollectiveWay::Slices { parts, results })
+    }
+
+    fn wants_slices(&self, span: &NodeSpan, call: ReduceFacts) -> bool {
+        let plan = Plan::new(span.nodes, call.n as u64);
+        let wanted = self.rules.wanted(&question(Collective::Reduce(call.operator), &plan, call.element));
+        let leader_combines = span.most == 1 || call.bytes().saturating_mul(span.most as usize) <= LEADER_COMBINES;
+        span.nodes <= SLICED_NODES && leader_combines && wanted.is_none()
+    }
+
+    /// An exchange of parts with so many bytes of data.
+    pub(super) fn parts(&self, span: &NodeSpan, bytes: usize) -> Option<PartExchange> {
+        let part = bytes.checked_next_multiple_of(PART_HEAD)?.checked_add(PART_HEAD)?;
+        part.checked_mul(span.nodes as usize).filter(|&all| all <= GATHER && span.buffers.is_possible())?;
+        let plan = Plan::new(span.nodes, part as u64);
+        let schedule = self.leaders(Collective::Alltoall, &plan, 1, plan.count, Reach::Results, true)?.whole(&plan)?;
+        Some(PartExchange { part: plan.count, schedule })
+    }
+
+    fn combined(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
+        if call.operator == Operator::FixedTree {
+            return None;
+        }
+        let plan = Plan::new(span.nodes, call.n as u64);
+        // Operands of other nodes come as soon as those have met, and members here may still read a source.
+        let reach = if call.in_place { Reach::Results } else { Reach::Operands };
+        let buffers = span.buffers.is_possible();
+        let way = self.leaders(Collective::Reduce(call.operator), &plan, call.element, plan.count, reach, buffers)?;
+        Some(CollectiveWay::Rendezvous(way))
+    }
+}

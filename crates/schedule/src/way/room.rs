@@ -1,0 +1,58 @@
+//! The sizes by which a way is chosen: the memory that the library has for collectives, and the limits that were measured.
+//!
+//! They are the same on all members, so that all choose alike. The layout of the memory is the runtime's (`memory::control`).
+
+use crate::node::LINE_BYTES;
+
+/// Bytes that travel with an exchange: such collectives cost what a barrier costs.
+pub const PAYLOAD: usize = LINE_BYTES as usize;
+
+/// Words of a slot's area for synchronising schedules on a node: of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
+pub const AREA_WORDS: usize = 192;
+/// Words of a lane there: of 16,384 members a tree of radix 8 signals 5 * 7.
+pub const AREA_LANE_WORDS: usize = 64;
+/// Bytes of scratch there: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of the standard
+/// table asks for at once. Reductions of any length are cut to it.
+pub const AREA_SCRATCH: usize = 147_456 * 32;
+
+/// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
+/// graph needs among 16,384 leaders.
+pub const WORDS: usize = 56;
+/// Words of a lane of the leaders: of 16,384 a tree of radix 4 signals 7 * 3.
+pub const LANE_WORDS: usize = 24;
+/// 64-bit words of all mailboxes of a parity: with 21 mailboxes, which is what a dissemination among 16,384 leaders needs, each
+/// holds a payload.
+pub const MAILBOX_WORDS: usize = 336;
+/// Words of a message before its content: the signature of the call and the length; if it has a content, where that belongs.
+pub const MESSAGE_HEAD: usize = 2;
+/// Bytes of content in a word of a message.
+pub const WORD_CONTENT: usize = 4;
+/// Bytes of scratch that only its owner reaches: small enough for the stack.
+pub const PRIVATE_SCRATCH: usize = 4096;
+
+/// Bytes of leased scratch, where schedules put operands; longer reductions are cut to it.
+pub const SCRATCH: usize = 256 << 10;
+/// Bytes of a leased gather buffer, to which others may put.
+pub const GATHER: usize = 256 << 10;
+/// Bytes of the gather buffer of a team without a lease: longer lines are fetched one by one there, so more would not be faster.
+pub const SMALL_GATHER: usize = 4 << 10;
+/// Bytes of operands that a run may keep for the network after it is over.
+pub const COPIES: usize = 128 << 10;
+/// Bytes before each part of an exchange of parts: the number of the exchange with the signature of its call. What follows suits
+/// every type.
+pub const PART_HEAD: usize = 16;
+
+/// Bytes of a broadcast between nodes whose root does not wait.
+pub const EAGER_BROADCAST: usize = 64 << 10;
+/// Bytes of the arrays of a node up to which its leader combines them alone.
+pub const LEADER_COMBINES: usize = 128 << 10;
+/// Nodes up to which a longer reduction in any order goes eagerly in slices: each sends one message to each.
+pub const SLICED_NODES: u32 = 8;
+
+/// Bytes of an array up to which a reduction between so many nodes is eager as a whole: each round keeps a copy of what goes.
+pub const fn eager_reduction(nodes: u32) -> usize {
+    let copies = COPIES / nodes.next_power_of_two().trailing_zeros() as usize;
+    let most = if copies < 64 << 10 { copies } else { 64 << 10 };
+    if most > 32 << 10 { most } else { 32 << 10 }
+}
+const _: () = assert!(eager_reduction(2) <= GATHER);

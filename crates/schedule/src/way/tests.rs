@@ -1,0 +1,199 @@
+//! The choice of ways: which one small, medium and long calls take, and that no call is without one.
+
+use std::format;
+use std::vec::Vec;
+
+use super::room::{EAGER_BROADCAST, GATHER};
+use super::*;
+use crate::algorithm::names::find;
+use crate::choose::{STANDARD, from_json};
+use crate::node::{MOST_PIECES, PIECE, Shape, WIDTH};
+
+const MAXIMUM: Operator = Operator::Idempotent;
+const FLOATING_SUM: Operator = Operator::FixedTree;
+
+/// A team of `most` members on each of `nodes` nodes.
+fn between(nodes: u32, most: u32) -> TeamFacts<'static> {
+    let leases = LeaseState::Wanted;
+    let span = NodeSpan { nodes, fewest: most, most, in_order: true, buffers: leases, ring: leases };
+    TeamFacts { span: Some(span), ..TeamFacts::plain(nodes * most) }
+}
+
+fn reduction(operator: Operator, bytes: usize) -> ReduceFacts {
+    ReduceFacts { operator, element: 8, n: bytes / 8, in_place: false }
+}
+
+/// The first word of the way.
+fn name(way: CollectiveWay) -> std::string::String {
+    format!("{way}").split(':').next().unwrap_or_default().into()
+}
+
+#[test]
+fn a_team_on_one_node_exchanges_what_fits_and_reads_the_rest() {
+    let team = TeamFacts::plain(8);
+    for (bytes, expected) in [(8, "exchange"), (PAYLOAD, "exchange"), (PAYLOAD + 8, "members"), (1 << 30, "members")] {
+        for way in [
+            team.reduce(reduction(MAXIMUM, bytes)),
+            team.reduce(reduction(FLOATING_SUM, bytes)),
+            team.scan(reduction(Operator::Exact, bytes), true),
+            team.broadcast(bytes, 3, 0, false),
+            team.fcollect(bytes),
+        ] {
+            assert_eq!(name(way), expected, "{bytes}");
+        }
+    }
+    assert_eq!(name(team.barrier()), "exchange");
+    assert_eq!((name(team.alltoall(7, false)), name(team.alltoall(8, false))), ("exchange".into(), "members".into()));
+    assert_eq!(name(team.alltoall(1, true)), "members");
+    assert_eq!(team.collect(), None);
+}
+
+#[test]
+fn a_maximum_between_nodes_goes_inline_then_eagerly_then_in_slices_then_by_rendezvous() {
+    let ways = |team: TeamFacts<'_>, operator| {
+        [8, 1 << 10, 200 << 10, 16 << 20].map(|bytes| name(team.reduce(reduction(operator, bytes))))
+    };
+    assert_eq!(ways(between(4, 1), MAXIMUM), ["inline", "eager", "slices", "rendezvous"]);
+    // The order of the team: nothing is combined on the way.
+    assert_eq!(ways(between(4, 1), FLOATING_SUM), ["exchange", "gathered", "slices", "members"]);
+    // Two operands have one order.
+    assert_eq!(ways(between(2, 1), FLOATING_SUM), ["exchange", "gathered", "slices", "rendezvous"]);
+    assert_eq!(ways(between(16, 1), MAXIMUM), ["inline", "eager", "rendezvous", "rendezvous"]);
+    let without = ways(between(4, 1).without_buffers(), MAXIMUM);
+    assert_eq!(without, ["inline", "rendezvous", "rendezvous", "rendezvous"]);
+}
+
+#[test]
+fn a_broadcast_between_nodes_goes_through_rings_if_there_are_any() {
+    let ways = |team: TeamFacts<'_>| {
+        [8, EAGER_BROADCAST, GATHER, GATHER + 1].map(|bytes| name(team.broadcast(bytes, 5, 1, false)))
+    };
+    let team = between(4, 2);
+    assert_eq!(ways(team), ["ring", "ring", "gathered", "rendezvous"]);
+    assert_eq!(ways(team.without_ring()), ["gathered", "gathered", "gathered", "rendezvous"]);
+    assert_eq!(ways(team.without_ring().without_buffers()), ["inline", "rendezvous", "rendezvous", "rendezvous"]);
+}
+
+#[test]
+fn gathers_and_all_to_alls_want_nodes_that_are_in_order_or_even() {
+    let team = between(3, 2);
+    assert_eq!([64, 64 << 10].map(|bytes| name(team.fcollect(bytes))), ["gathered", "rendezvous"]);
+    assert_eq!([64, 64 << 10].map(|bytes| name(team.alltoall(bytes, false))), ["parts", "members"]);
+    let span = |change: &dyn Fn(&mut NodeSpan)| {
+        let mut span = team.span.expect("several nodes");
+        change(&mut span);
+        TeamFacts { span: Some(span), ..team }
+    };
+    let scattered = span(&|span| span.in_order = false);
+    assert_eq!((name(scattered.fcollect(64)), name(scattered.fcollect(8))), ("members".into(), "exchange".into()));
+    let uneven = span(&|span| span.fewest = 1);
+    assert_eq!(name(uneven.alltoall(64, false)), "members");
+}
+
+#[test]
+fn the_first_way_that_fits_is_taken_whatever_the_size_of_the_job() {
+    for nodes in [2, 3, 5, 8, 9, 64, 1000, 16_384] {
+        for most in [1, 3] {
+            for leases in [LeaseState::Held, LeaseState::Wanted, LeaseState::Missing] {
+                let mut team = between(nodes, most);
+                team.span = team.span.map(|span| NodeSpan { buffers: leases, ring: leases, ..span });
+                for (crowded, served) in [(false, false), (true, true)] {
+                    team.rules = Rules { own: &[], crowded, served };
+                    assert!(team.meeting(nodes).is_some_and(|way| way.private), "{nodes}");
+                    for bytes in [8, 56, 64, 1 << 10, 60 << 10, 1 << 20, 1 << 30] {
+                        let maximum = team.reduce(reduction(MAXIMUM, bytes));
+                        let short = bytes <= PAYLOAD;
+                        assert_eq!(matches!(maximum, CollectiveWay::Inline(_)), short, "{nodes} {bytes}: {maximum}");
+                        let broadcast = team.broadcast(bytes, 1, 0, true);
+                        assert_ne!(broadcast, CollectiveWay::Members, "{nodes} {bytes}");
+                        if leases == LeaseState::Missing {
+                            let all = [maximum, broadcast, team.fcollect(bytes), team.alltoall(bytes, false)];
+                            assert!(
+                                all.iter()
+                                    .all(|way| !way.wants_buffers() || matches!(way, CollectiveWay::Rendezvous(_)))
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_the_user_run_schedules_on_a_node_and_move_the_line_between_eager_and_rendezvous() {
+    let rows = from_json(
+        r#"{"version": 1, "rows": [{"collective": "reduce-idempotent", "schedule": "ring"},
+            {"collective": "sync", "schedule": "dissemination-2"}]}"#,
+    )
+    .expect("a table");
+    let rules = Rules { own: &rows, ..Rules::default() };
+    let node = TeamFacts { scheduled: true, rules, ..TeamFacts::plain(4) };
+    assert_eq!(name(node.barrier()), "schedule");
+    let CollectiveWay::Schedule(schedule, piece) = node.reduce(reduction(MAXIMUM, 64 << 20)) else {
+        panic!("the user wants a ring")
+    };
+    assert_eq!(format!("{schedule}"), "ring");
+    assert!(piece > 0 && piece < (64 << 20) / 8, "the array is cut to the scratch: {piece}");
+    assert_eq!(name(node.reduce(reduction(FLOATING_SUM, 8))), "exchange", "no row changes the bits of a sum");
+    // A ring puts to everybody's dest, so it runs where that is ready.
+    let team = TeamFacts { rules, ..between(4, 1) };
+    assert_eq!(name(team.reduce(reduction(MAXIMUM, 1 << 10))), "rendezvous");
+}
+
+#[test]
+fn large_teams_meet_level_by_level_if_there_are_lines() {
+    let caches: Vec<u32> = (0..32).map(|member| member / 8).collect();
+    let shape = Shape::nested(32, &[&caches], WIDTH);
+    let with = |lines| {
+        let levels = LevelLines { shape: &shape, synchronising: lines, one_way: lines };
+        TeamFacts { levels: Some(levels), ..TeamFacts::plain(32) }
+    };
+    let ways = |team: TeamFacts<'_>| {
+        [8, 1 << 10, 1 << 20]
+            .map(|bytes| (name(team.reduce(reduction(MAXIMUM, bytes))), name(team.broadcast(bytes, 0, 0, false))))
+    };
+    let expected = [("levels", "levels"), ("members", "levels"), ("levels", "levels")];
+    assert_eq!(ways(with(24)), expected.map(|(max, broadcast)| (max.into(), broadcast.into())));
+    let expected = [("exchange", "exchange"), ("members", "members"), ("members", "members")];
+    assert_eq!(ways(with(0)), expected.map(|(max, broadcast)| (max.into(), broadcast.into())));
+}
+
+#[test]
+fn the_standard_table_fits_into_an_area_up_to_16384_members() {
+    for row in STANDARD {
+        for size in [2, 8, 15, 16, 1000, 16_383, 16_384].into_iter().filter(|&size| size <= row.max_size) {
+            for element in [1, 8, 16] {
+                let most = row.max_bytes.min(1 << 40) / element;
+                let count = if row.collective == Collective::Shares { 1 } else { most };
+                let piece = area_piece(&row.schedule, &Plan::new(size, count), element as usize);
+                let elementwise =
+                    matches!(row.collective, Collective::Reduce(_) | Collective::Inscan | Collective::Exscan);
+                let whole = row.max_bytes != u64::MAX || !elementwise;
+                assert!(
+                    if whole { piece == Some(count) } else { piece.is_some() },
+                    "{row:?} {size} {element} {piece:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_is_cut_or_refused() {
+    let ring = find(Collective::Reduce(Operator::Exact), "ring").expect("there is a ring");
+    assert_eq!(area_piece(&ring, &Plan::new(2, 1 << 20), 8), Some(1 << 19));
+    let bruck = find(Collective::Alltoall, "bruck").expect("there is Bruck's exchange");
+    let piece = area_piece(&bruck, &Plan::new(1024, 1 << 20), 1);
+    assert!(piece.is_some_and(|piece| piece < 1 << 20), "{piece:?}");
+    let wide = find(Collective::Sync, "dissemination-64").expect("there is a wide dissemination");
+    assert_eq!(area_piece(&wide, &Plan::new(1 << 30, 0), 1), None);
+}
+
+#[test]
+fn arrays_have_pieces_of_their_length() {
+    let piece = |bytes: u64| NodePlan::in_pieces(bytes, 1).piece;
+    assert_eq!([1, 16 << 10, 1 << 29].map(piece), [PIECE; 3]);
+    assert_eq!(piece((1 << 29) + 1), 2 * PIECE);
+    assert!((1_u64 << 40).div_ceil(piece(1 << 40)) <= MOST_PIECES);
+}
