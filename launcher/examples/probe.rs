@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_bootstrap::{Job, Parcel, node};
+use oxshmem_bootstrap::{Membership, Parcel, node};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +14,7 @@ fn main() {
         babble();
     }
     let settings = Settings::from_env().unwrap_or_else(|error| end(&error)).0;
-    let job = Job::join(&settings).unwrap_or_else(|error| end(&error));
+    let job = Membership::join(&settings).unwrap_or_else(|error| end(&error));
     let number = |i: usize| arguments.get(i).and_then(|text| text.parse::<i32>().ok());
     match arguments.first().map(String::as_str).unwrap_or("hello") {
         "hello" => {
@@ -76,7 +76,7 @@ fn babble() {
 }
 
 /// Every PE reads every other PE's value, short and longer than one line of the wire.
-fn values(job: &Job) {
+fn values(job: &Membership) {
     let value = |pe: u32| vec![pe as u8; 10 + 700 * pe as usize % 5000];
     job.put(&format!("value.{}", job.rank()), &value(job.rank())).unwrap_or_else(|error| end(&error));
     job.fence().unwrap_or_else(|error| end(&error));
@@ -87,7 +87,7 @@ fn values(job: &Job) {
 }
 
 /// Every PE hands in a file with its number in it and reads everybody's, and the leader's common one.
-fn descriptors(job: &Job, epoch: u32) {
+fn descriptors(job: &Membership, epoch: u32) {
     let mine = Parcel { bytes: vec![job.rank() as u8; 3], fds: vec![file(&format!("{epoch}/{}", job.rank()))] };
     let common = |all: &[Parcel]| Ok(Parcel { bytes: vec![all.len() as u8], fds: vec![file("common")] });
     let gathered = node::share(job, epoch, mine, common).unwrap_or_else(|error| end(&error));

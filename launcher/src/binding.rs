@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_os::cpus;
 use oxshmem_topology::map::{self, Shown};
-use oxshmem_topology::{Discovered, Map, Place, nic, picture, placement};
+use oxshmem_topology::{Discovered, Map, PePlace, nic, picture, placement};
 
 use crate::machine;
 use crate::plan::{BindTo, Display, HostOrder, JobPlan};
@@ -15,7 +15,7 @@ use crate::plan::{BindTo, Display, HostOrder, JobPlan};
 #[derive(Debug)]
 pub(crate) struct Binding {
     seen: Discovered,
-    places: Vec<Place>,
+    places: Vec<PePlace>,
     /// Whether PEs are to be bound to them.
     binds: bool,
     /// How many cores there are for them.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use oxshmem_os::process;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{mpsc, oneshot};
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::guardian::MARK;
 use crate::hosts::is_here;
+use crate::link::child;
 use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDescription};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
@@ -133,23 +133,9 @@ pub(crate) fn words_for(description: &JobDescription, host: &HostPes) -> Result<
 
 fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .env(MARK, mark)
-        // The agent must find its own address there and not that of the connection that started us.
-        .env_remove(SSH_CONNECTION)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C is the launcher's to handle.
-        .process_group(0)
-        .kill_on_drop(true);
-    #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
-    // SAFETY: the closure runs in the forked child and makes one system call.
-    unsafe {
-        command.pre_exec(process::die_with_parent)
-    };
-    command.spawn().map_err(|error| {
+    // The agent must find its own address there and not that of the connection that started us.
+    command.args(&words[1..]).env(MARK, mark).env_remove(SSH_CONNECTION).stderr(Stdio::piped());
+    child::piped(&mut command).spawn().map_err(|error| {
         format!(
             "the remote shell cannot be started: {}: {error}; install it, or name another with --launch-agent",
             words[0]

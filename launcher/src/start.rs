@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::simulate::{self, Tally};
-use oxshmem_bootstrap::{Job, Parcel, node, wireup};
+use oxshmem_bootstrap::{Membership, Parcel, node, wireup};
 
 /// The name of a PE of a measured job on the command line.
 pub const AS_PE: &str = "start-as-pe";
@@ -135,7 +135,7 @@ fn measure(pes: u32, nodes: u32) -> Result<f64, Error> {
 /// One PE of a measured job: makes the calls of a start and says how many seconds they took.
 pub fn as_pe() -> Result<String, Error> {
     let begun = Instant::now();
-    let job = Job::join(&Settings::from_env()?.0)?;
+    let job = Membership::join(&Settings::from_env()?.0)?;
     wireup::announce(&job, 0, &[7; 128])?;
     let gathered = node::share(&job, 0, Parcel::default(), |_| Ok(Parcel::default()))?;
     wireup::announced(&job, 0, &gathered.circle)?;

@@ -79,6 +79,19 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
     }
 }
 
+/// The deadline comes while PEs still run, and nobody reads what they wrote: after their end the job waits for that no longer.
+#[test]
+fn fault_L1_output_that_nobody_takes_does_not_outlive_the_deadline_of_running_pes() {
+    let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
+    let folder = Folder::new();
+    let mut command = oshrun(["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
+    command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = launch::Running { child: command.spawn().expect("oshrun starts"), folder };
+    assert_eq!(status_within(&mut job.child, LIMIT), Some(124));
+    let words = said(&mut job.child);
+    assert!(words.contains("within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"), "{words}");
+}
+
 #[test]
 fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
     let mut job = launch::Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Ended, Job};
+use crate::{Job, JobEnd};
 
 /// Windows of a large screen, a small one and a telephone.
 const WIDTHS: [u32; 3] = [1400, 800, 390];
@@ -41,7 +41,7 @@ pub fn shows(page: &Path, parts: &[&str]) {
 }
 
 /// Runs Chromium on a page, and returns what it printed on both streams.
-fn chromium(page: &Path, words: &[&str]) -> Ended {
+fn chromium(page: &Path, words: &[&str]) -> JobEnd {
     let mut command = Command::new("chromium");
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
     Job::by(command).run(Path::new(&format!("file://{}", page.display())), words).expect(0)

@@ -129,7 +129,7 @@ impl Job {
         self
     }
 
-    /// Ends a job that takes longer; [`Ended::status`] is `None` then.
+    /// Ends a job that takes longer; [`JobEnd::status`] is `None` then.
     pub fn limit(mut self, limit: Duration) -> Job {
         self.limit = limit;
         self
@@ -141,7 +141,7 @@ impl Job {
     }
 
     /// Runs the program with arguments until the job ends.
-    pub fn run<S: AsRef<std::ffi::OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = S>) -> Ended {
+    pub fn run<S: AsRef<std::ffi::OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = S>) -> JobEnd {
         let limit = self.limit;
         Running::wait(self.start(program, arguments), limit)
     }
@@ -171,7 +171,7 @@ impl Running {
     }
 
     /// Waits for the end of the job, at most so long.
-    pub fn wait(mut self, limit: Duration) -> Ended {
+    pub fn wait(mut self, limit: Duration) -> JobEnd {
         let mut child = self.child.take().expect("the job is ended by `wait` only");
         let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
             std::thread::spawn(move || {
@@ -202,7 +202,7 @@ impl Running {
             status.code().or(status.signal().map(|signal| 128 + signal))
         });
         let text = |reader: std::thread::JoinHandle<String>| reader.join().expect("reading does not panic");
-        Ended { status: code, stdout: text(stdout), stderr: text(stderr), took }
+        JobEnd { status: code, stdout: text(stdout), stderr: text(stderr), took }
     }
 }
 
@@ -218,7 +218,7 @@ impl Drop for Running {
 
 /// How a job ended and what it printed.
 #[derive(Debug)]
-pub struct Ended {
+pub struct JobEnd {
     /// The exit status as a shell tells it; `None` when the job was ended because it took too long.
     pub status: Option<i32>,
     /// Standard output of all PEs.
@@ -229,17 +229,17 @@ pub struct Ended {
     pub took: Duration,
 }
 
-impl Ended {
+impl JobEnd {
     /// Asserts the exit status and returns the job for further questions.
     #[track_caller]
-    pub fn expect(self, status: i32) -> Ended {
+    pub fn expect(self, status: i32) -> JobEnd {
         assert_eq!(self.status, Some(status), "{self}");
         self
     }
 
     /// Asserts that the messages contain all these words, and shows them.
     #[track_caller]
-    pub fn says(self, words: &[&str]) -> Ended {
+    pub fn says(self, words: &[&str]) -> JobEnd {
         println!("{}", self.stderr);
         for word in words {
             assert!(self.stderr.contains(word), "nothing says `{word}`: {self}");
@@ -253,7 +253,7 @@ impl Ended {
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for JobEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let status = self.status.map_or("none (it took too long)".into(), |status| status.to_string());
         write!(f, "status {status}\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr)

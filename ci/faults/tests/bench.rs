@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Ended, Job, browser, prefix, tool};
+use oxshmem_faults::{Job, JobEnd, browser, prefix, tool};
 use serde_json::Value;
 
 /// A folder for the files of one test.
@@ -16,7 +16,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 /// Runs the tool with these words and this file for JSON, and returns what it wrote there.
-fn bench(words: &str, json: &Path) -> (Ended, Value) {
+fn bench(words: &str, json: &Path) -> (JobEnd, Value) {
     let words = words.split_whitespace().map(String::from);
     let ended = Job::of("oxshmem").run(Path::new("bench"), words.chain(["--json".into(), json.display().to_string()]));
     let ended = ended.expect(0);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use oxshmem_faults::{Ended, Job, program, program_with};
+use oxshmem_faults::{Job, JobEnd, program, program_with};
 
 /// A job that does not say what it should by then never does. The report comes after some three seconds.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -219,7 +219,7 @@ fn fault_D17_long_waits_that_end_are_not_reported() {
         job.start(&patience, [name])
     };
     running.extend(across.iter().map(start));
-    let ended: Vec<(&str, Ended)> =
+    let ended: Vec<(&str, JobEnd)> =
         names.iter().chain(&across).copied().zip(running.into_iter().map(|running| running.wait(LIMIT))).collect();
     for (name, ended) in ended {
         assert!(ended.status == Some(0) && !ended.stderr.contains("deadlock"), "{name}: {ended}");

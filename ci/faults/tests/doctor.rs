@@ -4,15 +4,15 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Ended, Job, prefix};
+use oxshmem_faults::{Job, JobEnd, prefix};
 use serde_json::Value;
 
-fn doctor(words: &[&str]) -> Ended {
+fn doctor(words: &[&str]) -> JobEnd {
     Job::of("oxshmem").run(Path::new("doctor"), words)
 }
 
 /// The diagnosis as data: severity, check and the whole of it.
-fn data(ended: &Ended) -> Vec<(String, String, Value)> {
+fn data(ended: &JobEnd) -> Vec<(String, String, Value)> {
     let all: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended}"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     all.into_iter().map(|one| (text(&one["severity"]), text(&one["check"]), one)).collect()

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Ended, Job, prefix, program, source};
+use oxshmem_faults::{Job, JobEnd, prefix, program, source};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
 
@@ -15,12 +15,12 @@ use oxshmem_profile::totals;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs one of the mistakes.
-fn mistake(options: &str, name: &str) -> Ended {
+fn mistake(options: &str, name: &str) -> JobEnd {
     Job::new(options).limit(LIMIT).run(&program("first_hours.c"), [name])
 }
 
 /// Runs a tool with these arguments.
-fn tool(name: &str, arguments: &[&str]) -> Ended {
+fn tool(name: &str, arguments: &[&str]) -> JobEnd {
     Job::of(name).limit(LIMIT).run(Path::new(arguments[0]), &arguments[1..])
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Ended, Job, program};
+use oxshmem_faults::{Job, JobEnd, program};
 
 /// The names of the calls that the program knows.
 fn calls(program: &Path) -> Vec<String> {
@@ -12,7 +12,7 @@ fn calls(program: &Path) -> Vec<String> {
 }
 
 /// The job has ended with one sentence that has these words.
-fn refused(ended: Ended, words: &[&str]) {
+fn refused(ended: JobEnd, words: &[&str]) {
     assert!(!ended.crashed() && !ended.stdout.contains("has returned"), "{ended}");
     ended.expect(1).says(words);
 }

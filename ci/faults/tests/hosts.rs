@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Ended, Job, program};
+use oxshmem_faults::{Job, JobEnd, program};
 
 /// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
 fn over(transport: &str) -> Option<Job> {
@@ -29,7 +29,7 @@ fn fault_W5_a_forked_child_disturbs_nobody_and_gets_a_sentence() {
     let forked = program("forked.c");
     for transport in TRANSPORTS {
         let Some(job) = over(transport) else { continue };
-        let ended: Ended = job.run(&forked, [""; 0]).expect(0);
+        let ended: JobEnd = job.run(&forked, [""; 0]).expect(0);
         assert!(!ended.stdout.contains("has"), "{transport}: {ended}");
         assert_eq!(ended.stdout.matches("done").count(), 2, "{transport}: {ended}");
         // The children of both PEs that make a call, and none of those that only exit.
@@ -71,7 +71,7 @@ fn fault_L4_pes_of_one_machine_listen_on_loopback_only() {
     let listening: Vec<&str> = ended.stdout.lines().filter(|line| line.contains("listens on")).collect();
     assert!(listening.len() == 2 && listening.iter().all(|line| line.ends_with(" 127.0.0.1")), "{ended}");
     // The user has the last word, as long as the machine has another interface at all.
-    let words = |ended: &Ended| ended.stdout.matches("listens on").count();
+    let words = |ended: &JobEnd| ended.stdout.matches("listens on").count();
     let ended = job().env("SHMEM_TCP_INTERFACE", "lo").run(&program, [""; 0]).expect(0);
     assert_eq!(words(&ended), 2, "{ended}");
 }

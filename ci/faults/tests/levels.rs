@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use oxshmem_faults::{Ended, Job, program};
+use oxshmem_faults::{Job, JobEnd, program};
 
-fn is_right(ended: &Ended) {
+fn is_right(ended: &JobEnd) {
     assert!(ended.stdout.contains("every result is right"), "{ended}");
 }
 

@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Ended, Job, MemoryGroup, Running, program};
+use oxshmem_base::chance::Dice;
+use oxshmem_faults::{Job, JobEnd, MemoryGroup, Running, program};
 
 const MIB: u64 = 1 << 20;
 
 /// Asserts that a job ended well although it was refused memory, and that all its PEs were told the same.
-fn expect_agreement(ended: &Ended) {
+fn expect_agreement(ended: &JobEnd) {
     assert_eq!(ended.status, Some(0), "{ended}");
     assert!(!ended.stdout.contains("DIFFERENT") && !ended.stdout.contains("WRONG"), "{ended}");
 }
@@ -47,12 +48,12 @@ fn fault_M1_two_jobs_at_once_are_never_promised_the_same_memory() {
     let allocate = program("allocate.c");
     let (mut served, mut refused) = (0, 0);
     for run in 0..runs {
-        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ run);
-        let limit = 128 + random.below(256);
+        let mut random = Dice::new(run);
+        let limit = 128 + random.next() % 256;
         let Some(group) = MemoryGroup::or_say(limit * MIB) else { return };
         let mut start = || {
-            let pes = 1 + random.below(8);
-            let size = |random: &mut Random| (1 + random.below(limit * 5 / 4 * 1024 / pes)) * 1024;
+            let pes = 1 + random.next() % 8;
+            let size = |random: &mut Dice| (1 + random.next() % (limit * 5 / 4 * 1024 / pes)) * 1024;
             let sizes: Vec<String> = (0..6).map(|_| size(&mut random).to_string()).collect();
             let job = Job::new(&format!("-n {pes}")).env("SHMEM_SYMMETRIC_SIZE", "1G").inside(&group);
             job.start(&allocate, &sizes)
@@ -66,18 +67,6 @@ fn fault_M1_two_jobs_at_once_are_never_promised_the_same_memory() {
     }
     println!("{runs} runs: {served} allocations served, {refused} refused");
     assert!(served > 0 && refused > 0);
-}
-
-/// Numbers that are the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
 }
 
 #[test]

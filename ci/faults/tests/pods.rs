@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Ended, Job, Running, prefix, program};
+use oxshmem_faults::{Job, JobEnd, Running, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -101,7 +101,7 @@ fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 }
 
 /// All pods said where their PEs were.
-fn all_met(launcher: &Ended) {
+fn all_met(launcher: &JobEnd) {
     let mut lines: Vec<&str> = launcher.stdout.lines().collect();
     lines.sort_unstable();
     let expected: Vec<String> = (0..6).map(|pe| format!("PE {pe} of 6 on ring-{}", pe / 2)).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Ended, Job, browser, program, tool};
+use oxshmem_faults::{Job, JobEnd, browser, program, tool};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -20,7 +20,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 /// Runs a program with a profile, and returns the figures.
-fn profile(options: &str, program: &Path, folder: &Path) -> (Ended, Totals) {
+fn profile(options: &str, program: &Path, folder: &Path) -> (JobEnd, Totals) {
     let mut job = Job::new(&format!("{options} --profile={}", folder.display()));
     if options.contains("-H") {
         // Agents on this machine, which send records as those of other hosts do.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Ended, Job, program, program_with, tool};
+use oxshmem_faults::{Job, JobEnd, program, program_with, tool};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -46,7 +46,7 @@ fn races() -> &'static Path {
     PROGRAM.get_or_init(|| program_with("races.c", &["--race"]))
 }
 
-fn is_silent(ended: &Ended) -> bool {
+fn is_silent(ended: &JobEnd) -> bool {
     ended.status == Some(0) && !ended.stderr.contains("data race on")
 }
 
@@ -110,7 +110,7 @@ fn examples_are_free_of_races() {
     }
 }
 
-fn guarded(case: &str) -> Ended {
+fn guarded(case: &str) -> JobEnd {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| program("guards.c"));
     Job::new("-n 2").env("SHMEM_CHECK", "3").run(program, [case])

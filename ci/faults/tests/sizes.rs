@@ -1,14 +1,14 @@
 //! Counts and strides that leave `size_t`, and arrays that are not there: a sentence, never a signal or a write elsewhere.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Ended, Job, program};
+use oxshmem_faults::{Job, JobEnd, program};
 
 /// A job of the smallest sizes, on one node and on two.
 const SHAPES: [&str; 3] = ["-n 1", "-n 2", "-n 2 --nodes 2"];
 
 /// The job has ended with a sentence about the call, and not otherwise.
 #[track_caller]
-fn names(ended: Ended, about: &str, words: &[&str]) {
+fn names(ended: JobEnd, about: &str, words: &[&str]) {
     let said = ended.status == Some(1) && words.iter().all(|word| ended.stderr.contains(word));
     assert!(said && !ended.crashed() && ended.stdout.is_empty(), "{about}: {ended}");
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Ended, Job, OtherUser, Running, STRANGER, prefix, program};
+use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -34,12 +34,12 @@ impl Drop for Folder {
 }
 
 /// Runs `oxshmem` with these arguments.
-fn oxshmem(arguments: &[&str]) -> Ended {
+fn oxshmem(arguments: &[&str]) -> JobEnd {
     Job::of("oxshmem").limit(LIMIT).run(Path::new(arguments[0]), &arguments[1..])
 }
 
 /// Waits until `oxshmem why` sees the job of this process.
-fn seen(job: &Running) -> Ended {
+fn seen(job: &Running) -> JobEnd {
     let begun = Instant::now();
     loop {
         let ended = oxshmem(&["why", &job.pid().to_string()]);
@@ -120,7 +120,7 @@ fn fault_T2_a_folder_of_another_user_is_refused_where_all_can_write() {
 }
 
 /// A disk of a mebibyte, in a name space of mounts of its own; the words of a shell there. Nothing where none can be had.
-fn on_a_small_disk(test: &str, words: &str) -> Option<Ended> {
+fn on_a_small_disk(test: &str, words: &str) -> Option<JobEnd> {
     let folder = Folder::new(test);
     let disk = folder.0.to_str().expect("text");
     let mount = format!("mount -t tmpfs -o size=1m tmpfs {disk} && exec true");

@@ -1,9 +1,10 @@
 //! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
 //! of sizes, the search for the name somebody meant to type, the reading of files that users name, the opening of files for
-//! their results, and the place where a program called.
+//! their results, the place where a program called, and chance that can be repeated.
 #![forbid(unsafe_code)]
 
 pub mod call_site;
+pub mod chance;
 mod error;
 pub mod file;
 pub mod knobs;

@@ -7,37 +7,37 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_os::process;
 
 use crate::manager::Manager;
-use crate::node::{self, Node};
+use crate::node::{self, OwnNode};
 use crate::places::NodeMap;
 use crate::{find, published, wire};
 
 /// Membership in a job. It lasts as long as the process: a library that is initialised a second time keeps it.
 #[derive(Debug)]
-pub struct Job {
+pub struct Membership {
     manager: Box<dyn Manager>,
     places: NodeMap,
-    node: Node,
+    node: OwnNode,
     ours: bool,
 }
 
-impl Job {
+impl Membership {
     /// Finds the job of this process: a process manager if one answers, else this process is a job of its own, unless
     /// the environment says otherwise.
-    pub fn join(settings: &Settings) -> Result<Job, Error> {
+    pub fn join(settings: &Settings) -> Result<Membership, Error> {
         let variable = |name: &str| std::env::var(name).ok();
-        let mut job = Job::of(find::manager(&variable, settings)?)?;
+        let mut job = Membership::of(find::manager(&variable, settings)?)?;
         job.ours = !settings.singleton && variable("OXSHMEM_JOB").is_some();
         Ok(job)
     }
 
     /// The job that this manager serves.
-    pub fn of(manager: Box<dyn Manager>) -> Result<Job, Error> {
+    pub fn of(manager: Box<dyn Manager>) -> Result<Membership, Error> {
         let nodes = match manager.nodes()? {
             Some(nodes) => nodes,
             None => node::by_identity(&*manager)?,
         };
-        let (places, node) = (NodeMap::new(&nodes), Node::of(&nodes, manager.rank()));
-        Ok(Job { manager, places, node, ours: false })
+        let (places, node) = (NodeMap::new(&nodes), OwnNode::of(&nodes, manager.rank()));
+        Ok(Membership { manager, places, node, ours: false })
     }
 
     /// This process's number in the job.
@@ -51,7 +51,7 @@ impl Job {
     }
 
     /// The node this process is on and who shares it.
-    pub fn node(&self) -> &Node {
+    pub fn node(&self) -> &OwnNode {
         &self.node
     }
 
@@ -71,7 +71,7 @@ impl Job {
     }
 
     /// Publishes bytes of any length under a key of at most 48 bytes that nobody used before. Others can read them
-    /// after the next [`fence`](Job::fence).
+    /// after the next [`fence`](Membership::fence).
     pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Error> {
         published::put(&*self.manager, key, bytes)
     }
@@ -110,9 +110,9 @@ impl Job {
 
     /// A job whose PEs have these places and no server.
     #[cfg(test)]
-    pub(crate) fn placed(rank: u32, nodes: &[u32]) -> Job {
+    pub(crate) fn placed(rank: u32, nodes: &[u32]) -> Membership {
         let manager = Box::new(crate::test::Silent { rank, nodes: nodes.to_vec() });
-        Job::of(manager).expect("its places are given")
+        Membership::of(manager).expect("its places are given")
     }
 }
 

@@ -1,6 +1,6 @@
 //! How PEs find each other: the process managers of all launchers, the node rendezvous, one PE alone.
 //!
-//! A process becomes a PE by [`Job::join`]: it learns its number, how many PEs there are and which of them share its
+//! A process becomes a PE by [`Membership::join`]: it learns its number, how many PEs there are and which of them share its
 //! node. The PEs of a node then exchange descriptors of their memory with [`node::share`].
 //!
 //! Behind [`Manager`] is whoever started the process: a server that speaks [PMI-1](pmi1) or [PMI-2](pmi2), PMIx, or a
@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+mod fields;
 mod find;
 pub mod gone;
 mod job;
@@ -30,10 +31,10 @@ mod test;
 mod wire;
 pub mod wireup;
 
-pub use job::Job;
+pub use job::Membership;
 pub use manager::{Found, Manager};
 pub use mapping::{nodes_of as nodes_of_mapping, of_nodes as process_mapping_of, vector as process_mapping};
-pub use node::{Circle, Gathered, Node, Parcel};
+pub use node::{Circle, Gathered, OwnNode, Parcel};
 pub use places::NodeMap;
 pub use reached::{REACHED, reached};
 pub use serve::Conversation;

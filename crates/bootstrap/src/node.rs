@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -10,19 +10,25 @@ use oxshmem_base::Error;
 use oxshmem_os::{descriptors, sockets};
 
 use crate::manager::Manager;
-use crate::{Job, published};
+use crate::{Membership, published};
 
+mod failures;
 mod gate;
+mod parcel;
 
+use failures::{failed, lost};
 use gate::Gate;
+pub use parcel::Parcel;
+use parcel::{pack, send, unpack};
 
 /// How long PEs of a node wait for each other. Whoever died meanwhile was noticed by the launcher long before.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a waiting PE looks whether the launcher is still there.
 const GLANCE: Duration = Duration::from_millis(200);
+
 /// A node as one of its PEs sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct OwnNode {
     /// Number of this node among the job's nodes.
     pub index: u32,
     /// How many nodes the job has.
@@ -33,16 +39,16 @@ pub struct Node {
     pub my_index: usize,
 }
 
-impl Node {
+impl OwnNode {
     /// The node of PE `rank`, given the node number of every PE. The numbers may have gaps.
-    pub(crate) fn of(nodes: &[u32], rank: u32) -> Node {
+    pub(crate) fn of(nodes: &[u32], rank: u32) -> OwnNode {
         let mine = nodes[rank as usize];
         let mut distinct = nodes.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
         let on_mine = |&pe: &u32| nodes[pe as usize] == mine;
         let members: Vec<u32> = (0..nodes.len() as u32).filter(on_mine).collect();
-        Node {
+        OwnNode {
             index: distinct.binary_search(&mine).expect("the list holds every node") as u32,
             count: distinct.len() as u32,
             my_index: members.binary_search(&rank).expect("a PE is on its own node"),
@@ -85,21 +91,12 @@ pub(crate) fn by_identity(manager: &dyn Manager) -> Result<Vec<u32>, Error> {
     Ok(nodes.iter().map(|node| u32::from_le_bytes(*node)).collect())
 }
 
-/// The contribution of one PE: some bytes and some descriptors.
-#[derive(Debug, Default)]
-pub struct Parcel {
-    /// Any bytes.
-    pub bytes: Vec<u8>,
-    /// Any descriptors.
-    pub fds: Vec<OwnedFd>,
-}
-
 /// The contributions of all PEs of the node, which every one of them holds after [`share`].
 #[derive(Debug)]
 pub struct Gathered {
     /// The leader's parcel for all.
     pub common: Parcel,
-    /// The parcel of every member, in the order of [`Node::members`].
+    /// The parcel of every member, in the order of [`OwnNode::members`].
     pub of: Vec<Parcel>,
     /// The way by which they came.
     pub circle: Circle,
@@ -113,8 +110,8 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// Hands bytes to the leader, who gets everybody's in the order of [`Node::members`]; the others get nothing.
-    pub fn gather(&self, job: &Job, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
+    /// Hands bytes to the leader, who gets everybody's in the order of [`OwnNode::members`]; the others get nothing.
+    pub fn gather(&self, job: &Membership, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         let node = job.node();
         if node.my_index > 0 {
             self.streams.iter().try_for_each(|leader| tell(leader, &mine)).map_err(|error| failed(job, &error))?;
@@ -126,7 +123,7 @@ impl Circle {
     }
 
     /// Hands to all what the leader finds.
-    pub fn spread(&self, job: &Job, find: impl FnOnce() -> Result<Vec<u8>, Error>) -> Result<Vec<u8>, Error> {
+    pub fn spread(&self, job: &Membership, find: impl FnOnce() -> Result<Vec<u8>, Error>) -> Result<Vec<u8>, Error> {
         let node = job.node();
         if node.my_index > 0 {
             let leader = self.streams.first().expect("a member came by this way");
@@ -145,7 +142,7 @@ fn tell(stream: &UnixStream, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Waits for what the other side tells, but not longer than for a PE that does not come.
-fn hear(job: &Job, stream: &UnixStream) -> io::Result<Vec<u8>> {
+fn hear(job: &Membership, stream: &UnixStream) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + 2 * PATIENCE;
     while !sockets::wait_readable(stream, GLANCE)? {
         job.end_if_orphaned();
@@ -159,7 +156,7 @@ fn hear(job: &Job, stream: &UnixStream) -> io::Result<Vec<u8>> {
 /// Exchanges parcels among the PEs of the node; every PE of the *job* calls it, with the same `epoch`, which no earlier
 /// call had. `common` runs on the leader only, when it has every member's parcel.
 pub fn share(
-    job: &Job,
+    job: &Membership,
     epoch: u32,
     mine: Parcel,
     common: impl FnOnce(&[Parcel]) -> io::Result<Parcel>,
@@ -200,7 +197,7 @@ pub fn share(
 }
 
 /// The leader's publication and a member's question, for simulated starts.
-pub(crate) fn invite(job: &Job, epoch: u32) -> Result<(), Error> {
+pub(crate) fn invite(job: &Membership, epoch: u32) -> Result<(), Error> {
     match job.node().members.len() {
         1 => Ok(()),
         _ => Invitation { name: [1; 16], token: [2; 16] }.publish(job, epoch),
@@ -208,7 +205,7 @@ pub(crate) fn invite(job: &Job, epoch: u32) -> Result<(), Error> {
 }
 
 /// See [`invite`].
-pub(crate) fn invited(job: &Job, epoch: u32) -> Result<(), Error> {
+pub(crate) fn invited(job: &Membership, epoch: u32) -> Result<(), Error> {
     Invitation::published(job, epoch).map(drop)
 }
 
@@ -224,11 +221,11 @@ impl Invitation {
         [self.name, self.token].concat()
     }
 
-    fn publish(&self, job: &Job, epoch: u32) -> Result<(), Error> {
+    fn publish(&self, job: &Membership, epoch: u32) -> Result<(), Error> {
         job.put(&format!("node.{epoch}.{}", job.node().members[0]), &self.written())
     }
 
-    fn published(job: &Job, epoch: u32) -> Result<Invitation, Error> {
+    fn published(job: &Membership, epoch: u32) -> Result<Invitation, Error> {
         let leader = job.node().members[0];
         Invitation::read(&job.get(leader, &format!("node.{epoch}.{leader}"))?)
     }
@@ -250,7 +247,7 @@ impl Invitation {
 }
 
 /// A member's side: hands in its parcel and takes what the leader has for everyone.
-fn visit(job: &Job, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
+fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
     let stream = descriptors::connect(&invitation.address())?;
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
     (&stream).write_all(&hello)?;
@@ -300,83 +297,6 @@ fn refuse(guests: &[UnixStream], error: &io::Error) {
     }
 }
 
-/// Several parcels as one: before the bytes of each, how many bytes and descriptors it has.
-fn pack<'p>(parcels: impl Iterator<Item = &'p Parcel>) -> (Vec<u8>, Vec<BorrowedFd<'p>>) {
-    let (mut bytes, mut fds) = (Vec::new(), Vec::new());
-    for parcel in parcels {
-        bytes.extend((parcel.bytes.len() as u32).to_le_bytes());
-        bytes.extend((parcel.fds.len() as u32).to_le_bytes());
-        bytes.extend(&parcel.bytes);
-        fds.extend(parcel.fds.iter().map(AsFd::as_fd));
-    }
-    (bytes, fds)
-}
-
-/// Takes apart what [`pack`] made, and nothing else.
-fn unpack(mut bytes: &[u8], fds: Vec<OwnedFd>) -> Option<Vec<Parcel>> {
-    let mut fds = fds.into_iter();
-    let mut parcels = Vec::new();
-    while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
-        let (count, rest) = rest.split_first_chunk::<4>()?;
-        let (length, count) = (u32::from_le_bytes(*length) as usize, u32::from_le_bytes(*count) as usize);
-        let (content, rest) = rest.split_at_checked(length)?;
-        let own: Vec<OwnedFd> = fds.by_ref().take(count).collect();
-        if own.len() < count {
-            return None;
-        }
-        parcels.push(Parcel { bytes: content.into(), fds: own });
-        bytes = rest;
-    }
-    fds.next().is_none().then_some(parcels)
-}
-
-fn send(stream: &UnixStream, parcel: &Parcel) -> io::Result<()> {
-    let fds: Vec<_> = parcel.fds.iter().map(AsFd::as_fd).collect();
-    descriptors::send(stream, &parcel.bytes, &fds)
-}
-
-fn receive(stream: &UnixStream) -> io::Result<Parcel> {
-    descriptors::receive(stream).map(|(bytes, fds)| Parcel { bytes, fds })
-}
-
-fn failed(job: &Job, error: &io::Error) -> Error {
-    let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
-    // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
-    let enough = 3 * job.node().members.len() + 60;
-    let enough = format!("the limit of open files (ulimit -n): {enough} are enough here");
-    let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
-    match error.kind() {
-        _ if is_limit => failed.because(error).fix(format!("raise {enough}")),
-        io::ErrorKind::UnexpectedEof => failed
-            .because(format!("PE {}, which brings them together, has hung up", job.node().members[0]))
-            .fix(format!("look at its message; if it has none, raise {enough}")),
-        _ => failed.because(error),
-    }
-}
-
-/// No descriptor is left to the process, or to the system (`errno.h`, the same on every Linux).
-const EMFILE: i32 = 24;
-const ENFILE: i32 = 23;
-
-fn late(patience: Duration, absent: &[u32]) -> Error {
-    Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))
-        .because(format!("they did not come within {patience:?}"))
-        .fix("look for what keeps them: a debugger, a stopped process, a PE that is not an OpenSHMEM program")
-}
-
-fn lost(job: &Job, pe: u32, error: &io::Error) -> Error {
-    Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
-}
-
-/// `PE 3`, or the first few of many.
-fn named(pes: &[u32]) -> String {
-    let shown: Vec<String> = pes.iter().take(8).map(u32::to_string).collect();
-    let more = pes.len().saturating_sub(shown.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("PE {}{more}", shown.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,27 +304,9 @@ mod tests {
     #[test]
     fn a_node_is_seen_from_each_of_its_pes() {
         let nodes = [7, 2, 7, 2, 9];
-        let node = Node::of(&nodes, 3);
-        assert_eq!(node, Node { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
-        assert_eq!(Node::of(&nodes, 4), Node { index: 2, count: 3, members: vec![4], my_index: 0 });
-    }
-
-    #[test]
-    fn parcels_are_packed_and_nothing_else_is_taken_apart() {
-        let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-        let parcel =
-            |bytes: &[u8], fds| Parcel { bytes: bytes.into(), fds: std::iter::repeat_with(file).take(fds).collect() };
-        let parcels = [parcel(b"a", 2), parcel(b"", 0), parcel(&[7; 300], 1)];
-        let (bytes, fds) = pack(parcels.iter());
-        let copies = |count: usize| std::iter::repeat_with(file).take(count).collect::<Vec<_>>();
-        assert_eq!(fds.len(), 3);
-        let shape = |parcels: &[Parcel]| parcels.iter().map(|p| (p.bytes.clone(), p.fds.len())).collect::<Vec<_>>();
-        assert_eq!(shape(&unpack(&bytes, copies(3)).unwrap()), shape(&parcels));
-        assert!(unpack(&bytes, copies(2)).is_none() && unpack(&bytes, copies(4)).is_none());
-        for cut in 1..bytes.len() {
-            // A cut between two parcels leaves whole ones, but then descriptors are left over.
-            assert!(unpack(&bytes[..cut], copies(3)).is_none(), "{cut}");
-        }
+        let node = OwnNode::of(&nodes, 3);
+        assert_eq!(node, OwnNode { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
+        assert_eq!(OwnNode::of(&nodes, 4), OwnNode { index: 2, count: 3, members: vec![4], my_index: 0 });
     }
 
     #[test]
@@ -412,7 +314,8 @@ mod tests {
         let gate = Gate::open().unwrap();
         let name = gate.invitation.address();
         let nodes = [0, 0, 0];
-        let (leader, one, two) = (Job::placed(0, &nodes), Job::placed(1, &nodes), Job::placed(2, &nodes));
+        let (leader, one, two) =
+            (Membership::placed(0, &nodes), Membership::placed(1, &nodes), Membership::placed(2, &nodes));
         let invitation = gate.invitation;
         std::thread::scope(|scope| {
             for greeting in [&b""[..], b"GET / HTTP/1.1", &[0; 64]] {
@@ -420,8 +323,10 @@ mod tests {
                 let _ = (&descriptors::connect(&name).unwrap()).write_all(greeting);
             }
             let impostor = Invitation { token: [1; 16], ..invitation };
-            scope.spawn(move || assert!(visit(&Job::placed(1, &nodes), &impostor, &Parcel::default()).is_err()));
-            scope.spawn(move || assert!(visit(&Job::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err()));
+            scope.spawn(move || assert!(visit(&Membership::placed(1, &nodes), &impostor, &Parcel::default()).is_err()));
+            scope.spawn(move || {
+                assert!(visit(&Membership::placed(9, &[0; 10]), &invitation, &Parcel::default()).is_err())
+            });
             let visitors = [(two, b"2"), (one, b"1")].map(|(job, word)| {
                 scope.spawn(move || visit(&job, &invitation, &Parcel { bytes: word.into(), fds: Vec::new() }).unwrap())
             });
@@ -442,14 +347,14 @@ mod tests {
     #[test]
     fn who_does_not_come_is_named() {
         let gate = Gate::open().unwrap();
-        let leader = Job::placed(0, &[0, 1, 0, 0]);
+        let leader = Membership::placed(0, &[0, 1, 0, 0]);
         let error = gate.admit(&leader, Duration::ZERO).unwrap_err().to_string();
         assert!(error.contains("missing PE 2, 3\n"), "{error}");
     }
 
     #[test]
     fn alone_nobody_is_asked() {
-        let job = Job::placed(0, &[0]);
+        let job = Membership::placed(0, &[0]);
         for epoch in 0..2 {
             let common = |of: &[Parcel]| Ok(Parcel { bytes: vec![of.len() as u8], fds: Vec::new() });
             let gathered = share(&job, epoch, Parcel::default(), common).unwrap();
@@ -457,11 +362,5 @@ mod tests {
         }
         let error = share(&job, 2, Parcel::default(), |_| Err(io::ErrorKind::OutOfMemory.into())).unwrap_err();
         assert!(error.to_string().contains("out of memory"), "{error}");
-    }
-
-    #[test]
-    fn the_missing_are_named_but_not_all_of_a_thousand() {
-        assert!(late(PATIENCE, &[3]).to_string().contains("missing PE 3\n"));
-        assert!(late(PATIENCE, &(0..1000).collect::<Vec<_>>()).to_string().contains("and 992 more"));
     }
 }

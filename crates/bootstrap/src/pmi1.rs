@@ -4,8 +4,12 @@
 //! out, so both sides of the protocol are tested against each other and against garbage without a process.
 
 pub(crate) mod client;
+mod line;
 
 pub use crate::stream::{LONGEST_LINE, Malformed};
+
+use crate::fields::{NamedFields, number_in};
+use line::PmiLine;
 
 /// The lengths that a server grants, and that we keep to as a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,76 +241,6 @@ impl Reply {
             },
         })
     }
-}
-
-/// A line taken apart into its command and the fields after it.
-struct PmiLine<'a> {
-    command: &'a str,
-    fields: &'a str,
-}
-
-impl<'a> PmiLine<'a> {
-    fn parse(line: &'a [u8]) -> Result<Self, Malformed> {
-        let line = std::str::from_utf8(line).map_err(|_| Malformed("a line is not text".into()))?.trim();
-        let after = line
-            .strip_prefix("cmd=")
-            .or_else(|| line.strip_prefix("mcmd="))
-            .ok_or_else(|| Malformed(format!("`{}` does not begin with cmd=", line.escape_debug())))?;
-        let (command, fields) = after.split_once(' ').unwrap_or((after, ""));
-        if command.is_empty() {
-            return Err(Malformed("the command has no name".into()));
-        }
-        Ok(PmiLine { command, fields })
-    }
-
-    /// A field's text. `value` is always the last field and may contain anything but a newline.
-    fn field(&self, name: &str) -> Option<&'a str> {
-        let mut rest = self.fields.trim_start();
-        while !rest.is_empty() {
-            let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
-            let (key, text) = word.split_once('=').unwrap_or((word, ""));
-            if key == "value" {
-                return (name == "value").then(|| &rest["value=".len().min(rest.len())..]);
-            }
-            if key == name {
-                return Some(text);
-            }
-            rest = after.trim_start();
-        }
-        None
-    }
-
-    fn text(&self, name: &str, longest: usize) -> Result<String, Malformed> {
-        let text = self.field(name).ok_or_else(|| self.lacks(name))?;
-        if text.len() > longest {
-            return Err(Malformed(format!("{name} has {} bytes, {longest} are the most", text.len())));
-        }
-        Ok(text.into())
-    }
-
-    fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, Malformed> {
-        self.optional_number(name)?.ok_or_else(|| self.lacks(name))
-    }
-
-    fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
-        self.field(name).map(|text| number_in(name, text)).transpose()
-    }
-
-    /// The status and the text in `rc` and `msg`.
-    fn outcome(&self) -> Result<(), String> {
-        match self.field("rc") {
-            Some("0") | None => Ok(()),
-            Some(code) => Err(self.field("msg").unwrap_or(code).to_string()),
-        }
-    }
-
-    fn lacks(&self, name: &str) -> Malformed {
-        Malformed(format!("cmd={} lacks {name}=", self.command))
-    }
-}
-
-pub(crate) fn number_in<N: std::str::FromStr>(name: &str, text: &str) -> Result<N, Malformed> {
-    text.parse().map_err(|_| Malformed(format!("{name}={} is not a number", text.escape_debug())))
 }
 
 #[cfg(test)]

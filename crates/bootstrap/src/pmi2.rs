@@ -3,9 +3,12 @@
 //! As with [`pmi1`](crate::pmi1), nothing here reads or writes a socket.
 
 pub(crate) mod client;
+mod frame;
 
-use crate::pmi1::{LIMITS, number_in};
-use crate::stream::{Malformed, framed};
+use crate::fields::NamedFields;
+use crate::pmi1::LIMITS;
+use crate::stream::Malformed;
+use frame::{FrameFields, FrameWriter};
 
 /// A request of a client. A client with several threads marks its requests (`thrid`), and the answers carry the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl Pmi2Query {
 impl Pmi2Request {
     /// The frame to send.
     pub fn encode(&self) -> Vec<u8> {
-        let mut fields = Writer::default();
+        let mut fields = FrameWriter::default();
         match &self.ask {
             Pmi2Query::FullInit { job, rank } => {
                 fields.command("fullinit").put("pmijobid", job).put("pmirank", rank).put("threaded", "FALSE")
@@ -135,7 +138,7 @@ impl Pmi2Request {
 
     /// Reads one frame, without its length.
     pub fn decode(frame: impl AsRef<[u8]>) -> Result<Pmi2Request, Malformed> {
-        let fields = Fields::parse(frame.as_ref())?;
+        let fields = FrameFields::parse(frame.as_ref())?;
         let ask = match fields.command()? {
             "fullinit" => Pmi2Query::FullInit {
                 job: fields.optional("pmijobid").unwrap_or_default(),
@@ -163,8 +166,8 @@ impl Pmi2Request {
 impl Pmi2Reply {
     /// The frame to send.
     pub fn encode(&self) -> Vec<u8> {
-        let mut fields = Writer::default();
-        let found = |fields: &mut Writer, command: &str, value: &Option<String>| {
+        let mut fields = FrameWriter::default();
+        let found = |fields: &mut FrameWriter, command: &str, value: &Option<String>| {
             fields.command(command);
             match value {
                 Some(value) => fields.put("found", "TRUE").put("value", value),
@@ -204,7 +207,7 @@ impl Pmi2Reply {
 
     /// Reads one frame, without its length.
     pub fn decode(frame: impl AsRef<[u8]>) -> Result<Pmi2Reply, Malformed> {
-        let fields = Fields::parse(frame.as_ref())?;
+        let fields = FrameFields::parse(frame.as_ref())?;
         let command = fields.command()?;
         let done = match fields.optional_number::<i32>("rc")? {
             Some(0) | None => Ok(()),
@@ -229,93 +232,6 @@ impl Pmi2Reply {
             (other, _) => Pmi2Answer::Refused { command: other.into(), why: "it was not asked".into() },
         };
         Ok(Pmi2Reply { answer, thread: fields.optional("thrid") })
-    }
-}
-
-/// Writes `key=value;` one after the other. A semicolon in a value is written twice.
-#[derive(Default)]
-struct Writer(String);
-
-impl Writer {
-    fn command(&mut self, command: &str) -> &mut Writer {
-        self.put("cmd", command)
-    }
-
-    fn put(&mut self, key: &str, value: impl ToString) -> &mut Writer {
-        self.0 += &format!("{key}={};", value.to_string().replace(';', ";;"));
-        self
-    }
-
-    fn finish(mut self, thread: Option<&str>) -> Vec<u8> {
-        if let Some(thread) = thread {
-            self.put("thrid", thread);
-        }
-        framed(&self.0)
-    }
-}
-
-/// A frame taken apart.
-struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    fn parse(frame: &[u8]) -> Result<Fields, Malformed> {
-        let text = std::str::from_utf8(frame).map_err(|_| Malformed("a message is not text".into()))?;
-        let mut fields = Vec::new();
-        let mut rest = text.chars().peekable();
-        while rest.peek().is_some() {
-            let mut field = String::new();
-            while let Some(character) = rest.next() {
-                if character == ';' && rest.next_if_eq(&';').is_none() {
-                    break;
-                }
-                field.push(character);
-            }
-            let (key, value) = field
-                .split_once('=')
-                .ok_or_else(|| Malformed(format!("`{}` is not key=value", field.escape_debug())))?;
-            fields.push((key.into(), value.into()));
-        }
-        Ok(Fields(fields))
-    }
-
-    fn command(&self) -> Result<&str, Malformed> {
-        match self.0.first() {
-            Some((key, command)) if key == "cmd" && !command.is_empty() => Ok(command),
-            _ => Err(Malformed("a message does not begin with cmd=".into())),
-        }
-    }
-
-    fn field(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    fn optional(&self, name: &str) -> Option<String> {
-        self.field(name).map(str::to_string)
-    }
-
-    fn text(&self, name: &str, longest: usize) -> Result<String, Malformed> {
-        let text = self.field(name).ok_or_else(|| self.lacks(name))?;
-        if text.len() > longest {
-            return Err(Malformed(format!("{name} has {} bytes, {longest} are the most", text.len())));
-        }
-        Ok(text.into())
-    }
-
-    fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, Malformed> {
-        self.optional_number(name)?.ok_or_else(|| self.lacks(name))
-    }
-
-    fn optional_number<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>, Malformed> {
-        self.field(name).map(|text| number_in(name, text)).transpose()
-    }
-
-    /// A server's own values (the process mapping) may be longer than what it grants to clients.
-    fn found(&self) -> Option<String> {
-        self.field("found").filter(|found| *found == "TRUE").and_then(|_| self.optional("value"))
-    }
-
-    fn lacks(&self, name: &str) -> Malformed {
-        Malformed(format!("cmd={} lacks {name}=", self.field("cmd").unwrap_or_default()))
     }
 }
 

@@ -10,7 +10,7 @@ use oxshmem_base::Error;
 use parking_lot::Mutex;
 
 use crate::manager::{Found, Manager};
-use crate::{Job, mapping, node, pmi1, wireup};
+use crate::{Membership, mapping, node, pmi1, wireup};
 
 /// All requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,8 +91,8 @@ struct SimulatedJob {
 
 /// Those of a node who act.
 struct Actors {
-    leader: Job,
-    other: Option<Job>,
+    leader: Membership,
+    other: Option<Membership>,
     /// The requests of the leader, and those of each other PE.
     asked: [u64; 2],
 }
@@ -109,7 +109,7 @@ enum As {
 impl SimulatedJob {
     fn new(pes: u32, per_node: u32) -> Result<SimulatedJob, Error> {
         let shared = Arc::new(Shared { nodes: nodes(pes, per_node), ..Shared::default() });
-        let job = |rank: u32| Job::of(Box::new(Counting { rank, shared: Arc::clone(&shared) }));
+        let job = |rank: u32| Membership::of(Box::new(Counting { rank, shared: Arc::clone(&shared) }));
         let actors = |first: u32| {
             let other = Some(first + 1).filter(|other| per_node > 1 && *other < pes);
             Ok(Actors { leader: job(first)?, other: other.map(job).transpose()?, asked: [0; 2] })
@@ -124,7 +124,7 @@ impl SimulatedJob {
         node: usize,
         who: As,
         weight: u64,
-        act: impl FnOnce(&Job) -> Result<(), Error>,
+        act: impl FnOnce(&Membership) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Actors { leader, other, asked } = &mut self.nodes[node];
         let (job, acting) = match who {

@@ -10,28 +10,28 @@ use std::collections::BTreeMap;
 use oxshmem_base::Error;
 use parking_lot::Mutex;
 
-use crate::Job;
+use crate::Membership;
 use crate::node::Circle;
 
 /// PE 0 says what all PEs must know. Others can have it after the next fence.
-pub fn announce(job: &Job, epoch: u32, words: &[u8]) -> Result<(), Error> {
+pub fn announce(job: &Membership, epoch: u32, words: &[u8]) -> Result<(), Error> {
     if job.rank() == 0 { job.put(&words_key(epoch), words) } else { Ok(()) }
 }
 
 /// The values that PE 0 has announced before the last fence, on every PE.
-pub fn announced(job: &Job, epoch: u32, circle: &Circle) -> Result<Vec<u8>, Error> {
+pub fn announced(job: &Membership, epoch: u32, circle: &Circle) -> Result<Vec<u8>, Error> {
     circle.spread(job, || heard(job, epoch))
 }
 
 /// The leader's part of it.
-pub(crate) fn heard(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
+pub(crate) fn heard(job: &Membership, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &words_key(epoch))
 }
 
 /// Collects a value from each node, lets PE 0 decide, and returns the decision on every PE. Only PE 0 asks once for each
 /// node, which a launcher answers faster than it passes the values of all nodes on to all. Collective.
 pub fn agree(
-    job: &Job,
+    job: &Membership,
     epoch: u32,
     circle: &Circle,
     mine: impl FnOnce() -> Vec<u8>,
@@ -49,13 +49,13 @@ pub fn agree(
 }
 
 /// The leader's part of it. Keys are one space for all PEs.
-pub(crate) fn vote(job: &Job, epoch: u32, mine: &[u8]) -> Result<(), Error> {
+pub(crate) fn vote(job: &Membership, epoch: u32, mine: &[u8]) -> Result<(), Error> {
     job.put(&vote_key(epoch, job.node().index), mine)
 }
 
 /// That of PE 0.
 pub(crate) fn count(
-    job: &Job,
+    job: &Membership,
     epoch: u32,
     decide: impl FnOnce(Vec<Vec<u8>>) -> Result<Vec<u8>, Error>,
 ) -> Result<(), Error> {
@@ -65,18 +65,18 @@ pub(crate) fn count(
 }
 
 /// The values that the leaders fetch in the end.
-pub(crate) fn outcome(job: &Job, epoch: u32) -> Result<Vec<u8>, Error> {
+pub(crate) fn outcome(job: &Membership, epoch: u32) -> Result<Vec<u8>, Error> {
     job.get(0, &outcome_key(epoch))
 }
 
 /// Brings the addresses of this node's PEs together and publishes them. Others can have them after the next fence.
-pub fn publish(job: &Job, epoch: u32, circle: &Circle, address: Vec<u8>) -> Result<(), Error> {
+pub fn publish(job: &Membership, epoch: u32, circle: &Circle, address: Vec<u8>) -> Result<(), Error> {
     let addresses = circle.gather(job, address)?;
     if job.node().my_index == 0 { publish_all(job, epoch, &addresses) } else { Ok(()) }
 }
 
 /// The leader's part of it.
-pub(crate) fn publish_all(job: &Job, epoch: u32, addresses: &[Vec<u8>]) -> Result<(), Error> {
+pub(crate) fn publish_all(job: &Membership, epoch: u32, addresses: &[Vec<u8>]) -> Result<(), Error> {
     job.put(&addresses_key(epoch, job.node().index), &together(addresses))
 }
 
@@ -89,14 +89,14 @@ const FEW_NODES: u32 = 64;
 /// node is first needed.
 #[derive(Debug)]
 pub struct PublishedCards<'j> {
-    job: &'j Job,
+    job: &'j Membership,
     epoch: u32,
     nodes: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
 }
 
 impl<'j> PublishedCards<'j> {
     /// Those that were published with this epoch before the last fence. Collective on the node.
-    pub fn new(job: &'j Job, epoch: u32, circle: &Circle) -> Result<PublishedCards<'j>, Error> {
+    pub fn new(job: &'j Membership, epoch: u32, circle: &Circle) -> Result<PublishedCards<'j>, Error> {
         let cards = PublishedCards::fetched_late(job, epoch);
         let nodes = job.node().count;
         if nodes > FEW_NODES || job.node().members.len() < 2 {
@@ -114,7 +114,7 @@ impl<'j> PublishedCards<'j> {
     }
 
     /// The same, none of which is fetched before it is needed.
-    pub fn fetched_late(job: &'j Job, epoch: u32) -> PublishedCards<'j> {
+    pub fn fetched_late(job: &'j Membership, epoch: u32) -> PublishedCards<'j> {
         PublishedCards { job, epoch, nodes: Mutex::default() }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use oxshmem_base::chance::Sum;
 use oxshmem_profile::layout::{TEAMS, team};
 use parking_lot::Mutex;
 
@@ -128,8 +129,7 @@ fn shape(members: &[u32]) -> (u64, u64) {
     if members.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == distance) {
         return (distance.into(), 0);
     }
-    let sum = |sum: u64, member: &u32| (sum ^ u64::from(*member)).wrapping_mul(0x100_0000_01b3);
-    (0, members.iter().fold(0xcbf2_9ce4_8422_2325, sum))
+    (0, Sum::of(members.iter().copied()))
 }
 
 impl TeamEntry {

@@ -222,15 +222,6 @@ impl AddressRange {
         Ok(())
     }
 
-    /// Asks for transparent huge pages behind a part of the range. The system is free not to listen.
-    pub fn advise_huge(&self, offset: usize, len: usize) -> io::Result<()> {
-        if offset.checked_add(len).is_none_or(|end| end > self.len) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        // SAFETY: the part lies in our range, and this advice changes no contents.
-        unsafe { syscall!(madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_HUGEPAGE)) }.map(drop)
-    }
-
     /// Asks that the memory behind a part of the range comes from one NUMA node. For memory files this holds for the file,
     /// whoever touches it first. Another node serves where this one is full: the alternative is a killed process.
     pub fn prefer_numa(&self, offset: usize, len: usize, node: u32) -> io::Result<()> {

@@ -1,8 +1,11 @@
 //! Which program this is: PEs whose executables differ cannot share static variables.
 
-use crate::executable::Executable;
 use std::ops::Range;
 use std::path::PathBuf;
+
+use oxshmem_base::chance::Sum;
+
+use crate::executable::Executable;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 
@@ -25,8 +28,7 @@ pub fn layout() -> u64 {
         [header.p_type.into(), header.p_flags.into(), header.p_vaddr, header.p_filesz, header.p_memsz, header.p_align]
     });
     let bytes = segments.flat_map(u64::to_le_bytes).chain(build_id().unwrap_or_default().into_bytes());
-    // FNV-1a
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    Sum::of(bytes)
 }
 
 /// Where in the executable's file lies what is loaded from it: code, constants and variables, without names and debug

@@ -8,7 +8,8 @@ use oxshmem_reduce::*;
 
 #[path = "kernels/model.rs"]
 mod model;
-use model::{Modelled, Random};
+use model::Modelled;
+use oxshmem_base::chance::Dice;
 
 const SOURCES: &[usize] = if cfg!(miri) { &[1, 3, 9] } else { &[1, 2, 3, 7, 8, 9, 21] };
 
@@ -22,7 +23,7 @@ fn lengths() -> impl Iterator<Item = usize> {
 const PLACES: [(usize, usize); 5] = [(0, 1), (1, 0), (0, 3), (1, 1), (2, 3)];
 
 fn check<O: Operator, T: Operand<O> + Modelled>() {
-    let mut random = Random::new(O::OP as u64 * 31 + T::KIND as u64);
+    let mut random = Dice::new(O::OP as u64 * 31 + T::KIND as u64);
     let kernel = Kernel::find(O::OP, T::KIND).expect("the pair exists");
     let mut turn = 0;
     for n in lengths() {
@@ -49,7 +50,7 @@ fn check<O: Operator, T: Operand<O> + Modelled>() {
 }
 
 /// The typed entries, small and large, all lead to the same results.
-fn check_typed<O: Operator, T: Operand<O> + Modelled>(random: &mut Random) {
+fn check_typed<O: Operator, T: Operand<O> + Modelled>(random: &mut Dice) {
     for (turn, n) in lengths().enumerate() {
         for way in 0..4 {
             let mut case = Case::<T>::new(random, n, 1 + turn % 4, turn % 2, 1 - turn % 2, turn);
@@ -81,7 +82,7 @@ struct Case<T> {
 }
 
 impl<T: Modelled> Case<T> {
-    fn new(random: &mut Random, n: usize, sources: usize, in_place: usize, apart: usize, turn: usize) -> Self {
+    fn new(random: &mut Dice, n: usize, sources: usize, in_place: usize, apart: usize, turn: usize) -> Self {
         let start = 1 + turn % 5;
         let arrays: Vec<Vec<T>> =
             (0..sources + apart).map(|_| (0..start + n + 4).map(|_| T::sample(random)).collect()).collect();

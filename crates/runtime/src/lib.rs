@@ -34,10 +34,10 @@ mod wait;
 mod loom_models;
 
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
-pub use teams::context::{Context, ContextObject};
+pub use teams::context::{ContextHandle, ContextObject};
 pub use teams::predefined_handles::use_objects;
-pub use teams::team::{Team, TeamObject};
-pub use teams::via::{On, Via, World};
+pub use teams::team::{TeamHandle, TeamObject};
+pub use teams::via::{InWorld, On, Via};
 
 /// The version of the standard that the library implements.
 pub const MAJOR_VERSION: core::ffi::c_int = 1;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::{Job, gone};
+use oxshmem_bootstrap::{Membership, gone};
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
 use parking_lot::Mutex;
 
@@ -185,7 +185,7 @@ pub(crate) fn drain_before_exit() {
 
 /// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
 /// values are there at once; other launchers end the job.
-pub(crate) fn say_gone(job: &Job) {
+pub(crate) fn say_gone(job: &Membership) {
     if is_open() && job.launched_by_us() {
         // If the launcher is gone as well, nobody is left to be told.
         let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
@@ -193,7 +193,7 @@ pub(crate) fn say_gone(job: &Job) {
 }
 
 /// A PE of another node among `pes` that has ended without finalize.
-pub(crate) fn gone_among(job: &Job, mut pes: impl Iterator<Item = u32>) -> Option<u32> {
+pub(crate) fn gone_among(job: &Membership, mut pes: impl Iterator<Item = u32>) -> Option<u32> {
     if !is_open() || !job.launched_by_us() {
         return None;
     }

@@ -8,6 +8,7 @@
 
 pub(crate) mod bell;
 pub(crate) mod departed;
+mod limits;
 pub(crate) mod pace;
 pub(crate) mod reason;
 pub(crate) mod suspended;
@@ -23,6 +24,7 @@ use crate::network;
 use crate::start::job;
 use crate::start::state;
 use crate::wait::bell::Bell;
+use crate::wait::limits::{BELL_SLEEP, CHECK_EVERY, LONG_SLEEP, SHORT_SLEEP, SLEEP_SHARE};
 use crate::wait::reason::WaitReason;
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, TeamMeeting};
@@ -148,9 +150,6 @@ fn wait_long<R>(
     result.expect("the climb ends when there is a result")
 }
 
-/// A sleep while calls are suspended.
-const SHORT_SLEEP: Duration = Duration::from_micros(20);
-
 /// How a rung was left.
 enum RungOutcome {
     /// The wait is over.
@@ -200,7 +199,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
             return;
         }
         // Others have had their turns in between, which takes its time.
-        if checked.elapsed() > Duration::from_millis(20) {
+        if checked.elapsed() > CHECK_EVERY {
             checked = Instant::now();
             if outlives(&reason, own, &mut watch, begin.elapsed(), ready) {
                 return;
@@ -295,8 +294,8 @@ fn sleep(
     loop {
         // Nobody rings for sure: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
-        let most = ((*in_vain - *begin) / 16).clamp(Duration::from_micros(20), Duration::from_millis(1));
-        let most = if bell.is_some() { Duration::from_millis(10) } else { most };
+        let most = ((*in_vain - *begin) / SLEEP_SHARE).clamp(SHORT_SLEEP, LONG_SLEEP);
+        let most = if bell.is_some() { BELL_SLEEP } else { most };
         // Other PEs may wait for a collective that has been suspended here.
         let most = if suspended::any() { SHORT_SLEEP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
@@ -313,7 +312,7 @@ fn sleep(
         if ready() {
             return RungOutcome::Ready;
         }
-        if begin.elapsed() > Duration::from_millis(20) && outlives(&reason, own, watch, begin.elapsed(), ready) {
+        if begin.elapsed() > CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
             return RungOutcome::Ready;
         }
         if served {

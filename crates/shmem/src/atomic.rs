@@ -1,6 +1,6 @@
 //! Objects that all PEs change atomically, and waiting for them.
 
-use oxshmem_runtime::calls::amo::{Atomic as Processor, AtomicInteger as ProcessorInteger};
+use oxshmem_runtime::calls::amo::{AmoInteger as ProcessorInteger, AmoType as Processor};
 
 use crate::backend::{self, amo, p2p};
 use crate::transfer::{Target, Way};

@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime::calls::team::Config;
-use oxshmem_runtime::{Context, Team, Via};
+use oxshmem_runtime::{ContextHandle, TeamHandle, Via};
 
 use crate::own::OwnState;
 use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
@@ -224,28 +224,28 @@ calls! {
     }
 
     context in exchange {
-        fn team_create_ctx[](team: Team, options: c_long, context: *mut Context) -> c_int;
-        fn destroy[](context: Context);
+        fn team_create_ctx[](team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int;
+        fn destroy[](context: ContextHandle);
     }
 
     team in exchange {
-        fn my_pe[](team: Team) -> c_int;
-        fn n_pes[](team: Team) -> c_int;
-        fn translate_pe[](source: Team, pe: c_int, dest: Team) -> c_int;
-        fn sync[](team: Team) -> c_int;
+        fn my_pe[](team: TeamHandle) -> c_int;
+        fn n_pes[](team: TeamHandle) -> c_int;
+        fn translate_pe[](source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int;
+        fn sync[](team: TeamHandle) -> c_int;
         fn split_strided[](
-            parent: Team, start: c_int, stride: c_int, size: c_int, config: *const Config, mask: c_long,
-            new_team: *mut Team,
+            parent: TeamHandle, start: c_int, stride: c_int, size: c_int, config: *const Config, mask: c_long,
+            new_team: *mut TeamHandle,
         ) -> c_int;
         fn split_2d[](
-            parent: Team, xrange: c_int, x_config: *const Config, x_mask: c_long, x_team: *mut Team,
-            y_config: *const Config, y_mask: c_long, y_team: *mut Team,
+            parent: TeamHandle, xrange: c_int, x_config: *const Config, x_mask: c_long, x_team: *mut TeamHandle,
+            y_config: *const Config, y_mask: c_long, y_team: *mut TeamHandle,
         ) -> c_int;
-        fn destroy[](team: Team);
+        fn destroy[](team: TeamHandle);
     }
 
     team_extension in exchange {
-        fn split_color[](parent: Team, color: c_int, key: c_int, new_team: *mut Team);
+        fn split_color[](parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle);
     }
 }
 
@@ -256,7 +256,7 @@ macro_rules! collectives {
         /// As for the runtime's call of this name.
         #[inline(always)]
         pub(crate) unsafe fn $name<T: Plain + $bound>(
-            team: Team, dest: *mut T, source: *const T, $($argument: $type),*
+            team: TeamHandle, dest: *mut T, source: *const T, $($argument: $type),*
         ) -> c_int {
             const NAME: &str = concat!("shmem_", stringify!($name));
             match threads::here() {
@@ -354,7 +354,7 @@ pub(crate) mod binding {
     /// As for the runtime's call of this name.
     #[inline(always)]
     pub(crate) unsafe fn exchange(
-        team: Team,
+        team: TeamHandle,
         call: &'static str,
         kind: u8,
         words: &[u64],
@@ -371,7 +371,7 @@ pub(crate) mod binding {
     /// # Safety
     /// As above. Nobody writes into others' memory in a world of threads.
     #[inline(always)]
-    pub(crate) unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
+    pub(crate) unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *const u8, bytes: usize) {
         if threads::here().is_none() {
             // SAFETY: the caller promises that all members make the same call with a destination of `bytes` bytes.
             unsafe { oxshmem_runtime::calls::binding::agree_on_destination(team, call, dest, bytes) }

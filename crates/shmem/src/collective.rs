@@ -79,7 +79,7 @@ impl Team<'_> {
             };
             let world = self.world_number(pe);
             // SAFETY: `part` is this PE's own, and as long as what is read.
-            unsafe { rma::get(runtime::World(CALL), part.as_ptr(), source.as_ptr(), count, world) };
+            unsafe { rma::get(runtime::InWorld(CALL), part.as_ptr(), source.as_ptr(), count, world) };
             at += count;
         }
         self.sync();
@@ -183,7 +183,7 @@ impl Team<'_> {
                 mismatch(CALL, dest.len(), at.saturating_add(count))
             };
             // SAFETY: `part` is this PE's own, and as long as what is read.
-            unsafe { rma::get(runtime::World(CALL), part.as_ptr(), block.as_ptr(), count, from) };
+            unsafe { rma::get(runtime::InWorld(CALL), part.as_ptr(), block.as_ptr(), count, from) };
             at += count;
             come.push(count);
         }
@@ -194,7 +194,12 @@ impl Team<'_> {
     /// Begins a collective that fills `dest`, which must have `expected` elements.
     #[inline(always)]
     #[track_caller]
-    fn meet<T: Plain>(&self, call: &'static str, dest: &Symmetric<[T]>, expected: Option<usize>) -> runtime::Team {
+    fn meet<T: Plain>(
+        &self,
+        call: &'static str,
+        dest: &Symmetric<[T]>,
+        expected: Option<usize>,
+    ) -> runtime::TeamHandle {
         lengths(call, dest.len(), expected);
         let team = self.enter(call);
         // SAFETY: one thread has the team.
@@ -205,7 +210,7 @@ impl Team<'_> {
     /// The world's number of member `pe`.
     fn world_number(&self, pe: usize) -> i32 {
         // SAFETY: the team lives as long as `self`, and the world longer than any team.
-        unsafe { team::translate_pe(self.handle(), number(pe), runtime::Team::world()) }
+        unsafe { team::translate_pe(self.handle(), number(pe), runtime::TeamHandle::world()) }
     }
 }
 

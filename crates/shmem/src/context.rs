@@ -27,7 +27,7 @@ const SERIALIZED: i64 = 2;
 /// ```
 #[derive(Debug)]
 pub struct Context<'t> {
-    pub(crate) handle: runtime::Context,
+    pub(crate) handle: runtime::ContextHandle,
     pes: usize,
     team: PhantomData<&'t ()>,
     one_thread_at_a_time: PhantomData<Cell<()>>,
@@ -47,7 +47,7 @@ unsafe impl Send for Context<'_> {}
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ContextPe<'c> {
-    pub(crate) context: runtime::Context,
+    pub(crate) context: runtime::ContextHandle,
     pub(crate) pe: usize,
     pub(crate) pes: usize,
     life: PhantomData<(&'c (), *const ())>,
@@ -62,7 +62,7 @@ fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
 pub(crate) fn quiet_all(call: &'static str) {
     binding::complete_collectives(call);
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(runtime::World(call)) };
+    unsafe { order::quiet(runtime::InWorld(call)) };
     live(|live| {
         for Live(context, _) in live {
             // SAFETY: the context has not been destroyed: that needs the list of contexts, which this function holds.
@@ -72,7 +72,7 @@ pub(crate) fn quiet_all(call: &'static str) {
 }
 
 /// Completes and forgets the contexts that were not dropped before their team, which ends.
-pub(crate) fn forget_team(team: runtime::Team) {
+pub(crate) fn forget_team(team: runtime::TeamHandle) {
     binding::complete_collectives("Team::drop");
     live(|live| {
         for Live(context, _) in live.iter().filter(|live| live.1 == team) {
@@ -118,7 +118,7 @@ impl Team<'_> {
     /// ```
     pub fn try_context(&self) -> Result<Context<'_>, Error> {
         let _span = tracing::debug_span!("context").entered();
-        let mut handle = runtime::Context::INVALID;
+        let mut handle = runtime::ContextHandle::INVALID;
         // SAFETY: `handle` is writable and the team lives.
         let status = unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
         if status != 0 {
@@ -134,8 +134,8 @@ impl Team<'_> {
 
 impl World {
     /// The context of operations that name none.
-    pub(crate) fn default_context(&self) -> runtime::Context {
-        runtime::Context::default_context()
+    pub(crate) fn default_context(&self) -> runtime::ContextHandle {
+        runtime::ContextHandle::default_context()
     }
 }
 

@@ -2,11 +2,11 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use oxshmem_runtime::{Context, Team};
+use oxshmem_runtime::{ContextHandle, TeamHandle};
 use parking_lot::Mutex;
 
 /// A context that has not been dropped, and its team.
-pub(crate) struct Live(pub(crate) Context, pub(crate) Team);
+pub(crate) struct Live(pub(crate) ContextHandle, pub(crate) TeamHandle);
 
 // SAFETY: handles are addresses of atomics that any thread may use.
 unsafe impl Send for Live {}

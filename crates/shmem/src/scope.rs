@@ -24,7 +24,7 @@ use crate::{Atomic, AtomicInteger, AtomicValue, Context, Plain, Signal, Symmetri
 /// ```
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    context: runtime::Context,
+    context: runtime::ContextHandle,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
     one_thread: PhantomData<*const ()>,
@@ -65,13 +65,16 @@ impl Context<'_> {
     }
 }
 
-fn scope<'env, R>(context: runtime::Context, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+fn scope<'env, R>(
+    context: runtime::ContextHandle,
+    body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+) -> R {
     // Completes on every way out, a panic's too: the buffers are the caller's again afterwards.
     let _at_the_end = Complete(context);
     body(&Scope { context, scope: PhantomData, env: PhantomData, one_thread: PhantomData })
 }
 
-struct Complete(runtime::Context);
+struct Complete(runtime::ContextHandle);
 
 impl Drop for Complete {
     fn drop(&mut self) {
@@ -80,7 +83,7 @@ impl Drop for Complete {
 }
 
 /// Completes what was issued on the context.
-pub(crate) fn complete(context: runtime::Context) {
+pub(crate) fn complete(context: runtime::ContextHandle) {
     // SAFETY: the caller passes the context of a scope, which is destroyed only when the scope has completed.
     unsafe { order::quiet(runtime::On(context, "Scope::quiet")) }
 }

@@ -1,9 +1,11 @@
 //! A place in symmetric memory: every PE has its own copy, and may read and write everybody's.
 
+mod index;
+
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
-use core::ops::{Bound, Deref, Index, RangeBounds};
+use core::ops::{Bound, RangeBounds};
 use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
@@ -321,55 +323,6 @@ impl<T: Plain> Symmetric<[T]> {
     pub fn fill(&self, value: T) {
         self.iter().for_each(|place| place.store(value));
     }
-}
-
-impl<T: Resident, const N: usize> Deref for Symmetric<[T; N]> {
-    type Target = Symmetric<[T]>;
-    #[inline(always)]
-    fn deref(&self) -> &Symmetric<[T]> {
-        // SAFETY: an array is a slice of its elements.
-        unsafe { Symmetric::of(self.own().cast(), N) }
-    }
-}
-
-impl<T: Resident> Index<usize> for Symmetric<[T]> {
-    type Output = Symmetric<T>;
-    #[inline(always)]
-    #[track_caller]
-    fn index(&self, i: usize) -> &Symmetric<T> {
-        match self.at(i) {
-            Some(place) => place,
-            None => outside(&i, self.len()),
-        }
-    }
-}
-
-macro_rules! index_by_range {
-    ($($range:ty)*) => {$(
-        impl<T: Resident> Index<$range> for Symmetric<[T]> {
-            type Output = Symmetric<[T]>;
-            #[inline(always)]
-            #[track_caller]
-            fn index(&self, range: $range) -> &Symmetric<[T]> {
-                match self.part(range.clone()) {
-                    Some(part) => part,
-                    None => outside(&range, self.len()),
-                }
-            }
-        }
-    )*};
-}
-
-index_by_range! {
-    core::ops::Range<usize> core::ops::RangeInclusive<usize> core::ops::RangeFrom<usize> core::ops::RangeTo<usize>
-    core::ops::RangeToInclusive<usize> core::ops::RangeFull
-}
-
-/// Panics, as the language asks of `[]`; `at` and `part` return an `Option` instead.
-#[cold]
-#[track_caller]
-fn outside(index: &dyn core::fmt::Debug, len: usize) -> ! {
-    panic!("index {index:?} is out of range for a symmetric slice of length {len}")
 }
 
 /// Copies a value between a place and memory of the caller, in the largest words that fit size and alignment, each

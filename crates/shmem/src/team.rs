@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, context, epoch, mistake};
 /// ```
 #[derive(Debug)]
 pub struct Team<'p> {
-    handle: runtime::Team,
+    handle: runtime::TeamHandle,
     my: usize,
     size: usize,
     /// Whether a split has made it.
@@ -47,11 +47,11 @@ pub struct Axes<'p> {
 }
 
 impl Team<'_> {
-    pub(crate) fn predefined(handle: runtime::Team) -> Team<'static> {
+    pub(crate) fn predefined(handle: runtime::TeamHandle) -> Team<'static> {
         Team::new(handle, false)
     }
 
-    fn new<'p>(handle: runtime::Team, made: bool) -> Team<'p> {
+    fn new<'p>(handle: runtime::TeamHandle, made: bool) -> Team<'p> {
         // SAFETY: the caller passes the handle of a team that has just been made and is not destroyed before the `Team` is
         // dropped.
         let (my, size) = unsafe { (calls::my_pe(handle), calls::n_pes(handle)) };
@@ -65,14 +65,14 @@ impl Team<'_> {
 
     /// The handle, for calls that are not collective.
     #[inline(always)]
-    pub(crate) fn handle(&self) -> runtime::Team {
+    pub(crate) fn handle(&self) -> runtime::TeamHandle {
         self.handle
     }
 
     /// The handle, for a collective call.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn enter(&self, call: &str) -> runtime::Team {
+    pub(crate) fn enter(&self, call: &str) -> runtime::TeamHandle {
         epoch::refuse(call);
         self.handle
     }
@@ -153,7 +153,7 @@ impl Team<'_> {
         const CALL: &str = "Team::split_strided";
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_strided", start, stride, size).entered();
-        let mut made = runtime::Team::INVALID;
+        let mut made = runtime::TeamHandle::INVALID;
         let stride = c_int::try_from(stride).unwrap_or(0);
         // SAFETY: `made` is writable and there is no config; the team lives, and one thread has it.
         let status = unsafe {
@@ -164,7 +164,7 @@ impl Team<'_> {
             let fits = start < self.size && size > 0 && usize::try_from(last).is_ok_and(|last| last < self.size);
             return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}"), fits));
         }
-        Ok((made != runtime::Team::INVALID).then(|| Team::new(made, true)))
+        Ok((made != runtime::TeamHandle::INVALID).then(|| Team::new(made, true)))
     }
 
     /// Arranges the members in rows of `width`, row by row, and makes a team of each row and of each column. All
@@ -182,7 +182,7 @@ impl Team<'_> {
         const CALL: &str = "Team::split_2d";
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_2d", width).entered();
-        let (mut x, mut y) = (runtime::Team::INVALID, runtime::Team::INVALID);
+        let (mut x, mut y) = (runtime::TeamHandle::INVALID, runtime::TeamHandle::INVALID);
         let none = core::ptr::null();
         // SAFETY: `x` and `y` are writable and there are no configs; the team lives, and one thread has it.
         match unsafe { calls::split_2d(parent, number(width), none, 0, &raw mut x, none, 0, &raw mut y) } {
@@ -237,7 +237,7 @@ impl Team<'_> {
         const NO_COLOR: c_int = -1;
         let parent = self.enter("Team::split_color");
         let _span = tracing::debug_span!("split_color", color, key).entered();
-        let mut made = runtime::Team::INVALID;
+        let mut made = runtime::TeamHandle::INVALID;
         let (color, key) = (color.map(small).unwrap_or(Ok(NO_COLOR)), small(key));
         let (color, key) = match (color, key) {
             (Ok(color), Ok(key)) => (color, key),
@@ -245,7 +245,7 @@ impl Team<'_> {
         };
         // SAFETY: `made` is writable; the team lives, and one thread has it.
         unsafe { team_extension::split_color(parent, color, key, &raw mut made) };
-        (made != runtime::Team::INVALID).then(|| Team::new(made, true))
+        (made != runtime::TeamHandle::INVALID).then(|| Team::new(made, true))
     }
 
     /// For a team whose parent may end before it: the world does not.

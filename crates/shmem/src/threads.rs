@@ -215,31 +215,31 @@ fn number_of(address: *const HandleObject) -> usize {
     objects.iter().position(|&object| core::ptr::eq(object, address)).unwrap_or(usize::MAX)
 }
 
-fn context_handle(number: usize) -> runtime::Context {
+fn context_handle(number: usize) -> runtime::ContextHandle {
     // SAFETY: a handle is an address; what is there suits the runtime, see `object`.
     unsafe { core::mem::transmute(object(number)) }
 }
 
-fn context_number(handle: runtime::Context) -> usize {
-    if handle == runtime::Context::default_context() {
+fn context_number(handle: runtime::ContextHandle) -> usize {
+    if handle == runtime::ContextHandle::default_context() {
         return 0;
     }
     // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
-    number_of(unsafe { core::mem::transmute::<runtime::Context, *const HandleObject>(handle) })
+    number_of(unsafe { core::mem::transmute::<runtime::ContextHandle, *const HandleObject>(handle) })
 }
 
-fn team_handle(number: usize) -> runtime::Team {
+fn team_handle(number: usize) -> runtime::TeamHandle {
     // SAFETY: a handle is one address, and `object` leaves there what the runtime may read.
     unsafe { core::mem::transmute(object(number)) }
 }
 
-fn team_number(handle: runtime::Team) -> usize {
-    if handle == runtime::Team::world() {
+fn team_number(handle: runtime::TeamHandle) -> usize {
+    if handle == runtime::TeamHandle::world() {
         return 0;
     }
-    if handle == runtime::Team::shared() {
+    if handle == runtime::TeamHandle::shared() {
         return 1;
     }
     // SAFETY: a handle is one address, which a pointer may hold; `number_of` compares it and does not follow it.
-    number_of(unsafe { core::mem::transmute::<runtime::Team, *const HandleObject>(handle) })
+    number_of(unsafe { core::mem::transmute::<runtime::TeamHandle, *const HandleObject>(handle) })
 }

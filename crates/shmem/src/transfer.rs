@@ -37,15 +37,15 @@ pub struct Way<V>(pub(crate) V, pub(crate) c_int);
 impl Target for usize {}
 
 impl Resolve for usize {
-    type Via = runtime::World;
+    type Via = runtime::InWorld;
     #[inline(always)]
-    fn resolve(self, call: &'static str) -> Way<runtime::World> {
-        Way(runtime::World(call), number(self))
+    fn resolve(self, call: &'static str) -> Way<runtime::InWorld> {
+        Way(runtime::InWorld(call), number(self))
     }
 
     fn numbers(self) -> (usize, usize) {
         // SAFETY: the team of the world is never destroyed; between init and finalize it has PEs.
-        let pes = unsafe { team::n_pes(runtime::Team::world()) };
+        let pes = unsafe { team::n_pes(runtime::TeamHandle::world()) };
         (self, usize::try_from(pes).unwrap_or(0))
     }
 }

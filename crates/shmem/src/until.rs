@@ -75,7 +75,7 @@ impl Symmetric<Signal> {
 impl<T: AtomicValue> Until<'_, T> {
     fn look(&self) -> Option<T> {
         // SAFETY: a place is valid and aligned, and only atomics touch this one.
-        let seen = unsafe { <T as amo::Atomic>::load(self.variable.own().cast()) };
+        let seen = unsafe { <T as amo::AmoType>::load(self.variable.own().cast()) };
         Some(seen).filter(|seen| self.comparison.holds(*seen))
     }
 }
@@ -98,7 +98,7 @@ impl<T: AtomicValue> Future for Until<'_, T> {
         let (address, comparison) = (self.variable.own() as usize, self.comparison);
         let ready = move || {
             // SAFETY: the watch ends with this future, or if that was forgotten, with the variable's memory.
-            comparison.holds(unsafe { <T as amo::Atomic>::load(address as *mut T) })
+            comparison.holds(unsafe { <T as amo::AmoType>::load(address as *mut T) })
         };
         reactor::watch(id, address, ready, task.waker());
         Poll::Pending

@@ -27,7 +27,7 @@ const MULTIPLE: i32 = 3;
 pub struct World {
     team: Team<'static>,
     /// All PEs again, for exclusive epochs: a slot that no other call can use.
-    epochs: runtime::Team,
+    epochs: runtime::TeamHandle,
 }
 
 impl World {
@@ -83,12 +83,20 @@ impl World {
             own(|own| own.taken.store(false, Release));
             return Err(error);
         }
-        let team = Team::predefined(runtime::Team::world());
-        let mut epochs = runtime::Team::INVALID;
+        let team = Team::predefined(runtime::TeamHandle::world());
+        let mut epochs = runtime::TeamHandle::INVALID;
         let (first, stride, all) = (0, 1, team.n_pes() as i32);
         // SAFETY: all PEs are here; `epochs` is writable and there is no config.
         let status = unsafe {
-            calls::split_strided(runtime::Team::world(), first, stride, all, core::ptr::null(), 0, &raw mut epochs)
+            calls::split_strided(
+                runtime::TeamHandle::world(),
+                first,
+                stride,
+                all,
+                core::ptr::null(),
+                0,
+                &raw mut epochs,
+            )
         };
         // From here on dropping the world takes everything back.
         let world = Self { team, epochs };
@@ -133,7 +141,7 @@ impl World {
     #[inline(always)]
     pub fn quiet(&self) {
         // SAFETY: the default context is never destroyed.
-        unsafe { order::quiet(runtime::World("World::quiet")) }
+        unsafe { order::quiet(runtime::InWorld("World::quiet")) }
     }
 
     /// [`quiet`](Self::quiet) for what was issued to these PEs.
@@ -148,7 +156,7 @@ impl World {
     pub fn quiet_for(&self, pes: &[usize]) {
         let pes: Vec<_> = pes.iter().map(|&pe| number(pe)).collect();
         // SAFETY: the default context is never destroyed, and the list has the elements that its length says.
-        unsafe { order::pe_quiet(runtime::World("World::quiet_for"), pes.as_ptr(), pes.len()) }
+        unsafe { order::pe_quiet(runtime::InWorld("World::quiet_for"), pes.as_ptr(), pes.len()) }
     }
 
     /// The PEs whose memory this one reaches by load and store: those of its node.
@@ -162,7 +170,7 @@ impl World {
     #[doc(alias = "SHMEM_TEAM_NODE")]
     #[must_use]
     pub fn node(&self) -> Team<'_> {
-        Team::predefined(runtime::Team::shared())
+        Team::predefined(runtime::TeamHandle::shared())
     }
 
     /// Keeps what this PE has issued on the world before what it issues after, for each target.
@@ -179,7 +187,7 @@ impl World {
     #[inline(always)]
     pub fn fence(&self) {
         // SAFETY: the default context is never destroyed.
-        unsafe { order::fence(runtime::World("World::fence")) }
+        unsafe { order::fence(runtime::InWorld("World::fence")) }
     }
 
     /// Ends all PEs, with this status of the job.

@@ -19,5 +19,5 @@ mod sysfs;
 
 pub use discover::{DescriptionSource, Discovered, below, discover};
 pub use node::{Nic, Node, NumaMemory, Processor};
-pub use placement::{Bind, Map, Place};
+pub use placement::{Bind, Map, PePlace};
 pub use share::Share;

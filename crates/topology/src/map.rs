@@ -3,7 +3,7 @@
 use crate::cpulist;
 use crate::nic;
 use crate::node::Node;
-use crate::placement::Place;
+use crate::placement::PePlace;
 
 /// A node with its PEs, to be shown.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct Shown<'n> {
     /// The number in the job of each PE.
     pub pes: &'n [u32],
     /// Where each of them is.
-    pub places: &'n [Place],
+    pub places: &'n [PePlace],
 }
 
 /// The table that `oshrun --display map` prints.
@@ -47,7 +47,7 @@ pub fn text(shown: &Shown<'_>) -> String {
 /// One line: what the node is, and where its PEs are.
 pub fn line(shown: &Shown<'_>) -> String {
     let Shown { host, node, source, pes, places } = shown;
-    let spot = |place: &Place| {
+    let spot = |place: &PePlace| {
         let numa =
             place.numa.map_or("any NUMA node".into(), |numa| format!("NUMA {}", node.memories[numa as usize].number));
         let card = place.nic.map_or(String::new(), |nic| format!(" with {}", node.nics[nic as usize].name));
@@ -65,7 +65,7 @@ pub fn line(shown: &Shown<'_>) -> String {
     format!("{host}: {} (by {source}); {}", node.describe(), spots.join("; "))
 }
 
-fn row(node: &Node, pe: u32, place: &Place) -> [String; 5] {
+fn row(node: &Node, pe: u32, place: &PePlace) -> [String; 5] {
     let mut cpus = place.cpus.clone();
     cpus.sort_unstable();
     let known = |number: Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());

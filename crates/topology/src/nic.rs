@@ -5,7 +5,7 @@ use oxshmem_base::knobs::{NicPolicy as Policy, Settings};
 
 use crate::cpulist;
 use crate::node::{Nic, Node};
-use crate::placement::Place;
+use crate::placement::PePlace;
 
 /// The user's demands on cards.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -87,7 +87,7 @@ pub fn cards(node: &Node) -> Vec<(u32, &Nic)> {
 }
 
 /// Gives each PE its card. Where the node has none nothing is given.
-pub fn assign(node: &Node, places: &mut [Place], wish: &Wish) -> Result<(), Error> {
+pub fn assign(node: &Node, places: &mut [PePlace], wish: &Wish) -> Result<(), Error> {
     let known = cards(node);
     let available = available(&known, wish)?;
     if available.is_empty() {
@@ -125,7 +125,7 @@ pub fn assign(node: &Node, places: &mut [Place], wish: &Wish) -> Result<(), Erro
 
 /// For each PE all cards that may be given, in the order in which it should use several at once: its own first, then the
 /// nearest of those that fewest PEs have before it, so that the PEs of a node fill its cards evenly.
-pub fn rails(node: &Node, places: &[Place], wish: &Wish) -> Result<Vec<Vec<u32>>, Error> {
+pub fn rails(node: &Node, places: &[PePlace], wish: &Wish) -> Result<Vec<Vec<u32>>, Error> {
     let mut available = available(&cards(node), wish)?;
     available.extend(places.iter().filter_map(|place| place.nic));
     available.sort_unstable();
@@ -206,8 +206,8 @@ fn hops(node: &Node, card: u32, numa: Option<u32>) -> Option<u32> {
 }
 
 /// The sentence about the PEs (with these numbers) whose card is more than one NUMA node away; once for the node.
-pub fn warning(node: &Node, pes: &[u32], places: &[Place]) -> Option<String> {
-    let far: Vec<(&u32, &Place)> = pes.iter().zip(places).filter(|(_, place)| place.hops > 1).collect();
+pub fn warning(node: &Node, pes: &[u32], places: &[PePlace]) -> Option<String> {
+    let far: Vec<(&u32, &PePlace)> = pes.iter().zip(places).filter(|(_, place)| place.hops > 1).collect();
     let &(pe, place) = far.first()?;
     let number = |numa: u32| node.memories[numa as usize].number;
     let card = &node.nics[place.nic? as usize];

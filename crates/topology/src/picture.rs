@@ -8,7 +8,7 @@ use crate::cpulist;
 use crate::map::Shown;
 use crate::nic;
 use crate::node::{Node, Processor};
-use crate::placement::Place;
+use crate::placement::PePlace;
 
 /// The picture that `oshrun --display map=svg` prints.
 pub fn svg(shown: &Shown<'_>) -> String {
@@ -122,7 +122,7 @@ impl PictureBox {
     fn machine(shown: &Shown<'_>) -> PictureBox {
         let node = shown.node;
         let all: Vec<&Processor> = node.processors.iter().collect();
-        let mut waiting: Vec<(u32, &Place)> = shown.pes.iter().copied().zip(shown.places).collect();
+        let mut waiting: Vec<(u32, &PePlace)> = shown.pes.iter().copied().zip(shown.places).collect();
         let inner = inside(node, &all, BoxLevel::Package, &mut waiting);
         let homeless = nic::cards(node).into_iter().filter(|(_, nic)| nic.near.len() != 1);
         PictureBox {
@@ -238,7 +238,7 @@ fn inside(
     node: &Node,
     processors: &[&Processor],
     level: BoxLevel,
-    waiting: &mut Vec<(u32, &Place)>,
+    waiting: &mut Vec<(u32, &PePlace)>,
 ) -> Vec<PictureBox> {
     let mut values: Vec<u32> = Vec::new();
     for processor in processors {
@@ -249,7 +249,7 @@ fn inside(
     }
     let area = |value: u32| {
         let own: Vec<&Processor> = processors.iter().copied().filter(|p| level.of(p) == value).collect();
-        let stays = |place: &Place| {
+        let stays = |place: &PePlace| {
             !place.cpus.is_empty() && place.cpus.iter().all(|cpu| own.iter().any(|processor| processor.cpu == *cpu))
         };
         let mut mine = Vec::new();
@@ -318,7 +318,7 @@ fn card(node: &Node, place: u32) -> PictureBox {
     }
 }
 
-fn chips(node: &Node, pes: &[(u32, &Place)]) -> Vec<(u32, &'static str)> {
+fn chips(node: &Node, pes: &[(u32, &PePlace)]) -> Vec<(u32, &'static str)> {
     pes.iter().map(|(pe, place)| (*pe, colour(node, place.nic))).collect()
 }
 

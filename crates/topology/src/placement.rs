@@ -16,7 +16,7 @@ pub enum Map {
 
 /// Where one PE is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct PePlace {
     /// The processors it may run on, in the machine's order.
     pub cpus: Vec<u32>,
     /// The place (in [`Node::memories`]) of the NUMA node that all of them belong to, if it is one.
@@ -89,8 +89,8 @@ pub fn cores(node: &Node, allowed: &[u32]) -> usize {
 }
 
 /// Where PEs with these processors are, without cards.
-pub fn places(node: &Node, cpus: &[Vec<u32>]) -> Vec<Place> {
-    let place = |cpus: &Vec<u32>| Place {
+pub fn places(node: &Node, cpus: &[Vec<u32>]) -> Vec<PePlace> {
+    let place = |cpus: &Vec<u32>| PePlace {
         cpus: cpus.clone(),
         numa: node.shared(cpus, |p| p.numa),
         l3: node.shared(cpus, |p| p.l3),
@@ -114,8 +114,8 @@ pub struct Groups {
 }
 
 /// The groups of PEs at these places.
-pub fn groups(places: &[Place]) -> Groups {
-    let numbered = |of: fn(&Place) -> Option<u32>| {
+pub fn groups(places: &[PePlace]) -> Groups {
+    let numbered = |of: fn(&PePlace) -> Option<u32>| {
         let Some(values) = places.iter().map(of).collect::<Option<Vec<u32>>>() else { return vec![0; places.len()] };
         let mut seen: Vec<u32> = Vec::new();
         let mut number = |value: u32| {

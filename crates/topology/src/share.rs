@@ -1,7 +1,7 @@
 //! The description of the machine that the node's leader, which alone has looked at it, hands to the PEs of the node.
 
 use crate::node::Node;
-use crate::placement::{Place, groups};
+use crate::placement::{PePlace, groups};
 
 /// One PE's part.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -21,10 +21,10 @@ pub struct Share {
 }
 
 /// The parts of PEs at these places, with their cards (`nic::rails`); `bind` says whether the places are still to be taken.
-pub fn shares(node: &Node, places: &[Place], rails: &[Vec<u32>], bind: bool) -> Vec<Share> {
+pub fn shares(node: &Node, places: &[PePlace], rails: &[Vec<u32>], bind: bool) -> Vec<Share> {
     let groups = groups(places);
     let choice = node.memories.len() > 1;
-    let share = |(pe, place): (usize, &Place)| Share {
+    let share = |(pe, place): (usize, &PePlace)| Share {
         bind: if bind { place.cpus.clone() } else { Vec::new() },
         numa: place.numa.filter(|_| choice).map(|numa| node.memories[numa as usize].number),
         nics: rails[pe].iter().map(|&nic| node.nics[nic as usize].name.clone()).collect(),

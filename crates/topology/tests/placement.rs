@@ -11,7 +11,7 @@ use machines::machine;
 use oxshmem_base::knobs::NicPolicy;
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::nic::{self, Wish};
-use oxshmem_topology::{Bind, Map, Node, Place, below, picture, placement};
+use oxshmem_topology::{Bind, Map, Node, PePlace, below, picture, placement};
 
 /// A machine of the list; each is looked at once.
 fn node(name: &'static str) -> Node {
@@ -25,7 +25,7 @@ fn node(name: &'static str) -> Node {
     node
 }
 
-fn placed(node: &Node, pes: usize, bind: Bind, map: Map, wish: &Wish) -> Vec<Place> {
+fn placed(node: &Node, pes: usize, bind: Bind, map: Map, wish: &Wish) -> Vec<PePlace> {
     let all: Vec<u32> = node.processors.iter().map(|processor| processor.cpu).collect();
     let cpus = placement::processors(node, &all, pes, bind, map);
     let mut places = placement::places(node, &cpus);
@@ -33,7 +33,7 @@ fn placed(node: &Node, pes: usize, bind: Bind, map: Map, wish: &Wish) -> Vec<Pla
     places
 }
 
-fn shown<'n>(name: &'n str, node: &'n Node, pes: &'n [u32], places: &'n [Place]) -> Shown<'n> {
+fn shown<'n>(name: &'n str, node: &'n Node, pes: &'n [u32], places: &'n [PePlace]) -> Shown<'n> {
     Shown { host: name, node, source: "/sys", pes, places }
 }
 

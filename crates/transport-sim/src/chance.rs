@@ -2,15 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use oxshmem_base::chance::Dice;
+
 /// A generator in shared memory (xorshift).
 pub(crate) struct Chance<'a>(pub(crate) &'a AtomicU64);
 
 /// The state of a generator with this seed, which is never zero. Neighbouring seeds give unlike states.
 pub(crate) fn seeded(seed: u64) -> u64 {
-    let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (state ^ (state >> 31)) | 1
+    Dice::new(seed).next() | 1
 }
 
 impl Chance<'_> {

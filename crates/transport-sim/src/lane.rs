@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, WORD_BY_WORD, Width};
 
 use crate::network::{Pe, describe};
 use crate::operation::{Movement, OperationPart, PutSource, parts};
 use crate::queue::{LanePlace, OperationQueue};
 use crate::turns::StepKind;
 
-/// Puts up to this length promise that each aligned 8-byte word lands whole.
-const SHORT: usize = 4096;
 /// The bytes of a destination to which a get or a fetch has not delivered.
 const POISON: u8 = 0xA5;
 
@@ -91,7 +89,7 @@ impl SimLane {
             return n;
         }
         let less = 1 + chance.below(n - 1);
-        if n > SHORT { less } else { n.min((8 - offset as usize % 8) + less / 8 * 8) }
+        if n > WORD_BY_WORD { less } else { n.min((8 - offset as usize % 8) + less / 8 * 8) }
     }
 
     fn cut(&self, n: usize, offset: u64) -> Vec<OperationPart> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use oxshmem_transport::{Account, Amo, Remote, Width};
+use oxshmem_transport::{Account, Amo, Remote, WORD_BY_WORD, Width};
 
 use crate::chance::Chance;
 
@@ -91,9 +91,6 @@ impl Operation {
     }
 }
 
-/// Puts up to this length promise that each aligned 8-byte word lands whole.
-const SHORT: usize = 4096;
-
 /// Cuts `n` bytes that go to `offset` into parts. Words of a short run stay whole: up to 64 bytes each word is a part of its
 /// own, and longer runs are cut at a few places.
 pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> Vec<OperationPart> {
@@ -103,7 +100,7 @@ pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> 
         2..=64 => (ahead..n).step_by(8).filter(|&at| at > 0).collect(),
         _ => (0..chance.below(7))
             .map(|_| chance.below(n))
-            .map(|at| if n <= SHORT { ahead + at / 8 * 8 } else { at })
+            .map(|at| if n <= WORD_BY_WORD { ahead + at / 8 * 8 } else { at })
             .collect(),
     };
     cuts.push(0);
@@ -135,7 +132,7 @@ mod tests {
                 for part in &parts {
                     assert_eq!(part.bytes.start, next);
                     next = part.bytes.end;
-                    let inner = part.bytes.end < n && n <= SHORT;
+                    let inner = part.bytes.end < n && n <= WORD_BY_WORD;
                     assert!(!inner || (offset as usize + part.bytes.end).is_multiple_of(8), "{n} at {offset}");
                 }
                 assert_eq!(next, n);

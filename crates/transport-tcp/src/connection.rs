@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 
+use crate::limits::TURN;
 use crate::proto::seal::{Opener, Sealer};
 use crate::proto::{FrameReceiver, Host, Session};
 use crate::{served, socket};
-
-/// Bytes read from one connection before others have their turn.
-const TURN: usize = 1 << 20;
 
 /// A connection over which frames flow.
 pub(crate) struct Connection {

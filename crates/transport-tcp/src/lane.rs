@@ -6,17 +6,12 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, LaneOptions, Remote, SignalUpdate, Width};
 
+use crate::limits::{INJECT, TOGETHER};
 use crate::link::Issue;
 use crate::net::Net;
 use crate::proto::codec::{BULK, Message, SMALL, Urgency};
 use crate::proto::session::Ticket;
 use crate::proto::{MemoryRange, Session};
-
-/// Longest put whose source is copied; a longer one waits until the peer has it.
-pub(crate) const INJECT: usize = 32 << 10;
-
-/// Bytes of one operation over one rail that are issued at once.
-pub(crate) const TOGETHER: usize = 16 * BULK;
 
 pub(crate) struct TcpLane {
     net: Arc<Net>,

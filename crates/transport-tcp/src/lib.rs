@@ -25,6 +25,7 @@ mod connection;
 mod interfaces;
 mod lane;
 mod lanes;
+mod limits;
 mod link;
 mod local;
 mod net;

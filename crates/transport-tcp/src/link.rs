@@ -14,6 +14,7 @@ use oxshmem_transport::{Account, Busy, OperationLock};
 use parking_lot::MutexGuard;
 
 use crate::carrier::{Agreement, AttemptState, Carrier};
+use crate::limits::{UNACKNOWLEDGED, UNAWAITED};
 use crate::local::LocalPe;
 use crate::permits::Permit;
 use crate::proto::Session;
@@ -22,11 +23,6 @@ use crate::proto::liveness::{Advice, Liveness, Look};
 use crate::proto::session::Ticket;
 use crate::served::Served;
 use crate::unreachable;
-
-/// Executed frames that may go without acknowledgement while a caller polls, who may have something to send with it.
-const UNTOLD: u64 = 8;
-/// The same for frames whose acknowledgement nobody waits for. The peer keeps them as long.
-const LEFT: u64 = 32;
 
 /// One rail to one PE.
 pub(crate) struct Link {
@@ -172,7 +168,7 @@ impl Link {
         let in_the_middle = state.carrier.is_in_the_middle();
         let session = &mut state.session;
         let is_last = (executed == 0 || manner == Manner::Alone) && !in_the_middle;
-        let most = if session.wants_ack() { UNTOLD } else { LEFT };
+        let most = if session.wants_ack() { UNACKNOWLEDGED } else { UNAWAITED };
         if is_last && session.wants_ack() || session.is_asked() || session.untold() >= most {
             session.acknowledge();
             state.flush();

@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use oxshmem_transport::driver::Callers;
 use parking_lot::{Mutex, RwLock};
 
+use crate::limits::FEW_LINKS;
 use crate::link::Link;
 use crate::local::LocalPe;
 use crate::pending::{Arrival, PendingConnections};
 use crate::proto::handshake::Route;
-use crate::watch::{FEW, FIRST_LINK, LISTENER, Poller, ThreadPoller};
+use crate::watch::{FIRST_LINK, LISTENER, Poller, ThreadPoller};
 
 /// The state that callers, lanes and the thread share.
 pub(crate) struct Net {
@@ -48,7 +49,7 @@ impl Net {
                 self.local.watched.note_links(links.len());
                 links.len()
             };
-            if count == FEW + 1 {
+            if count == FEW_LINKS + 1 {
                 self.watch_all();
             }
             link

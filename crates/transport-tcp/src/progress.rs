@@ -6,12 +6,10 @@ use std::time::Duration;
 use oxshmem_os::sockets::PollEntry;
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_until_ready};
 
+use crate::limits::{FEW_LINKS, LOOK_AROUND};
 use crate::link::Manner;
 use crate::net::Net;
-use crate::watch::{FEW, FIRST_PENDING, LISTENER, Poller, ThreadPoller};
-
-/// A caller that asks few sockets itself looks every so often for PEs that want to connect.
-const LOOK_AROUND: u64 = 64;
+use crate::watch::{FIRST_PENDING, LISTENER, Poller, ThreadPoller};
 
 impl Net {
     /// A caller's turn.
@@ -22,7 +20,7 @@ impl Net {
         let mut done = 0;
         let few = {
             let links = self.links.read();
-            let few = !links.is_empty() && links.len() <= FEW;
+            let few = !links.is_empty() && links.len() <= FEW_LINKS;
             if few {
                 done += links.iter().map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
             } else if self.local.due.take() {
@@ -54,11 +52,11 @@ impl Net {
         if self.poller.try_lock().is_some_and(|poller| poller.has_more()) {
             return self.progress();
         }
-        let mut awaited = Vec::with_capacity(1 + FEW);
+        let mut awaited = Vec::with_capacity(1 + FEW_LINKS);
         awaited.push(PollEntry::to_read(self.local.watched.descriptor()));
         {
             let links = self.links.read();
-            if links.len() <= FEW {
+            if links.len() <= FEW_LINKS {
                 awaited.extend(links.iter().filter_map(|link| link.socket()));
             }
         }
@@ -101,7 +99,7 @@ impl Net {
     /// also while callers serve them; only the sockets of few links are read by callers without.
     fn serve_links(&self) {
         let links = self.links.read();
-        let few = links.len() <= FEW;
+        let few = links.len() <= FEW_LINKS;
         for link in links.iter() {
             if link.is_due() {
                 link.serve(&self.local, Manner::Alone);

@@ -23,14 +23,14 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
 use crate::interfaces::{self, Address};
-use crate::lane::{INJECT, TOGETHER, TcpLane};
+use crate::lane::TcpLane;
 use crate::lanes::LaneTable;
+use crate::limits::{INJECT, SMALL, TOGETHER};
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
 use crate::permits::Permits;
 use crate::proto::admission::OTHER_FILES;
-use crate::proto::codec::SMALL;
 use crate::proto::handshake::Credentials;
 use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
 

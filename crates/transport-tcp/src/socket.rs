@@ -9,10 +9,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::Duration;
 
+use crate::limits::PIECES;
 use crate::proto::{MemoryRange, OutputPiece};
 
-/// Pieces sent with one call.
-const PIECES: usize = 64;
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
 /// Sends as much of the pieces as the socket takes. A closed peer is an error, never a signal.

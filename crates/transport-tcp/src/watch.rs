@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
+use crate::limits::FEW_LINKS;
+
 pub(crate) const LISTENER: usize = 0;
 pub(crate) const WAKER: usize = 1;
 /// Tokens of links begin here.
 pub(crate) const FIRST_LINK: usize = 2;
 /// Tokens of connections that have not proven themselves begin here; below are those of links.
 pub(crate) const FIRST_PENDING: usize = 1 << 40;
-
-/// With so few links a caller asks each socket itself, which is one call to the kernel less.
-pub(crate) const FEW: usize = 2;
 
 /// How often the thread looks at the clock while somebody owes something, and while nobody does.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -53,7 +52,7 @@ impl WatchList {
     /// every message would only pay for a notice that nobody reads.
     pub(crate) fn add(&self, socket: RawFd, token: usize) -> io::Result<()> {
         let is_link = (FIRST_LINK..FIRST_PENDING).contains(&token);
-        let few = is_link && self.links.load(Ordering::SeqCst) <= FEW;
+        let few = is_link && self.links.load(Ordering::SeqCst) <= FEW_LINKS;
         add_to(&self.thread, socket, token)?;
         if few {
             // A pending connection that has become a link was enlisted before; any other socket was not, which is as good.

@@ -21,17 +21,7 @@ use oxshmem_os::sockets::{self, PollEntry};
 use oxshmem_os::{process, time};
 use parking_lot::Mutex;
 
-/// The shortest backoff while callers poll, and the longest one that needs no reason.
-const BACKOFF: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
-/// The longest backoff while callers poll without a gap, and the share of that time that a backoff may take. The end of a backoff takes a
-/// processor from a caller: with backoffs of 1 ms a barrier between two nodes took 4 percent longer than without any. A call that begins a
-/// series of barriers meets short backoffs, so they grow fast: with a share of an eighth instead of a 32nd the first 4 ms of barriers over
-/// UCX took 6.3 us each instead of 6.6.
-const LONGEST_BACKOFF: Duration = Duration::from_millis(4);
-const SHARE: u32 = 8;
-/// [`time::cycles`] between two polls that are a gap: the callers computed, and peers may have waited for the thread. That is 100 to 400
-/// microseconds. The clock would cost a tenth of a short put and its quiet.
-const GAP: u64 = 400_000;
+use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, LONGEST_BACKOFF};
 
 /// The work that a provider gives its thread.
 pub trait Drive: Send + Sync {
@@ -124,7 +114,7 @@ impl CallerBackoff {
     /// The next backoff; `had_gap`: the callers have done something else since the last one.
     fn next(&mut self, had_gap: bool) -> Duration {
         self.steady = if had_gap { Duration::ZERO } else { self.steady };
-        let longest = (self.steady / SHARE).clamp(BACKOFF.1, LONGEST_BACKOFF);
+        let longest = (self.steady / BACKOFF_SHARE).clamp(BACKOFF.1, LONGEST_BACKOFF);
         let time = (BACKOFF.0 * (1 << self.count.min(8))).min(longest);
         self.count += u32::from(time < longest);
         self.steady = self.steady.saturating_add(time);
@@ -296,7 +286,7 @@ mod tests {
         while backoff.next(false) < LONGEST_BACKOFF {
             polled += BACKOFF.1;
         }
-        assert!(polled < LONGEST_BACKOFF * SHARE, "backoffs grow");
+        assert!(polled < LONGEST_BACKOFF * BACKOFF_SHARE, "backoffs grow");
         assert_eq!(backoff.next(true), BACKOFF.1, "the callers compute");
         assert!(backoff.next(false) == BACKOFF.1 && backoff.next(true) == BACKOFF.1);
         assert!(backoff.end() && !backoff.end());

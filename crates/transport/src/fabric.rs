@@ -141,8 +141,8 @@ impl From<Error> for NotIssued {
 /// inside registered regions.
 pub unsafe trait Lane: Send + Sync {
     /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes from the start
-    /// that is, at least one if there is one: the rest is another call. Each aligned 8-byte word of a short put (4 KiB) is
-    /// seen whole or not at all; the words become visible in any order.
+    /// that is, at least one if there is one: the rest is another call. Each aligned 8-byte word of a short put (up to
+    /// [`WORD_BY_WORD`](crate::WORD_BY_WORD)) is seen whole or not at all; the words become visible in any order.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.

@@ -3,7 +3,6 @@
 //! the trait can be tested against the worst network there is.
 
 mod card;
-mod dice;
 mod job;
 mod messages;
 mod provider;
@@ -13,6 +12,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
+use oxshmem_base::chance::Dice;
 use parking_lot::Mutex;
 
 use crate::driver::{Callers, Drive};
@@ -26,7 +26,6 @@ use self::job::LoopbackJob;
 use self::messages::LoopbackMessages;
 use self::queue::{Effect, Queue, Source};
 
-pub use dice::Dice;
 pub use provider::PROVIDER;
 
 /// The kind of network.
@@ -109,7 +108,7 @@ impl Fabric for Loopback {
         let mut queues = self.queues.lock();
         // Each lane has dice of its own; the golden ratio spreads neighbouring seeds.
         let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
-        let dice = self.options.adversary.map(|seed| Dice(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let dice = self.options.adversary.map(|seed| Dice::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         let account = Arc::<Account>::default();
         let queue = Arc::new(OperationLock::new(Queue::new(dice, account.clone())));
         queues.push(queue.clone());

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
 
 use oxshmem_base::Error;
 
+use crate::limits::WORD_BY_WORD;
 use crate::{Amo, Region, Segment, Width};
 
 /// One atomic update at an address, in the words of the width.
@@ -124,7 +125,7 @@ impl RegisteredMemory {
                 Some(Width::Eight) => AtomicU64::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
                 Some(Width::Four) => AtomicU32::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
                 Some(Width::Two) => AtomicU16::from_ptr(at.cast()).store(unaligned(source), Ordering::Release),
-                None if n <= SHORT && (at.addr() | n).is_multiple_of(8) => {
+                None if n <= WORD_BY_WORD && (at.addr() | n).is_multiple_of(8) => {
                     for i in (0..n).step_by(8) {
                         AtomicU64::from_ptr(at.add(i).cast()).store(unaligned(source.add(i)), Ordering::Release);
                     }
@@ -190,9 +191,6 @@ pub unsafe fn deliver_old(old: *mut u8, width: Width, value: u64) {
 }
 
 const _: () = assert!(cfg!(target_endian = "little"), "messages and memory share one byte order");
-
-/// Longest run of words that [`RegisteredMemory::put`] stores one by one.
-const SHORT: usize = 4096;
 
 /// The word that `n` bytes at `at` are, if they are one.
 fn word(at: *mut u8, n: usize) -> Option<Width> {

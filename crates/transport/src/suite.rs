@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_base::chance::Dice;
 use oxshmem_base::knobs::Settings;
 
 use crate::{AddressBook, Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
@@ -309,14 +310,9 @@ fn heap(pe: u32, offset: u64) -> Remote {
 
 /// Bytes that tell who wrote them and when.
 fn pattern(seed: u64, n: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut dice = Dice::new(seed);
     let mut bytes = vec![0; n];
-    for word in bytes.chunks_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
-    }
+    bytes.chunks_mut(8).for_each(|word| word.copy_from_slice(&dice.next().to_le_bytes()[..word.len()]));
     bytes
 }
 

@@ -161,9 +161,7 @@ fn line(path: impl AsRef<Path>) -> String {
 fn build() -> String {
     let library = beside("oshrun").ok().and_then(|tool| Some(tool.parent()?.parent()?.join("lib/liboxshmem.so.1")));
     let bytes = library.and_then(|file| fs::read(file).ok()).unwrap_or_default();
-    let sum =
-        bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
-    format!("{} {sum:016x}", env!("CARGO_PKG_VERSION"))
+    format!("{} {:016x}", env!("CARGO_PKG_VERSION"), oxshmem_base::chance::Sum::of(bytes))
 }
 
 /// A soft limit of this process, as the kernel tells it; nothing: there is none.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use oxshmem_flight::{Activity, State, Witness, report};
 use tokio::time::Instant;
 
-use super::{PeState, RunningJob};
+use super::RunningJob;
+use super::agenda::Due;
+use super::roster::PeState;
 use crate::ask::{JobView, Visitor};
 use crate::link::frame::{AgentOrder, LONGEST};
 use crate::say;
@@ -37,16 +39,8 @@ pub(super) struct JobQuestion {
     number: u32,
     /// Hosts that owe an answer.
     hosts: BTreeSet<u32>,
-    answer_by: Instant,
     known: Vec<Witness>,
     purposes: Vec<ReportReason>,
-}
-
-impl JobQuestion {
-    /// When it is answered with what is known then.
-    pub(super) fn answer_by(&self) -> Instant {
-        self.answer_by
-    }
 }
 
 impl RunningJob {
@@ -58,11 +52,10 @@ impl RunningJob {
         }
         self.inquiries += 1;
         let number = self.inquiries;
-        let running = (0..self.pes.len() as u32).filter(|&pe| self.runs(pe));
-        let hosts: BTreeSet<u32> = running.map(|pe| self.hosts[pe as usize]).collect();
-        let answer_by = Instant::now() + PATIENCE;
+        let hosts = self.roster.hosts_that_run();
         let nobody = hosts.is_empty();
-        self.inquiry = Some(JobQuestion { number, hosts, answer_by, known: Vec::new(), purposes: vec![purpose] });
+        self.inquiry = Some(JobQuestion { number, hosts, known: Vec::new(), purposes: vec![purpose] });
+        self.agenda.set(Due::Answer, Instant::now() + PATIENCE);
         self.subtree.obey(AgentOrder::Look { question: number, calls: CALLS });
         if nobody {
             self.answer();
@@ -82,12 +75,13 @@ impl RunningJob {
 
     /// Everybody has answered, or has had the time to.
     pub(super) fn answer(&mut self) {
+        self.agenda.cancel(Due::Answer);
         let Some(JobQuestion { mut known, purposes, .. }) = self.inquiry.take() else { return };
-        for pe in 0..self.pes.len() as u32 {
-            match self.pes[pe as usize] {
+        for pe in 0..self.roster.size() {
+            match self.roster.state(pe) {
                 PeState::Ended { pid } => {
                     known.retain(|one| one.pe != pe);
-                    let state = if self.finalized.contains(&pe) { State::Finalized } else { State::Gone };
+                    let state = if self.roster.finalized.contains(&pe) { State::Finalized } else { State::Gone };
                     let activity = Activity::Ended;
                     known.push(Witness { activity, process: pid, ..Witness::new(pe, state, Vec::new()) });
                 }
@@ -104,7 +98,7 @@ impl RunningJob {
         let waits = |least: u64| known.iter().any(|one| one.waits.iter().any(|wait| wait.seconds >= least));
         match purpose {
             // It has ended meanwhile, and its output is what is left.
-            ReportReason::TimeIsOver if self.left == 0 => self.timeout = Some(Instant::now()),
+            ReportReason::TimeIsOver if self.roster.is_empty() => self.agenda.set(Due::Timeout, Instant::now()),
             ReportReason::TimeIsOver => {
                 if waits(0) {
                     self.tell(known);
@@ -112,7 +106,7 @@ impl RunningJob {
                 self.timed_out();
             }
             // The second interrupt has been obeyed already.
-            ReportReason::Interrupt if self.ending.is_some() => {}
+            ReportReason::Interrupt if !self.phase.is_open() => {}
             ReportReason::Interrupt => {
                 if waits(LONG) {
                     self.tell(known);
@@ -134,7 +128,7 @@ impl RunningJob {
         let seconds = self.begun.elapsed().as_secs_f64().round();
         say(&format!(
             "after {seconds} s the PEs of the job do this:\n{}",
-            report::picture(known, self.pes.len() as u32).trim_end()
+            report::picture(known, self.roster.size()).trim_end()
         ));
     }
 
@@ -142,10 +136,10 @@ impl RunningJob {
         let words = self.plan().programs.iter().flat_map(|program| &program.command);
         JobView {
             job: std::process::id(),
-            pes: self.pes.len() as u32,
+            pes: self.roster.size(),
             seconds: self.begun.elapsed().as_secs_f64(),
             command: words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
-            hosts: (0..self.pes.len() as u32).map(|pe| self.host_name(pe).unwrap_or_default().to_owned()).collect(),
+            hosts: (0..self.roster.size()).map(|pe| self.roster.host_name(pe).unwrap_or_default().to_owned()).collect(),
             witnesses: known.to_vec(),
         }
     }

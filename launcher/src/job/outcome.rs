@@ -7,98 +7,164 @@ use std::time::Duration;
 use oxshmem_bootstrap::gone;
 use tokio::time::Instant;
 
+use super::agenda::Due;
 use super::inquiry::ReportReason;
-use super::{CENSUS, EndPhase, LINGER, NOTE_AFTER, PeState, RunningJob, SHORT_GRACE};
+use super::phase::{CENSUS, LINGER, Phase, PhaseTurn, SHORT_GRACE};
+use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
 use crate::{say, verdict};
 
+/// How long other PEs may outlive one that did not finalize before a note says so.
+const NOTE_AFTER: Duration = Duration::from_secs(1);
+
+/// The job's exit status, and what is said about it.
+#[derive(Default)]
+pub(super) struct Conclusion {
+    /// The exit status, once the first failure has decided it.
+    pub(super) status: Option<i32>,
+    /// The sentence about it, until it has been said. It comes after what the PEs still had to say.
+    sentence: Option<String>,
+    /// Whether something that was to be kept in a file is lost.
+    pub(super) is_output_lost: bool,
+}
+
+impl Conclusion {
+    fn decide(&mut self, status: i32, sentence: String) {
+        self.status = Some(status);
+        self.sentence = Some(sentence);
+    }
+
+    fn explain(&mut self) {
+        if let Some(sentence) = self.sentence.take() {
+            say(&sentence);
+        }
+    }
+}
+
 impl RunningJob {
+    /// The job is over: says why, and returns its exit status.
+    pub(super) fn conclude(&mut self) -> i32 {
+        let is_over = self.is_over();
+        let conclusion = &mut self.conclusion;
+        if let Phase::Draining { leave: Some((_, status)), .. } = self.phase
+            && !is_over
+        {
+            conclusion.status.get_or_insert(status);
+        }
+        if conclusion.is_output_lost && conclusion.status.is_none_or(|status| status == 0) {
+            conclusion.status = Some(LOST);
+        }
+        match (self.screen.lost(), conclusion.status) {
+            (None, _) => {}
+            (Some(lost), None | Some(0)) => {
+                conclusion.decide(lost.status(), format!("{}; exit {}", lost.error(), lost.status()));
+            }
+            // The job has ended badly, perhaps because of it. That somebody stopped reading needs no words then.
+            (Some(lost), Some(_)) if lost.is_unread() => {}
+            (Some(lost), Some(_)) => say(&lost.error().to_string()),
+        }
+        conclusion.explain();
+        conclusion.status.unwrap_or(0)
+    }
+
     /// `shmem_global_exit`: the status of the first caller is the job's. But a PE also ends the job when another one is
     /// gone, and may know of that before us; then the other one's end decides. So first everybody who is dying is heard.
     pub(super) fn about_to_abort(&mut self, pe: u32, status: i32) {
         self.aborters.insert(pe);
-        if self.abort.is_none() {
-            self.abort = Some((pe, status, Instant::now() + CENSUS));
+        if self.turn(PhaseTurn::Abort { pe, status, until: Instant::now() + CENSUS }) {
             self.subtree.obey(AgentOrder::Census);
         }
     }
 
-    pub(super) fn aborted(&mut self) {
-        let Some((pe, status, _)) = self.abort else { return };
-        if self.ending.is_some() {
-            return;
+    /// Everybody who is dying has been heard.
+    pub(super) fn counted(&mut self) {
+        if let Phase::Counted { pe, status, .. } = self.phase {
+            self.aborted(pe, status);
         }
-        self.status = Some(status);
+    }
+
+    /// No other end has come before that of the PE that ends the job.
+    pub(super) fn aborted(&mut self, pe: u32, status: i32) {
+        self.conclusion.status = Some(status);
         if status != 0 || self.plan().verbose {
-            let others = verdict::stopped(self.running().saturating_sub(usize::from(self.runs(pe))));
-            self.sentence = Some(format!("{} ended the job{others}; exit {status}", self.named(pe)));
+            let others = verdict::stopped(self.roster.running().saturating_sub(usize::from(self.roster.runs(pe))));
+            let sentence = format!("{} ended the job{others}; exit {status}", self.roster.named(pe));
+            self.conclusion.sentence = Some(sentence);
         }
         self.end(SHORT_GRACE, Some(pe));
     }
 
     pub(super) fn ended(&mut self, pe: u32, status: ExitStatus, stage: PmiStage, shortage: Option<String>) {
-        self.forget(pe);
+        self.roster.forget(pe);
         if stage == PmiStage::Finalized {
-            self.finalized.insert(pe);
+            self.roster.finalized.insert(pe);
         }
         let code = verdict::code(status);
-        match self.ending {
-            // The user ends the job, and the first PE that does not do so well decides. That we had to kill it is not
-            // the user's signal.
-            Some(ending) if code != 0 && self.status.is_none() => {
-                let killed = matches!(ending, EndPhase::Killed) && status.signal() == Some(libc::SIGKILL);
-                let code = self.forwarded.filter(|_| killed).map_or(code, |signal| 128 + signal);
-                self.status = Some(code);
-                self.say_interrupted(code);
-            }
-            Some(_) => {}
+        let by = |signal: i32| status.signal() == Some(signal);
+        match self.forwarded {
+            _ if self.phase.is_ending() => self.ended_as_asked(code, by(libc::SIGKILL)),
             // It is about to be said why.
-            None if self.aborters.contains(&pe) => {}
+            _ if self.aborters.contains(&pe) => {}
             // The sender of the signal knows why the PE ended.
-            None if self.forwarded.is_some_and(|signal| status.signal() == Some(signal)) => {
-                self.status = Some(code);
+            Some((signal, _)) if by(signal) => {
+                self.conclusion.status = Some(code);
                 self.say_interrupted(code);
                 self.end(self.plan().grace, None);
             }
             // Nobody leaves the job before all do.
-            None if code != 0 && stage == PmiStage::Finalized => {
-                self.status = Some(code);
-                self.sentence = Some(format!("{} {}; exit {code}", self.named(pe), verdict::manner(status, shortage)));
-                self.ending = Some(EndPhase::Awaited { ask_at: Instant::now() + LINGER });
+            _ if code != 0 && stage == PmiStage::Finalized => {
+                let manner = verdict::manner(status, shortage);
+                self.conclusion.decide(code, format!("{} {manner}; exit {code}", self.roster.named(pe)));
+                self.turn(PhaseTurn::Linger { until: Instant::now() + LINGER });
             }
-            None if code != 0 => {
-                let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.running()));
+            _ if code != 0 => {
+                let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.roster.running()));
                 let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
                 let advice = verdict::advice(status, in_job, self.plan().sets("SHMEM_CHECK"));
-                self.fail(code, format!("{} {manner}{others}; exit {code}{advice}", self.named(pe)), SHORT_GRACE);
+                let name = self.roster.named(pe);
+                self.fail(code, format!("{name} {manner}{others}; exit {code}{advice}"), SHORT_GRACE);
             }
-            None => {
-                if stage == PmiStage::Joined {
-                    self.deserter.get_or_insert((pe, Instant::now() + NOTE_AFTER));
-                    // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
-                    self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
+            _ if stage == PmiStage::Joined => {
+                if self.deserter.is_none() {
+                    self.deserter = Some(pe);
+                    self.agenda.set(Due::Note, Instant::now() + NOTE_AFTER);
                 }
+                // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
+                self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
             }
+            _ => {}
         }
+    }
+
+    /// A PE has ended that was to end. If the user ends the job, the first PE that does not end well decides.
+    fn ended_as_asked(&mut self, code: i32, is_killed: bool) {
+        if code == 0 || self.conclusion.status.is_some() {
+            return;
+        }
+        // That we had to kill it is not the user's signal.
+        let forwarded = self.forwarded.filter(|_| is_killed && self.phase == Phase::Killed);
+        let code = forwarded.map_or(code, |(signal, _)| 128 + signal);
+        self.conclusion.status = Some(code);
+        self.say_interrupted(code);
     }
 
     /// The last line of a job that a signal from outside has ended.
     fn say_interrupted(&mut self, code: i32) {
-        if let Some(signal) = self.forwarded {
+        if let Some((signal, _)) = self.forwarded {
             let by = if signal == libc::SIGINT { " (Ctrl-C)" } else { "" };
-            let (name, pes) = (verdict::name(signal), verdict::counted(self.pes.len()));
-            self.sentence.get_or_insert(format!("{name}{by} has ended the job of {pes}; exit {code}"));
+            let (name, pes) = (verdict::name(signal), verdict::counted(self.roster.size() as usize));
+            let sentence = || format!("{name}{by} has ended the job of {pes}; exit {code}");
+            self.conclusion.sentence.get_or_insert_with(sentence);
         }
     }
 
     /// A barrier of the launcher cannot open any more.
     pub(super) fn stuck(&mut self, waiting: u32) {
-        let ended = |pe: &u32| matches!(self.pes[*pe as usize], PeState::Ended { .. });
-        if let Some(pe) = (0..self.pes.len() as u32).find(ended)
-            && self.abort.is_none()
+        if let Some(pe) = self.roster.first_ended()
+            && self.phase == Phase::Running
         {
-            let (name, others) = (self.named(pe), verdict::stopped(self.running()));
+            let (name, others) = (self.roster.named(pe), verdict::stopped(self.roster.running()));
             let sentence =
                 format!("{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1");
             self.fail(1, sentence, SHORT_GRACE);
@@ -106,35 +172,31 @@ impl RunningJob {
     }
 
     pub(super) fn note_deserter(&mut self) {
-        if let Some((pe, _)) = self.deserter.take()
-            && self.ending.is_none()
+        if let Some(pe) = self.deserter.take()
+            && self.phase.is_open()
         {
-            let (name, running) = (self.named(pe), self.running());
+            let (name, running) = (self.roster.named(pe), self.roster.running());
             say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
         }
     }
 
     /// The time of `--timeout` is over. A job that still runs is ended when it is known what its PEs do.
     pub(super) fn time_is_over(&mut self) {
-        match self.finishing {
+        match self.phase.is_draining() {
             true => self.timed_out(),
-            false => {
-                self.timeout = None;
-                self.ask(ReportReason::TimeIsOver);
-            }
+            false => self.ask(ReportReason::TimeIsOver),
         }
     }
 
     pub(super) fn timed_out(&mut self) {
-        let (running, all, code) = (self.running(), self.pes.len(), verdict::TIMED_OUT);
+        let (running, all, code) = (self.roster.running(), self.roster.size(), verdict::TIMED_OUT);
         let limit = self.plan().timeout.unwrap_or_default();
-        if self.finishing {
-            self.timeout = None;
-            self.leave_at = Some((Instant::now(), code));
-            self.sentence = self.sentence.take().or(Some(format!(
+        if self.turn(PhaseTurn::Leave { at: Instant::now(), status: code }) {
+            let conclusion = &mut self.conclusion;
+            conclusion.sentence = conclusion.sentence.take().or(Some(format!(
                 "the job did not end within {limit:?} (--timeout): its PEs have ended, but not everything that they wrote \
                  could be shown; exit {}",
-                self.status.unwrap_or(code)
+                conclusion.status.unwrap_or(code)
             )));
             return;
         }
@@ -145,9 +207,8 @@ impl RunningJob {
 
     /// Ends the job because of a failure.
     pub(super) fn fail(&mut self, status: i32, sentence: String, grace: Duration) {
-        if self.ending.is_none() {
-            self.status = Some(status);
-            self.sentence = Some(sentence);
+        if self.phase.can_fail() {
+            self.conclusion.decide(status, sentence);
             self.end(grace, None);
         }
     }
@@ -158,6 +219,13 @@ impl RunningJob {
         for signal in [libc::SIGTERM, libc::SIGCONT] {
             self.subtree.obey(AgentOrder::Signal { signal, except });
         }
-        self.ending = Some(EndPhase::Asked { kill_at: Instant::now() + grace });
+        self.turn(PhaseTurn::Ask { until: Instant::now() + grace });
+    }
+
+    /// Ends those that did not end when they were asked. Should even this take long, the user knows why.
+    pub(super) fn kill(&mut self) {
+        self.signal(libc::SIGKILL);
+        self.turn(PhaseTurn::Kill);
+        self.conclusion.explain();
     }
 }

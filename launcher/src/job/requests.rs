@@ -4,39 +4,45 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::RunningJob;
+use super::agenda::Due;
 use super::inquiry::ReportReason;
-use super::{AGAIN_AFTER, LAST_WORDS, RunningJob, STOP_AFTER};
+use super::phase::{LAST_WORDS, PhaseTurn};
+use crate::link::frame::AgentOrder;
 use crate::say;
 use crate::signals::{SignalWish, Signals};
+
+/// How long the agents' pipes may take to swallow that the job stops.
+const STOP_AFTER: Duration = Duration::from_millis(100);
+/// How long PEs may outlive an interrupt before a note says how to kill them.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 impl RunningJob {
     pub(super) fn obey(&mut self, wish: SignalWish) {
         match wish {
             // Nobody is left to signal. What is on its way gets a moment, and the second signal ends that too.
-            SignalWish::Forward(signal) if self.finishing && SignalWish::is_an_end(signal) => {
-                let patience = if self.leave_at.is_some() { Duration::ZERO } else { LAST_WORDS };
-                self.leave_at = Some((Instant::now() + patience, 128 + signal));
+            SignalWish::Forward(signal) if self.phase.is_draining() && SignalWish::is_an_end(signal) => {
+                let patience = if self.phase.until().is_some() { Duration::ZERO } else { LAST_WORDS };
+                self.turn(PhaseTurn::Leave { at: Instant::now() + patience, status: 128 + signal });
             }
             SignalWish::Stop => {
                 self.signal(libc::SIGTSTP);
                 match self.subtree.is_alone() {
                     true => self.stop(),
-                    false => self.stop_at = Some(Instant::now() + STOP_AFTER),
+                    false => self.agenda.set(Due::Stop, Instant::now() + STOP_AFTER),
                 }
             }
-            SignalWish::Forward(libc::SIGINT) if self.forwarded == Some(libc::SIGINT) || self.ending.is_some() => {
+            SignalWish::Forward(libc::SIGINT) if !self.phase.is_open() || self.has_forwarded(libc::SIGINT) => {
                 self.kill()
             }
             SignalWish::Forward(libc::SIGTERM) => {
-                self.forwarded = Some(libc::SIGTERM);
-                self.forwarded_at = Some(Instant::now());
-                if self.ending.is_none() {
+                self.forwarded = Some((libc::SIGTERM, Instant::now()));
+                if self.phase.is_open() {
                     self.end(self.plan().grace, None);
                 }
             }
             SignalWish::Forward(libc::SIGINT) => {
-                self.forwarded = Some(libc::SIGINT);
-                self.forwarded_at = Some(Instant::now());
+                self.forwarded = Some((libc::SIGINT, Instant::now()));
                 self.ask(ReportReason::Interrupt);
             }
             SignalWish::Forward(libc::SIGUSR1) => {
@@ -45,8 +51,7 @@ impl RunningJob {
             }
             SignalWish::Forward(signal) => {
                 if SignalWish::is_an_end(signal) {
-                    self.forwarded = Some(signal);
-                    self.forwarded_at = Some(Instant::now());
+                    self.forwarded = Some((signal, Instant::now()));
                 }
                 self.signal(signal);
             }
@@ -55,23 +60,40 @@ impl RunningJob {
 
     /// Passes an interrupt on.
     pub(super) fn interrupt(&mut self) {
-        self.remind_at = Some(Instant::now() + AGAIN_AFTER);
+        self.agenda.set(Due::Remind, Instant::now() + AGAIN_AFTER);
         self.signal(libc::SIGINT);
     }
 
     /// The interrupt was the PEs' to handle, and they have not ended by it.
     pub(super) fn remind(&mut self) {
-        self.remind_at = None;
-        let running = self.running();
-        if self.ending.is_none() && running > 0 {
+        let running = self.roster.running();
+        if self.phase.is_open() && running > 0 {
             let s = if running == 1 { " still runs" } else { "s still run" };
             say(&format!("note: {running} PE{s} after the interrupt; interrupt again (Ctrl-C) to kill"));
         }
     }
 
     pub(super) fn stop(&mut self) {
-        self.stop_at = None;
         Signals::stop_here();
         self.subtree.resume();
+    }
+
+    pub(super) fn has_forwarded(&self, signal: i32) -> bool {
+        self.forwarded.is_some_and(|(forwarded, _)| forwarded == signal)
+    }
+
+    /// All PEs have ended.
+    pub(super) fn finish(&mut self) {
+        self.subtree.obey(AgentOrder::Finish { status: self.conclusion.status.unwrap_or(0) });
+        // The job's time is over already: what is still on its way gets as long as PEs get to end.
+        if self.plan().timeout.is_some_and(|timeout| self.begun.elapsed() >= timeout) {
+            self.agenda.set(Due::Timeout, Instant::now() + self.plan().grace);
+        }
+        // A signal that came when the last PE was ending is for us.
+        if let Some((signal, at)) = self.forwarded
+            && at.elapsed() < AGAIN_AFTER
+        {
+            self.turn(PhaseTurn::Leave { at: Instant::now() + LAST_WORDS, status: 128 + signal });
+        }
     }
 }

@@ -4,12 +4,10 @@
 use std::cell::Cell;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oxshmem_os::process;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
@@ -18,9 +16,9 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Closing, PROOFS, receive, send};
-use crate::link::greeting;
 use crate::link::sealed::{self, JobKey, RecordOpener, RecordSealer, SealedTalk, Welcome};
 use crate::link::shell::SSH_CONNECTION;
+use crate::link::{child, greeting};
 use crate::plan::WaitingHosts;
 use crate::say;
 use crate::signals::{SignalWish, Signals};
@@ -202,18 +200,8 @@ fn spawn(stream: &TcpStream, from: SocketAddr) -> std::io::Result<Child> {
     let own = stream.local_addr()?;
     let (here, port) = (own.ip().to_canonical(), own.port());
     let mut command = Command::new("/proc/self/exe");
-    command
-        .args([greeting::ARGUMENT, greeting::WITH_STATUS])
-        // As sshd tells by which address this host was reached.
-        .env(SSH_CONNECTION, format!("{} {} {here} {port}", from.ip(), from.port()))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
-    #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
-    // SAFETY: the closure runs in the forked child and makes one system call.
-    unsafe {
-        command.pre_exec(process::die_with_parent)
-    };
-    command.spawn()
+    // As sshd tells by which address this host was reached.
+    let connection = format!("{} {} {here} {port}", from.ip(), from.port());
+    command.args([greeting::ARGUMENT, greeting::WITH_STATUS]).env(SSH_CONNECTION, connection);
+    child::piped(&mut command).spawn()
 }

@@ -1,25 +1,20 @@
 //! Sizes of a call that its arrays hold, and sizes that they do not.
 
+use oxshmem_base::chance::Dice;
+
 use crate::calls::{Kind, Routine};
 
-/// Reproducible random numbers.
-pub(crate) struct Dice(u64);
+/// Reproducible sizes.
+pub(crate) struct SizeDice(Dice);
 
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Dice {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+impl SizeDice {
+    pub(crate) fn new(seed: u64) -> SizeDice {
+        SizeDice(Dice::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d))
     }
 
     /// A number below the limit.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
+        self.0.below(limit)
     }
 
     fn of<T: Copy>(&mut self, list: &[T]) -> T {
@@ -82,7 +77,7 @@ impl Case {
     }
 
     /// A call of a few elements; or of none, or of a single one, to which strides do not matter.
-    pub(crate) fn right(routine: &Routine, pes: usize, dice: &mut Dice) -> Case {
+    pub(crate) fn right(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Case {
         let (kind, element) = (routine.kind, routine.element);
         let mut case =
             Case { kind, n: dice.below(5) as u64, block: 1, dst: 0, sst: 0, heap: dice.below(2) == 0, right: true };
@@ -127,7 +122,7 @@ impl Case {
     }
 
     /// A call that the arrays do not hold; `None` if all its sizes are right.
-    pub(crate) fn refused(routine: &Routine, pes: usize, dice: &mut Dice) -> Option<Case> {
+    pub(crate) fn refused(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Option<Case> {
         let (kind, element, second) = (routine.kind, routine.element, routine.second.as_deref());
         let mut case = Case { right: false, ..Case::right(routine, pes, dice) };
         let some = 2 + dice.below(3) as u64;

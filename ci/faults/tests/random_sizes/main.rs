@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use calls::Routine;
-use cases::{Case, Dice};
+use cases::{Case, SizeDice};
 use oxshmem_faults::{Job, program_with};
 
 /// Calls of a job that are compared, before the one that is refused.
@@ -45,7 +45,7 @@ fn compiled(routines: &mut [Routine]) -> PathBuf {
 }
 
 /// The routine whose call a job refuses: each family has its turn, with another form every time.
-fn turn(routines: &[Routine], job: usize, dice: &mut Dice) -> usize {
+fn turn(routines: &[Routine], job: usize, dice: &mut SizeDice) -> usize {
     let families = routines.last().expect("there are routines").family + 1;
     let forms: Vec<usize> = (0..routines.len()).filter(|&i| routines[i].family == job % families).collect();
     forms[dice.below(forms.len())]
@@ -53,7 +53,7 @@ fn turn(routines: &[Routine], job: usize, dice: &mut Dice) -> usize {
 
 /// One job; what is wrong with it.
 fn attempt(program: &Path, routines: &[Routine], job: usize, seed: u64) -> Option<String> {
-    let mut dice = Dice::new(seed.wrapping_add(job as u64));
+    let mut dice = SizeDice::new(seed.wrapping_add(job as u64));
     let pes = 1 + dice.below(3);
     let shape = format!("-n {pes}{}", if pes > 1 && dice.below(3) == 0 { " --nodes 2" } else { "" });
     let check = dice.below(4).to_string();

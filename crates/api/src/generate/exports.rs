@@ -40,7 +40,7 @@ macro_rules! extension {
 "#;
 
 /// The runtime's types that signatures and calls may mention.
-const TYPES: [&str; 6] = ["Complex", "Context", "LongDouble", "On", "Team", "World"];
+const TYPES: [&str; 6] = ["Complex", "ContextHandle", "InWorld", "LongDouble", "On", "TeamHandle"];
 
 /// `exports/mod.rs` and one file per category.
 pub(super) fn files() -> Vec<File> {
@@ -109,7 +109,7 @@ fn call(symbol: &Symbol) -> String {
     let Symbol { name, family, ctx, prototype, .. } = symbol;
     let mut arguments = Vec::new();
     if family.via {
-        arguments.push(if *ctx { format!("On(ctx, \"{name}\")") } else { format!("World(\"{name}\")") });
+        arguments.push(if *ctx { format!("On(ctx, \"{name}\")") } else { format!("InWorld(\"{name}\")") });
     }
     if takes_name(family.function()) {
         arguments.push(format!("\"{name}\""));

@@ -45,7 +45,7 @@ fn line(entry: &FortranEntry) -> String {
         result => format!(" -> {}", rust_type(result)),
     };
     let via = families().any(|family| family.via && family.function() == *call);
-    let via = via.then(|| format!("World(\"{}\")", entry.name()));
+    let via = via.then(|| format!("InWorld(\"{}\")", entry.name()));
     let name = takes_name(call).then(|| format!("\"{}\"", entry.name()));
     let arguments: Vec<String> = via
         .into_iter()

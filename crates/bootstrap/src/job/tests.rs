@@ -72,13 +72,13 @@ fn environment(fd: i32, rank: u32, size: u32) -> impl Fn(&str) -> Option<String>
     }
 }
 
-fn joined(variable: impl Fn(&str) -> Option<String>, pmi: &str) -> Result<Job, Error> {
+fn joined(variable: impl Fn(&str) -> Option<String>, pmi: &str) -> Result<Membership, Error> {
     let settings = Settings { pmi: pmi.into(), ..Settings::default() };
-    find::manager(&variable, &settings).and_then(Job::of)
+    find::manager(&variable, &settings).and_then(Membership::of)
 }
 
 /// The steps of every PE in these tests: long values in both directions, and a value that is not there.
-fn exchange(job: &Job, size: u32) {
+fn exchange(job: &Membership, size: u32) {
     let next = (job.rank() + 1) % size;
     job.put(&format!("long.{}", job.rank()), &vec![job.rank() as u8; 1000]).unwrap();
     job.fence().unwrap();
@@ -96,7 +96,7 @@ fn meet(size: u32, only_two: bool, pmi: &'static str, protocol: &'static str) {
         std::thread::spawn(move || server.serve(theirs));
         std::thread::spawn(move || {
             let job = joined(environment(ours.as_raw_fd(), rank, size), pmi).unwrap();
-            let everyone = Node { index: 0, count: 1, members: (0..size).collect(), my_index: rank as usize };
+            let everyone = OwnNode { index: 0, count: 1, members: (0..size).collect(), my_index: rank as usize };
             assert_eq!((job.rank(), job.size(), job.node()), (rank, size, &everyone));
             assert_eq!(job.protocol(), protocol);
             assert!(!job.launched_by_us());

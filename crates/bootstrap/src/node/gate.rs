@@ -9,8 +9,10 @@ use oxshmem_base::Error;
 use oxshmem_os::descriptors;
 use oxshmem_os::sockets::{self, PollEntry};
 
-use super::{GLANCE, Invitation, PATIENCE, Parcel, failed, late, receive};
-use crate::Job;
+use super::failures::{failed, late};
+use super::parcel::{Parcel, receive};
+use super::{GLANCE, Invitation, PATIENCE};
+use crate::Membership;
 
 /// How long somebody may take to say the job's word, and a member to hand in its parcel.
 const STALL: Duration = Duration::from_secs(5);
@@ -33,7 +35,7 @@ impl Gate {
 
     /// Waits for every other member and drops everybody else. The result is in the members' order. Those who have not said
     /// who they are wait beside each other, so that silence of one delays nobody.
-    pub(super) fn admit(&self, job: &Job, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
+    pub(super) fn admit(&self, job: &Membership, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
         let mut guests: Vec<Stranger> = Vec::new();
@@ -145,8 +147,8 @@ mod tests {
         let invitation = gate.invitation;
         let begun = Instant::now();
         std::thread::scope(|scope| {
-            let visitor = scope.spawn(move || visit(&Job::placed(1, &nodes), &invitation, &Parcel::default()));
-            let (guests, parcels) = gate.admit(&Job::placed(0, &nodes), 10 * PATIENCE).unwrap();
+            let visitor = scope.spawn(move || visit(&Membership::placed(1, &nodes), &invitation, &Parcel::default()));
+            let (guests, parcels) = gate.admit(&Membership::placed(0, &nodes), 10 * PATIENCE).unwrap();
             let (common, own) = (Parcel::default(), Parcel::default());
             let (bytes, fds) = pack([&common, &own].into_iter().chain(&parcels));
             guests.iter().for_each(|guest| answer(guest, &bytes, &fds).unwrap());

@@ -57,7 +57,6 @@ fn shortage_and_nonsense_are_errors() {
     assert!(range.map(page_size(), &memory, 0, 1).is_err());
     assert!(range.map(usize::MAX, &memory, 0, 2).is_err());
     assert!(range.map(0, &memory, u64::MAX, 1).is_err());
-    assert!(range.advise_huge(1, page_size()).is_err());
 }
 
 #[test]

@@ -2,26 +2,11 @@
 
 use core::fmt::Debug;
 
+use oxshmem_base::chance::Dice;
 use oxshmem_reduce::{Complex, Element, LongDouble, Op, Quad};
 
-/// SplitMix64.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Random(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 pub(crate) trait Modelled: Element + Debug {
-    fn sample(random: &mut Random) -> Self;
+    fn sample(random: &mut Dice) -> Self;
     fn model(op: Op, left: Self, right: Self) -> Self;
     /// All bytes, padding too.
     fn raw(self) -> u128;
@@ -36,7 +21,7 @@ pub(crate) trait Modelled: Element + Debug {
 macro_rules! integers {
     ($($t:ident)*) => {$(
         impl Modelled for $t {
-            fn sample(random: &mut Random) -> $t {
+            fn sample(random: &mut Dice) -> $t {
                 random.next() as $t
             }
             fn model(op: Op, left: $t, right: $t) -> $t {
@@ -63,7 +48,7 @@ integers! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 macro_rules! floats {
     ($($t:ident $bits:ident)*) => {$(
         impl Modelled for $t {
-            fn sample(random: &mut Random) -> $t {
+            fn sample(random: &mut Dice) -> $t {
                 let small = (random.next() % 2001) as $t / 8.0 - 125.0;
                 let nan = $t::from_bits($t::NAN.to_bits() | (random.next() % 100) as $bits);
                 match random.next() % 64 {
@@ -123,7 +108,7 @@ floats! { f32 u32 f64 u64 }
 macro_rules! complexes {
     ($($t:ident $product:ident)*) => {$(
         impl Modelled for Complex<$t> {
-            fn sample(random: &mut Random) -> Self {
+            fn sample(random: &mut Dice) -> Self {
                 Complex::new($t::sample(random), $t::sample(random))
             }
             fn model(op: Op, left: Self, right: Self) -> Self {
@@ -182,7 +167,7 @@ where
 macro_rules! extended {
     ($($t:ident $padding:expr;)*) => {$(
         impl Modelled for $t {
-            fn sample(random: &mut Random) -> $t {
+            fn sample(random: &mut Dice) -> $t {
                 let power = (random.next() % 17) as i32 - 8;
                 let value = match random.next() % 16 {
                     0 => -0.0,
@@ -211,9 +196,9 @@ macro_rules! extended {
     )*};
 }
 
-extended! { LongDouble garbage; Quad |_: &mut Random| 0; }
+extended! { LongDouble garbage; Quad |_: &mut Dice| 0; }
 
 /// A value that C may leave in the padding.
-fn garbage(random: &mut Random) -> u128 {
+fn garbage(random: &mut Dice) -> u128 {
     if cfg!(target_arch = "x86_64") { u128::from(random.next()) << 80 } else { 0 }
 }

@@ -21,7 +21,7 @@ use crate::transfers::length::bytes;
 /// overlapping sets apart.
 pub unsafe fn barrier(name: &'static str, start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(crate::World(name)) };
+    unsafe { order::quiet(crate::InWorld(name)) };
     with(name, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, name)));
 }
 

@@ -11,8 +11,8 @@ use oxshmem_transport::Amo;
 
 use crate::network;
 use crate::start::job;
-use crate::teams::via::{Via, World};
-pub use crate::transfers::atomic::{Atomic, AtomicInteger};
+use crate::teams::via::{InWorld, Via};
+pub use crate::transfers::atomic::{AmoInteger, AmoType};
 use crate::transfers::direct::near_atomic;
 use crate::transfers::indirect;
 
@@ -30,7 +30,7 @@ fn object<V: Via, T>(via: V, address: *const T, pe: c_int) -> Option<*mut T> {
 /// # Safety
 /// As the standard asks of the atomic calls: `source` is a symmetric object that only atomics of its type touch.
 #[inline(always)]
-pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T {
+pub unsafe fn fetch<V: Via, T: AmoType>(via: V, source: *const T, pe: c_int) -> T {
     match object(via, source, pe) {
         // SAFETY: `object` returns a mapped, aligned object; which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::load(there) },
@@ -44,7 +44,7 @@ pub unsafe fn fetch<V: Via, T: Atomic>(via: V, source: *const T, pe: c_int) -> T
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) {
+pub unsafe fn set<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int) {
     match object(via, dest, pe) {
         // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::store(there, value) },
@@ -60,11 +60,11 @@ pub unsafe fn set<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) 
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
+pub unsafe fn store<T: AmoType>(call: &'static str, own: *mut T, value: T) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe {
         if network::does_atomics() {
-            swap(World(call), own, value, job::MY_PE.load(Relaxed));
+            swap(InWorld(call), own, value, job::MY_PE.load(Relaxed));
         } else {
             T::store(own, value);
         }
@@ -76,7 +76,7 @@ pub unsafe fn store<T: Atomic>(call: &'static str, own: *mut T, value: T) {
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
+pub unsafe fn swap<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
     match object(via, dest, pe) {
         // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::swap(there, value) },
@@ -90,7 +90,7 @@ pub unsafe fn swap<V: Via, T: Atomic>(via: V, dest: *mut T, value: T, pe: c_int)
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T {
+pub unsafe fn compare_swap<V: Via, T: AmoInteger>(via: V, dest: *mut T, cond: T, value: T, pe: c_int) -> T {
     match object(via, dest, pe) {
         // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::compare_swap(there, cond, value) },
@@ -107,7 +107,7 @@ pub unsafe fn compare_swap<V: Via, T: AtomicInteger>(via: V, dest: *mut T, cond:
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) -> T {
+pub unsafe fn fetch_inc<V: Via, T: AmoInteger>(via: V, dest: *mut T, pe: c_int) -> T {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe { fetch_add(via, dest, T::ONE, pe) }
 }
@@ -117,7 +117,7 @@ pub unsafe fn fetch_inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_in
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn inc<V: Via, T: AtomicInteger>(via: V, dest: *mut T, pe: c_int) {
+pub unsafe fn inc<V: Via, T: AmoInteger>(via: V, dest: *mut T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
     unsafe { add(via, dest, T::ONE, pe) }
 }
@@ -129,7 +129,7 @@ macro_rules! operation {
         /// # Safety
         /// As for [`fetch`].
         #[inline(always)]
-        pub unsafe fn $fetching<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
+        pub unsafe fn $fetching<V: Via, T: AmoInteger>(via: V, dest: *mut T, value: T, pe: c_int) -> T {
             match object(via, dest, pe) {
                 // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller
                 // promises.
@@ -143,7 +143,7 @@ macro_rules! operation {
         /// # Safety
         /// As for [`fetch`].
         #[inline(always)]
-        pub unsafe fn $plain<V: Via, T: AtomicInteger>(via: V, dest: *mut T, value: T, pe: c_int) {
+        pub unsafe fn $plain<V: Via, T: AmoInteger>(via: V, dest: *mut T, value: T, pe: c_int) {
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
             unsafe {
                 match object(via, dest, pe) {
@@ -157,7 +157,7 @@ macro_rules! operation {
         /// # Safety
         /// As for [`fetch`]; `result` is writable until the next quiet.
         #[inline(always)]
-        pub unsafe fn $nbi<V: Via, T: AtomicInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
+        pub unsafe fn $nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is
             // writable until the next quiet.
             unsafe { result.write_unaligned($fetching(via, dest, value, pe)) }
@@ -177,7 +177,7 @@ operation!(
 /// # Safety
 /// As for [`fetch`]; `result` is writable until the next quiet. The functions below ask the same.
 #[inline(always)]
-pub unsafe fn fetch_nbi<V: Via, T: Atomic>(via: V, result: *mut T, source: *const T, pe: c_int) {
+pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *const T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
     unsafe { result.write_unaligned(fetch(via, source, pe)) }
@@ -188,7 +188,7 @@ pub unsafe fn fetch_nbi<V: Via, T: Atomic>(via: V, result: *mut T, source: *cons
 /// # Safety
 /// As for [`fetch_nbi`].
 #[inline(always)]
-pub unsafe fn swap_nbi<V: Via, T: Atomic>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
+pub unsafe fn swap_nbi<V: Via, T: AmoType>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
     unsafe { result.write_unaligned(swap(via, dest, value, pe)) }
@@ -199,7 +199,7 @@ pub unsafe fn swap_nbi<V: Via, T: Atomic>(via: V, result: *mut T, dest: *mut T, 
 /// # Safety
 /// As for [`fetch_nbi`].
 #[inline(always)]
-pub unsafe fn compare_swap_nbi<V: Via, T: AtomicInteger>(
+pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
     via: V,
     result: *mut T,
     dest: *mut T,
@@ -217,7 +217,7 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AtomicInteger>(
 /// # Safety
 /// As for [`fetch_nbi`].
 #[inline(always)]
-pub unsafe fn fetch_inc_nbi<V: Via, T: AtomicInteger>(via: V, result: *mut T, dest: *mut T, pe: c_int) {
+pub unsafe fn fetch_inc_nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
     unsafe { result.write_unaligned(fetch_inc(via, dest, pe)) }

@@ -14,7 +14,7 @@ use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::start::state::Others;
-use crate::teams::team::Team;
+use crate::teams::team::TeamHandle;
 
 /// How many words [`exchange`] carries.
 pub const WORDS: usize = PAYLOAD_WORDS - 1;
@@ -59,7 +59,13 @@ pub fn fail(error: &Error) -> ! {
 ///
 /// # Safety
 /// One thread at a time is in a collective of the team.
-pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], mut visit: impl FnMut(u32, &[u64])) {
+pub unsafe fn exchange(
+    team: TeamHandle,
+    call: &'static str,
+    kind: u8,
+    words: &[u64],
+    mut visit: impl FnMut(u32, &[u64]),
+) {
     let team = live(call, team);
     // Collectives that have been suspended come first: the number of exchanges is known behind them.
     let meeting = Call::of(team, call, CallKind::Values);
@@ -81,7 +87,7 @@ pub unsafe fn exchange(team: Team, call: &'static str, kind: u8, words: &[u64], 
 ///
 /// # Safety
 /// As for [`exchange`].
-pub unsafe fn agree_on_destination(team: Team, call: &'static str, dest: *const u8, bytes: usize) {
+pub unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *const u8, bytes: usize) {
     let team = live(call, team);
     if team.scheduled {
         Call::new(team, call).enter_to_write(dest, bytes);

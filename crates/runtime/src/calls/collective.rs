@@ -7,7 +7,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use crate::calls::team::live;
 use crate::collectives::call::Call;
 use crate::collectives::{self, Blocks, Into};
-use crate::teams::team::Team;
+use crate::teams::team::TeamHandle;
 use crate::transfers::length::bytes;
 
 macro_rules! data {
@@ -17,7 +17,7 @@ macro_rules! data {
         /// # Safety
         /// All members call, one thread of each, with the same sizes; both sides are symmetric and have the elements,
         /// and do not overlap. The team has not been destroyed.
-        pub unsafe fn $name<T>(name: &'static str, team: Team, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
+        pub unsafe fn $name<T>(name: &'static str, team: TeamHandle, $dest: *mut T, $source: *const T, $($argument: $type),*) -> c_int {
             let call = Call::new(live(name, team), name);
             let _recorded = call.record($moved);
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
@@ -47,7 +47,7 @@ macro_rules! reductions {
         /// # Safety
         /// All members call, one thread of each; both sides are symmetric and have the elements, and are the same or
         /// apart. The team has not been destroyed.
-        pub unsafe fn $name<T: Operand<$op>>(name: &'static str, team: Team, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
+        pub unsafe fn $name<T: Operand<$op>>(name: &'static str, team: TeamHandle, dest: *mut T, source: *const T, nreduce: usize) -> c_int {
             let call = Call::new(live(name, team), name);
             let record = call.record_late(bytes::<T>(nreduce));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
@@ -66,7 +66,7 @@ reductions!(and_reduce And or_reduce Or xor_reduce Xor max_reduce Max min_reduce
 /// same or apart. The team has not been destroyed.
 pub unsafe fn sum_inscan<T: Operand<Sum>>(
     name: &'static str,
-    team: Team,
+    team: TeamHandle,
     dest: *mut T,
     source: *const T,
     nelems: usize,
@@ -81,7 +81,7 @@ pub unsafe fn sum_inscan<T: Operand<Sum>>(
 /// See [`sum_inscan`].
 pub unsafe fn sum_exscan<T: Operand<Sum>>(
     name: &'static str,
-    team: Team,
+    team: TeamHandle,
     dest: *mut T,
     source: *const T,
     nelems: usize,
@@ -96,7 +96,7 @@ pub unsafe fn sum_exscan<T: Operand<Sum>>(
 /// See [`sum_inscan`].
 unsafe fn scan<T: Operand<Sum>>(
     name: &'static str,
-    team: Team,
+    team: TeamHandle,
     dest: *mut T,
     source: *const T,
     nelems: usize,
@@ -122,7 +122,7 @@ pub unsafe fn alltoallv(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    team: Team,
+    team: TeamHandle,
     _sync: *mut c_long,
 ) {
     let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
@@ -145,7 +145,7 @@ pub unsafe fn alltoallv_packed(
     source: *const c_void,
     offsets: *mut usize,
     sizes: *mut usize,
-    team: Team,
+    team: TeamHandle,
     _sync: *mut c_long,
 ) {
     let into = Into::Packed { target: target.cast(), room, total };

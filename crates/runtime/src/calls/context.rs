@@ -5,9 +5,9 @@ use core::ffi::{c_int, c_long};
 use crate::calls::order;
 use crate::diagnosis::errors;
 use crate::start::state;
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 use crate::teams::live_contexts::LiveContext;
-use crate::teams::team::{Team, TeamState};
+use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::teams::via::On;
 
@@ -15,11 +15,11 @@ use crate::teams::via::On;
 ///
 /// # Safety
 /// `context` is writable. The functions below ask the same.
-pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
-    let Some(world) = Team::world().state() else { errors::not_initialised("shmem_ctx_create") };
+pub unsafe fn create(options: c_long, context: *mut ContextHandle) -> c_int {
+    let Some(world) = TeamHandle::world().state() else { errors::not_initialised("shmem_ctx_create") };
     let made = on(world, options);
     // SAFETY: the caller promises that `context` is writable.
-    unsafe { context.write(made.unwrap_or(Context::INVALID)) };
+    unsafe { context.write(made.unwrap_or(ContextHandle::INVALID)) };
     if made.is_some() { 0 } else { -1 }
 }
 
@@ -27,18 +27,18 @@ pub unsafe fn create(options: c_long, context: *mut Context) -> c_int {
 ///
 /// # Safety
 /// See [`create`].
-pub unsafe fn team_create_ctx(team: Team, options: c_long, context: *mut Context) -> c_int {
+pub unsafe fn team_create_ctx(team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int {
     let made = team.named("shmem_team_create_ctx", "team").and_then(|team| on(team, options));
     // SAFETY: the caller promises that `context` is writable.
-    unsafe { context.write(made.unwrap_or(Context::INVALID)) };
+    unsafe { context.write(made.unwrap_or(ContextHandle::INVALID)) };
     if made.is_some() { 0 } else { -1 }
 }
 
 /// `None`: there are as many as `SHMEM_MAX_CTX` allows.
-fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
+fn on(team: &'static TeamState, options: c_long) -> Option<ContextHandle> {
     let most = state::current().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
-    let live = LiveContext::unless_full(most, || Context::create(team, options).0)?;
-    let context = Context(live.object());
+    let live = LiveContext::unless_full(most, || ContextHandle::create(team, options).0)?;
+    let context = ContextHandle(live.object());
     team.contexts.lock().push(live);
     Some(context)
 }
@@ -47,10 +47,10 @@ fn on(team: &'static TeamState, options: c_long) -> Option<Context> {
 ///
 /// # Safety
 /// The handle is valid or invalid by value, and is not used again.
-pub unsafe fn destroy(context: Context) {
+pub unsafe fn destroy(context: ContextHandle) {
     const NAME: &str = "shmem_ctx_destroy";
     // Without the library, in the child of a fork say, its lane is somebody else's.
-    if !context.is_valid() || context == Context::default_context() || !state::is_open() {
+    if !context.is_valid() || context == ContextHandle::default_context() || !state::is_open() {
         return;
     }
     valid_handles::demand_to_destroy(NAME, context.0 as usize);
@@ -69,9 +69,9 @@ pub unsafe fn destroy(context: Context) {
 ///
 /// # Safety
 /// `team` is writable.
-pub unsafe fn get_team(context: Context, team: *mut Team) -> c_int {
+pub unsafe fn get_team(context: ContextHandle, team: *mut TeamHandle) -> c_int {
     let found = context.checked("shmem_ctx_get_team").team().map(TeamState::handle);
     // SAFETY: the caller promises that `team` is writable.
-    unsafe { team.write(found.unwrap_or(Team::INVALID)) };
+    unsafe { team.write(found.unwrap_or(TeamHandle::INVALID)) };
     if found.is_some() { 0 } else { -1 }
 }

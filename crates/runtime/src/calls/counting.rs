@@ -5,8 +5,8 @@ use core::ptr::null_mut;
 
 use oxshmem_base::Error;
 
-use crate::World;
-use crate::calls::amo::{self, Atomic};
+use crate::InWorld;
+use crate::calls::amo::{self, AmoType};
 use crate::calls::signal::ADD;
 use crate::calls::{memory, p2p, rma, signal};
 use crate::diagnosis::errors;
@@ -96,7 +96,7 @@ pub unsafe fn putmem(ct: CountingEvent, target: *mut c_void, source: *const c_vo
     const NAME: &str = "shmemx_putmem_ct";
     let counter = ct.live(NAME);
     // SAFETY: the program passes a source of `len` bytes and a symmetric target; a live counter is a symmetric object.
-    unsafe { signal::put_signal(World(NAME), target.cast::<u8>(), source.cast::<u8>(), len, counter, 1, ADD, pe) }
+    unsafe { signal::put_signal(InWorld(NAME), target.cast::<u8>(), source.cast::<u8>(), len, counter, 1, ADD, pe) }
 }
 
 /// Copies from `pe`, then adds one to its counter: the data has been read.
@@ -108,7 +108,7 @@ pub unsafe fn getmem(ct: CountingEvent, target: *mut c_void, source: *const c_vo
     let counter = ct.live(NAME);
     // SAFETY: the program passes a symmetric source and a target of `len` bytes; a live counter is a symmetric object.
     unsafe {
-        rma::get(World(NAME), target.cast::<u8>(), source.cast::<u8>(), len, pe);
-        signal::signal_add(World(NAME), counter, 1, pe);
+        rma::get(InWorld(NAME), target.cast::<u8>(), source.cast::<u8>(), len, pe);
+        signal::signal_add(InWorld(NAME), counter, 1, pe);
     }
 }

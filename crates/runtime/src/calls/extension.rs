@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int};
 use std::ffi::CString;
 use std::sync::OnceLock;
 
-use crate::World;
+use crate::InWorld;
 use crate::calls::order;
 use crate::teams::via::Via;
 
@@ -35,7 +35,7 @@ pub unsafe fn nodename() -> *mut c_char {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn pe_quiet(pe: c_int) {
     // SAFETY: one number is read.
-    unsafe { order::pe_quiet(World("shmemx_pe_quiet"), &raw const pe, 1) }
+    unsafe { order::pe_quiet(InWorld("shmemx_pe_quiet"), &raw const pe, 1) }
 }
 
 /// The sources of all puts can be reused: on the node they can when the put returns.
@@ -81,7 +81,7 @@ pub unsafe fn thread_unregister() {}
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_quiet() {
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(World("shmemx_thread_quiet")) }
+    unsafe { order::quiet(InWorld("shmemx_thread_quiet")) }
 }
 
 /// Orders the calling thread's operations.
@@ -90,7 +90,7 @@ pub unsafe fn thread_quiet() {
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 pub unsafe fn thread_fence() {
     // SAFETY: the default context is never destroyed.
-    unsafe { order::fence(World("shmemx_thread_fence")) }
+    unsafe { order::fence(InWorld("shmemx_thread_fence")) }
 }
 
 /// A tasking runtime says how its threads are told apart. Contexts belong to no thread, so nobody needs to know.

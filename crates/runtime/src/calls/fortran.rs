@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 
 use super::{active_set, lock, memory, team_extension};
 use crate::diagnosis::errors;
-use crate::teams::team::Team;
+use crate::teams::team::TeamHandle;
 use crate::transfers::direct::FAST;
 
 /// A count of elements, which Fortran passes as an INTEGER.
@@ -23,16 +23,16 @@ pub fn count(call: &'static str, nelems: c_int) -> usize {
 ///
 /// # Safety
 /// `handle` is readable.
-pub unsafe fn team(handle: *const i64) -> Team {
-    const _: () = assert!(size_of::<Team>() == size_of::<i64>());
+pub unsafe fn team(handle: *const i64) -> TeamHandle {
+    const _: () = assert!(size_of::<TeamHandle>() == size_of::<i64>());
     // SAFETY: the caller promises that `handle` is readable. A split has written every handle that is not predefined,
     // unless it is zero, which stands for no team.
     unsafe {
         match handle.read() {
-            1 => Team::world(),
-            2 => Team::shared(),
-            3 => Team::node(),
-            _ => handle.cast::<Team>().read(),
+            1 => TeamHandle::world(),
+            2 => TeamHandle::shared(),
+            3 => TeamHandle::node(),
+            _ => handle.cast::<TeamHandle>().read(),
         }
     }
 }
@@ -46,7 +46,7 @@ pub unsafe fn team_destroy(handle: *mut i64) {
     unsafe {
         let mut team = team(handle);
         team_extension::destroy(&raw mut team);
-        handle.cast::<Team>().write(team);
+        handle.cast::<TeamHandle>().write(team);
     }
 }
 

@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use crate::start::job;
 use crate::start::state;
-use crate::teams::team::Team;
+use crate::teams::team::TeamHandle;
 use crate::transfers::direct::{FAST, near};
 
 /// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
@@ -14,18 +14,18 @@ use crate::transfers::direct::{FAST, near};
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
 /// An access through the address races with all other accesses to the object.
 pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
-    pointer("shmem_ptr", dest, Team::world(), pe)
+    pointer("shmem_ptr", dest, TeamHandle::world(), pe)
 }
 
 /// [`ptr`] with a PE number of `team`.
 ///
 /// # Safety
 /// See [`ptr`]; the handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
+pub unsafe fn team_ptr(team: TeamHandle, dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer("shmem_team_ptr", dest, team, pe)
 }
 
-fn pointer(call: &str, dest: *const c_void, team: Team, pe: c_int) -> *mut c_void {
+fn pointer(call: &str, dest: *const c_void, team: TeamHandle, pe: c_int) -> *mut c_void {
     let Some(team) = team.named(call, "team").filter(|team| (pe as u32) < team.size) else { return null_mut() };
     if !symmetric(dest) {
         return null_mut();

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use oxshmem_base::planted;
 
 use self::queue::QueueWords;
-use crate::calls::amo::{self, AtomicInteger};
+use crate::calls::amo::{self, AmoInteger};
 use crate::calls::order;
 use crate::calls::p2p::polled;
 use crate::diagnosis::{errors, recorder};
@@ -15,14 +15,14 @@ use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
 use crate::start::state;
-use crate::teams::context::Context;
-use crate::teams::via::World;
+use crate::teams::context::ContextHandle;
+use crate::teams::via::InWorld;
 use crate::transfers::direct::FAST;
 use crate::wait::{self, Needs, Reason};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
 /// start, the tail behind it.
-pub trait Half: AtomicInteger {
+pub trait Half: AmoInteger {
     /// How many PEs it can tell apart: their numbers are stored plus one, beside the turn bit.
     const MOST_PES: u32;
 }
@@ -96,12 +96,12 @@ impl<H: Half> QueueWords for Variable<H> {
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (H::of_bits(from.into()), H::of_bits(to.into()));
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
-        unsafe { amo::compare_swap(World(self.call), self.tail_word(), from, to, self.home) }.bits() as u32
+        unsafe { amo::compare_swap(InWorld(self.call), self.tail_word(), from, to, self.home) }.bits() as u32
     }
 
     fn swap_tail(&self, to: u32) -> u32 {
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
-        unsafe { amo::swap(World(self.call), self.tail_word(), H::of_bits(to.into()), self.home) }.bits() as u32
+        unsafe { amo::swap(InWorld(self.call), self.tail_word(), H::of_bits(to.into()), self.home) }.bits() as u32
     }
 
     fn place(&self) -> u32 {
@@ -114,7 +114,7 @@ impl<H: Half> QueueWords for Variable<H> {
         let others = H::of_bits(!u64::from(queue::TURN));
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it. The old value is asked for
         // because the word is looked at again.
-        unsafe { amo::fetch_and(World(self.call), self.place_word(), others, me() as c_int - 1) };
+        unsafe { amo::fetch_and(InWorld(self.call), self.place_word(), others, me() as c_int - 1) };
     }
 
     fn clear_place(&self) {
@@ -125,7 +125,7 @@ impl<H: Half> QueueWords for Variable<H> {
     fn add_to_place(&self, owner: u32, bits: u32) {
         let pe = self.pe(owner);
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
-        unsafe { amo::or(World(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
+        unsafe { amo::or(InWorld(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
         if let Some(window) = rung(pe) {
             ControlBlock::of(window).bell().ring();
         }
@@ -177,9 +177,9 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     recorder::note(call, None, 0);
     // SAFETY: the default context is never destroyed.
-    unsafe { order::fence(World(call)) };
+    unsafe { order::fence(InWorld(call)) };
     if network::is_open() && planted!("lock-without-quiet", true, false) {
-        Context::default_context().quiet(call);
+        ContextHandle::default_context().quiet(call);
     }
     if !queue::clear(&Variable::<H>::new(call, address), me()) {
         errors::fail(

@@ -25,7 +25,7 @@ use crate::memory::account;
 use crate::memory::heap::SymmetricHeap;
 use crate::start::job;
 use crate::start::state::{self, LibraryState};
-use crate::teams::team::{Team, TeamState};
+use crate::teams::team::{TeamHandle, TeamState};
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
 use failed::{FailedAllocation, warn};
@@ -51,9 +51,9 @@ struct Agreement {
 
 /// The barrier at the end of a heap call; this PE must back `missing` bytes.
 fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
-    let Some(world) = Team::world().state() else { errors::not_initialised(call) };
+    let Some(world) = TeamHandle::world().state() else { errors::not_initialised(call) };
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(crate::World(call)) };
+    unsafe { order::quiet(crate::InWorld(call)) };
     let (mut failed, mut growing) = (None, false);
     let mut other = None;
     let meeting = Call::of(world, call, CallKind::Heap);

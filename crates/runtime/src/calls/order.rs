@@ -10,8 +10,8 @@ use crate::collectives;
 use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
-use crate::teams::context::Context;
-use crate::teams::team::Team;
+use crate::teams::context::ContextHandle;
+use crate::teams::team::TeamHandle;
 use crate::teams::via::Via;
 use crate::transfers::direct::FAST;
 
@@ -99,7 +99,7 @@ pub(crate) fn barrier_all_named(call: &'static str, kind: CallKind) {
 pub(crate) fn complete_default(call: &'static str) {
     store_fence();
     if FAST.orders_more() {
-        Context::default_context().quiet(call);
+        ContextHandle::default_context().quiet(call);
         errors::check_guards(call);
     }
 }
@@ -116,7 +116,7 @@ pub unsafe fn sync_all() {
 /// Stores made before are visible after, because arrival is a release and leaving an acquire.
 #[inline(always)]
 fn sync_world(call: &'static str, kind: CallKind) {
-    match Team::world().state() {
+    match TeamHandle::world().state() {
         Some(world) => {
             let call = Call::of(world, call, kind);
             let record = call.record_late(0);

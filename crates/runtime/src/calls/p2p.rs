@@ -4,7 +4,7 @@ mod set;
 
 use core::ffi::c_int;
 
-use crate::calls::amo::Atomic;
+use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::network;
 use crate::wait::pace;
@@ -18,7 +18,7 @@ pub use set::{
 
 /// The comparison operators, with the numbers of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Comparison {
+enum CmpOperator {
     Eq,
     Ne,
     Gt,
@@ -27,7 +27,7 @@ enum Comparison {
     Le,
 }
 
-impl Comparison {
+impl CmpOperator {
     fn of(call: &'static str, number: c_int) -> Self {
         match number {
             1 => Self::Eq,
@@ -63,8 +63,8 @@ fn reason<T>(call: &'static str, ivar: *mut T, count: usize, awaited: Comparand)
 /// # Safety
 /// `ivar` is a valid, aligned object that others change atomically.
 #[inline(always)]
-pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
-    let comparison = Comparison::of(call, cmp);
+pub(crate) unsafe fn until<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
+    let comparison = CmpOperator::of(call, cmp);
     // All bits set is less than none only where there are negative numbers.
     let signed = T::of_bits(u64::MAX) < T::of_bits(0);
     let (bytes, value_bits) = (size_of::<T>() as u8, value.bits());
@@ -74,8 +74,8 @@ pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mu
     let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
     match comparison {
-        Comparison::Eq => wait::until(reason, None, move || Some(look()).filter(|seen| *seen == value)),
-        Comparison::Ne => wait::until(reason, None, move || Some(look()).filter(|seen| *seen != value)),
+        CmpOperator::Eq => wait::until(reason, None, move || Some(look()).filter(|seen| *seen == value)),
+        CmpOperator::Ne => wait::until(reason, None, move || Some(look()).filter(|seen| *seen != value)),
         _ => wait::until(reason, None, move || Some(look()).filter(|seen| comparison.holds(*seen, value))),
     }
 }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn until<T: Atomic + PartialOrd>(call: &'static str, ivar: *mu
 /// # Safety
 /// As the standard asks: `ivar` is a symmetric object of the caller. So for all calls of this file.
 #[inline(always)]
-pub unsafe fn wait_until<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) {
+pub unsafe fn wait_until<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) {
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     unsafe { until("shmem_wait_until", ivar, cmp, value) };
 }
@@ -95,7 +95,7 @@ pub unsafe fn wait_until<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value
 /// # Safety
 /// See [`wait_until`].
 #[inline(always)]
-pub unsafe fn wait<T: Atomic + PartialOrd>(ivar: *mut T, value: T) {
+pub unsafe fn wait<T: AmoType + PartialOrd>(ivar: *mut T, value: T) {
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     unsafe { until("shmem_wait", ivar, 2, value) };
 }
@@ -105,8 +105,8 @@ pub unsafe fn wait<T: Atomic + PartialOrd>(ivar: *mut T, value: T) {
 /// # Safety
 /// See [`wait_until`].
 #[inline(always)]
-pub unsafe fn test<T: Atomic + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -> c_int {
-    let comparison = Comparison::of("shmem_test", cmp);
+pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) -> c_int {
+    let comparison = CmpOperator::of("shmem_test", cmp);
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     let seen = unsafe { T::load(ivar) };
     let holds = comparison.holds(seen, value);

@@ -1,7 +1,7 @@
 //! Performance counters of Sandia OpenSHMEM: the operations that a context has given to the network.
 
 use crate::network::lane::{OperationCount, OperationCounters};
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 
 /// A `shmemx_pcntr_t`.
 #[repr(C)]
@@ -15,7 +15,7 @@ pub struct AllCounters {
     pub target: u64,
 }
 
-fn of(call: &str, context: Context) -> OperationCount {
+fn of(call: &str, context: ContextHandle) -> OperationCount {
     // The handle is judged as for an operation.
     context.live_team(call);
     context.known_lane().map_or_else(OperationCount::default, OperationCounters::read)
@@ -25,7 +25,7 @@ fn of(call: &str, context: Context) -> OperationCount {
 ///
 /// # Safety
 /// `value` is writable. The functions below ask the same.
-pub unsafe fn issued_write(context: Context, value: *mut u64) {
+pub unsafe fn issued_write(context: ContextHandle, value: *mut u64) {
     // SAFETY: the caller promises that `value` is writable.
     unsafe { value.write(of("shmemx_pcntr_get_issued_write", context).issued_writes) }
 }
@@ -34,7 +34,7 @@ pub unsafe fn issued_write(context: Context, value: *mut u64) {
 ///
 /// # Safety
 /// See [`issued_write`].
-pub unsafe fn issued_read(context: Context, value: *mut u64) {
+pub unsafe fn issued_read(context: ContextHandle, value: *mut u64) {
     // SAFETY: the caller promises that `value` is writable.
     unsafe { value.write(of("shmemx_pcntr_get_issued_read", context).issued_reads) }
 }
@@ -43,7 +43,7 @@ pub unsafe fn issued_read(context: Context, value: *mut u64) {
 ///
 /// # Safety
 /// See [`issued_write`].
-pub unsafe fn completed_write(context: Context, value: *mut u64) {
+pub unsafe fn completed_write(context: ContextHandle, value: *mut u64) {
     // SAFETY: the caller promises that `value` is writable.
     unsafe { value.write(of("shmemx_pcntr_get_completed_write", context).completed_writes) }
 }
@@ -52,7 +52,7 @@ pub unsafe fn completed_write(context: Context, value: *mut u64) {
 ///
 /// # Safety
 /// See [`issued_write`].
-pub unsafe fn completed_read(context: Context, value: *mut u64) {
+pub unsafe fn completed_read(context: ContextHandle, value: *mut u64) {
     // SAFETY: the caller promises that `value` is writable.
     unsafe { value.write(of("shmemx_pcntr_get_completed_read", context).completed_reads) }
 }
@@ -71,7 +71,7 @@ pub unsafe fn completed_target(value: *mut u64) {
 ///
 /// # Safety
 /// `all` is writable.
-pub unsafe fn all(context: Context, all: *mut AllCounters) {
+pub unsafe fn all(context: ContextHandle, all: *mut AllCounters) {
     let count = of("shmemx_pcntr_get_all", context);
     let counters = AllCounters {
         pending_put: count.issued_writes - count.completed_writes,

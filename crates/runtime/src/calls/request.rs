@@ -21,7 +21,7 @@ use crate::collectives::call::Call;
 use crate::diagnosis::errors;
 use crate::network;
 use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
-use crate::teams::team::{Team, TeamState};
+use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
 use crate::wait::{self, Collectives, Needs, Reason, suspended};
@@ -150,7 +150,7 @@ pub unsafe fn wait(request: *mut RequestHandle) -> c_int {
 ///
 /// # Safety
 /// As for [`sync`]; `work` keeps nothing that belongs to one thread while it waits, and what it uses is there until it is over.
-pub unsafe fn start(call: &'static str, team: Team, work: Box<dyn FnOnce() + Send>) -> RequestHandle {
+pub unsafe fn start(call: &'static str, team: TeamHandle, work: Box<dyn FnOnce() + Send>) -> RequestHandle {
     let mut request = INVALID;
     issue(call, live(call, team), &raw mut request, |_| work());
     request
@@ -185,7 +185,7 @@ pub(crate) fn end_all() {
 /// # Safety
 /// All members call, one thread of each, in the same order among the team's collectives; `request` is writable, and the
 /// team is not destroyed before the request has ended. The functions below ask the same.
-pub unsafe fn sync(team: Team, request: *mut RequestHandle) -> c_int {
+pub unsafe fn sync(team: TeamHandle, request: *mut RequestHandle) -> c_int {
     const NAME: &str = "shmemx_sync_nb";
     issue(NAME, live(NAME, team), request, collectives::synchronise)
 }
@@ -196,7 +196,7 @@ pub unsafe fn sync(team: Team, request: *mut RequestHandle) -> c_int {
 /// See [`sync`].
 pub unsafe fn barrier_all(request: *mut RequestHandle) -> c_int {
     const NAME: &str = "shmemx_barrier_all_nb";
-    issue(NAME, live(NAME, Team::world()), request, |call| {
+    issue(NAME, live(NAME, TeamHandle::world()), request, |call| {
         order::complete_default(NAME);
         collectives::synchronise(call);
     })
@@ -217,7 +217,7 @@ macro_rules! data {
         /// See [`sync`]; both sides are symmetric and have the elements, do not overlap, and are left alone until the
         /// request has ended.
         pub unsafe fn $name<T: 'static>(
-            team: Team, dest: *mut T, source: *const T, $($argument: $type,)* request: *mut RequestHandle,
+            team: TeamHandle, dest: *mut T, source: *const T, $($argument: $type,)* request: *mut RequestHandle,
         ) -> c_int {
             const NAME: &str = concat!("shmemx_", stringify!($name), "_nb");
             let arrays = CallArrays(dest, source);
@@ -245,7 +245,7 @@ macro_rules! reductions {
         /// See [`sync`]; both sides are symmetric and have the elements, are the same or apart, and are left alone until the
         /// request has ended.
         pub unsafe fn $name<T: Operand<$op> + 'static>(
-            team: Team, dest: *mut T, source: *const T, nreduce: usize, request: *mut RequestHandle,
+            team: TeamHandle, dest: *mut T, source: *const T, nreduce: usize, request: *mut RequestHandle,
         ) -> c_int {
             const NAME: &str = concat!("shmemx_", stringify!($name), "_nb");
             let arrays = CallArrays(dest, source);

@@ -2,7 +2,7 @@
 
 use core::ffi::c_long;
 
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 
 const SESSION_TOTAL_OPS: c_long = 1;
 
@@ -16,7 +16,7 @@ pub struct SessionConfig {
 ///
 /// # Safety
 /// `config` is readable unless `config_mask` is 0.
-pub unsafe fn start(context: Context, options: c_long, config: *const SessionConfig, config_mask: c_long) {
+pub unsafe fn start(context: ContextHandle, options: c_long, config: *const SessionConfig, config_mask: c_long) {
     let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
     // SAFETY: the caller promises that `config` is readable if the mask names a field.
     let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
@@ -27,6 +27,6 @@ pub unsafe fn start(context: Context, options: c_long, config: *const SessionCon
 ///
 /// # Safety
 /// The handle is a constant, or of a context that has not been destroyed.
-pub unsafe fn stop(context: Context) {
+pub unsafe fn stop(context: ContextHandle) {
     context.checked("shmem_ctx_session_stop").stop_session();
 }

@@ -6,7 +6,7 @@ use core::ffi::c_int;
 
 use oxshmem_transport::SignalUpdate;
 
-use crate::calls::amo::{self, Atomic};
+use crate::calls::amo::{self, AmoType};
 use crate::calls::{p2p, rma};
 use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;

@@ -11,7 +11,7 @@ use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
 use crate::teams::splits::{self, SplitArguments};
-use crate::teams::team::{Team, TeamLeases, TeamState};
+use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
 /// The result of a split that made no team.
@@ -27,7 +27,7 @@ pub struct Config {
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn my_pe(team: Team) -> c_int {
+pub unsafe fn my_pe(team: TeamHandle) -> c_int {
     team.named("shmem_team_my_pe", "team").map_or(-1, |team| team.my as c_int)
 }
 
@@ -35,7 +35,7 @@ pub unsafe fn my_pe(team: Team) -> c_int {
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn n_pes(team: Team) -> c_int {
+pub unsafe fn n_pes(team: TeamHandle) -> c_int {
     team.named("shmem_team_n_pes", "team").map_or(-1, |team| team.size as c_int)
 }
 
@@ -43,7 +43,7 @@ pub unsafe fn n_pes(team: Team) -> c_int {
 ///
 /// # Safety
 /// See [`my_pe`], for both.
-pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
+pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int {
     const NAME: &str = "shmem_team_translate_pe";
     let teams = (source.named(NAME, "src_team"), dest.named(NAME, "dest_team"));
     let (Some(source), Some(dest)) = teams else { return -1 };
@@ -57,7 +57,7 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 ///
 /// # Safety
 /// `config` is writable unless `mask` is 0.
-pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int {
+pub unsafe fn get_config(team: TeamHandle, mask: c_long, config: *mut Config) -> c_int {
     let Some(team) = team.named("shmem_team_get_config", "team") else { return -1 };
     if mask & NUM_CONTEXTS != 0 {
         // SAFETY: the caller promises that `config` is writable if the mask names a field.
@@ -70,7 +70,7 @@ pub unsafe fn get_config(team: Team, mask: c_long, config: *mut Config) -> c_int
 ///
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
-pub unsafe fn sync(team: Team) -> c_int {
+pub unsafe fn sync(team: TeamHandle) -> c_int {
     let call = Call::new(live("shmem_team_sync", team), "shmem_team_sync");
     let record = call.record_late(0);
     collectives::synchronise(call.with(&record));
@@ -82,17 +82,17 @@ pub unsafe fn sync(team: Team) -> c_int {
 /// # Safety
 /// `config` is readable unless `mask` is 0; `new_team` is writable.
 pub unsafe fn split_strided(
-    parent: Team,
+    parent: TeamHandle,
     start: c_int,
     stride: c_int,
     size: c_int,
     config: *const Config,
     mask: c_long,
-    new_team: *mut Team,
+    new_team: *mut TeamHandle,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_strided";
     // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
-    unsafe { new_team.write(Team::INVALID) };
+    unsafe { new_team.write(TeamHandle::INVALID) };
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
@@ -111,21 +111,21 @@ pub unsafe fn split_strided(
 /// # Safety
 /// As for [`split_strided`], twice.
 pub unsafe fn split_2d(
-    parent: Team,
+    parent: TeamHandle,
     xrange: c_int,
     x_config: *const Config,
     x_mask: c_long,
-    x_team: *mut Team,
+    x_team: *mut TeamHandle,
     y_config: *const Config,
     y_mask: c_long,
-    y_team: *mut Team,
+    y_team: *mut TeamHandle,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_2d";
     // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
     // name a field.
     unsafe {
-        x_team.write(Team::INVALID);
-        y_team.write(Team::INVALID);
+        x_team.write(TeamHandle::INVALID);
+        y_team.write(TeamHandle::INVALID);
     }
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
@@ -156,26 +156,26 @@ pub(crate) unsafe fn make(
     mut lease: Lease,
     config: *const Config,
     mask: c_long,
-) -> Team {
+) -> TeamHandle {
     let held = TeamLeases::inherited(&mut lease);
     let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held).called(lease.name);
     if mask & NUM_CONTEXTS != 0 && !config.is_null() {
         // SAFETY: the caller promises that `config` is readable if the mask names a field.
         team.contexts_wanted.store(unsafe { (*config).num_contexts }, Relaxed);
     }
-    Team::enlist(Box::new(team))
+    TeamHandle::enlist(Box::new(team))
 }
 
 /// Ends a team; all its members call.
 ///
 /// # Safety
 /// See [`my_pe`]; all members call, and nobody uses the team or a context of it any more.
-pub unsafe fn destroy(team: Team) {
+pub unsafe fn destroy(team: TeamHandle) {
     const NAME: &str = "shmem_team_destroy";
     match team.named(NAME, "team") {
         // SAFETY: all members call, and nobody uses the team any more, by the caller's promise.
         Some(state) => unsafe { end(NAME, team, state) },
-        None if team == Team::INVALID || team.is_predefined() => {}
+        None if team == TeamHandle::INVALID || team.is_predefined() => {}
         // No team is there without the library, in the child of a fork for example.
         None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
     }
@@ -185,7 +185,7 @@ pub unsafe fn destroy(team: Team) {
 ///
 /// # Safety
 /// This PE does not use the team any more.
-pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
+pub(crate) unsafe fn end(call: &'static str, team: TeamHandle, state: &TeamState) {
     if team.is_predefined() {
         errors::fail(
             &oxshmem_base::Error::new(format!("{call}: the team is predefined"))
@@ -206,13 +206,13 @@ pub(crate) unsafe fn end(call: &'static str, team: Team, state: &TeamState) {
 
 /// The team behind a handle that must have one.
 #[inline(always)]
-pub(crate) fn live(call: &'static str, team: Team) -> &'static TeamState {
+pub(crate) fn live(call: &'static str, team: TeamHandle) -> &'static TeamState {
     live_argument(call, "team", team)
 }
 
 /// [`live`] of the argument with this name.
 #[inline(always)]
-pub(crate) fn live_argument(call: &'static str, argument: &str, team: Team) -> &'static TeamState {
+pub(crate) fn live_argument(call: &'static str, argument: &str, team: TeamHandle) -> &'static TeamState {
     match team.named(call, argument) {
         Some(state) => state,
         None => dead(call, argument, team),
@@ -221,8 +221,8 @@ pub(crate) fn live_argument(call: &'static str, argument: &str, team: Team) -> &
 
 #[cold]
 #[inline(never)]
-fn dead(call: &'static str, argument: &str, team: Team) -> ! {
-    if team == Team::INVALID {
+fn dead(call: &'static str, argument: &str, team: TeamHandle) -> ! {
+    if team == TeamHandle::INVALID {
         errors::invalid_handle(call, argument, "SHMEM_TEAM_INVALID")
     }
     errors::dead_handle(call, argument, "team", team.0 as usize)

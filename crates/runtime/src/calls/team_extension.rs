@@ -21,7 +21,7 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::leasing;
 use crate::teams::members::Members;
-use crate::teams::team::{Team, TeamState};
+use crate::teams::team::{TeamHandle, TeamState};
 use crate::transfers::length;
 
 /// `SHMEM_COLOR_UNDEFINED` of the header.
@@ -51,7 +51,7 @@ fn no_slot(call: &'static str) -> ! {
 ///
 /// # Safety
 /// `new_team` is writable. The functions below ask the same.
-pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+pub unsafe fn split_strided(parent: TeamHandle, start: c_int, stride: c_int, size: c_int, new_team: *mut TeamHandle) {
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { meet("shmemx_team_split_strided", parent, start, stride, size, new_team) }
 }
@@ -60,18 +60,25 @@ pub unsafe fn split_strided(parent: Team, start: c_int, stride: c_int, size: c_i
 ///
 /// # Safety
 /// See [`split_strided`].
-pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team: *mut TeamHandle) {
     // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { meet("shmemx_team_create_strided", Team::world(), start, stride, size, new_team) }
+    unsafe { meet("shmemx_team_create_strided", TeamHandle::world(), start, stride, size, new_team) }
 }
 
 /// # Safety
 /// `new_team` is writable.
-unsafe fn meet(call: &'static str, parent: Team, start: c_int, stride: c_int, size: c_int, new_team: *mut Team) {
+unsafe fn meet(
+    call: &'static str,
+    parent: TeamHandle,
+    start: c_int,
+    stride: c_int,
+    size: c_int,
+    new_team: *mut TeamHandle,
+) {
     let parent = standard::live_argument(call, "parent_team", parent);
     let child = checked(call, parent, start, stride, size);
     // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { new_team.write(Team::INVALID) };
+    unsafe { new_team.write(TeamHandle::INVALID) };
     if child.number(parent.my.into()).is_none() {
         return;
     }
@@ -117,7 +124,7 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
 ///
 /// # Safety
 /// See [`split_strided`].
-pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut Team) {
+pub unsafe fn split_color(parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle) {
     const NAME: &str = "shmemx_team_split";
     let parent = standard::live_argument(NAME, "parent_team", parent);
     if color < 0 && color != COLOR_UNDEFINED {
@@ -132,7 +139,7 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
     });
     let lease = leasing::pop(NAME, parent).unwrap_or_else(|| no_slot(NAME));
     // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { new_team.write(Team::INVALID) };
+    unsafe { new_team.write(TeamHandle::INVALID) };
     if color == COLOR_UNDEFINED {
         leasing::decline(lease);
         return;
@@ -150,7 +157,13 @@ pub unsafe fn split_color(parent: Team, color: c_int, key: c_int, new_team: *mut
 ///
 /// # Safety
 /// See [`split_strided`], for both.
-pub unsafe fn split_2d(parent: Team, xrange: c_int, yrange: c_int, x_team: *mut Team, y_team: *mut Team) {
+pub unsafe fn split_2d(
+    parent: TeamHandle,
+    xrange: c_int,
+    yrange: c_int,
+    x_team: *mut TeamHandle,
+    y_team: *mut TeamHandle,
+) {
     // SAFETY: the caller promises that `x_team` and `y_team` are writable, and all members of the parent call.
     unsafe { split_grid("shmemx_team_split_2d", parent, &[xrange, yrange], &[x_team, y_team]) }
 }
@@ -160,13 +173,13 @@ pub unsafe fn split_2d(parent: Team, xrange: c_int, yrange: c_int, x_team: *mut 
 /// # Safety
 /// See [`split_2d`].
 pub unsafe fn split_3d(
-    parent: Team,
+    parent: TeamHandle,
     xrange: c_int,
     yrange: c_int,
     zrange: c_int,
-    x_team: *mut Team,
-    y_team: *mut Team,
-    z_team: *mut Team,
+    x_team: *mut TeamHandle,
+    y_team: *mut TeamHandle,
+    z_team: *mut TeamHandle,
 ) {
     // SAFETY: the caller promises that `x_team`, `y_team` and `z_team` are writable, and all members of the parent call.
     unsafe { split_grid("shmemx_team_split_3d", parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
@@ -174,7 +187,7 @@ pub unsafe fn split_3d(
 
 /// # Safety
 /// Each of `teams` is writable; all members of the parent call.
-unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams: &[*mut Team]) {
+unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], teams: &[*mut TeamHandle]) {
     const NAMES: [&str; 3] = ["xrange", "yrange", "zrange"];
     let parent = standard::live_argument(call, "parent_team", parent);
     let mut places = 1;
@@ -189,7 +202,7 @@ unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams:
     for (axis, &team) in teams.iter().enumerate() {
         let lease = leasing::pop(call, parent).unwrap_or_else(|| no_slot(call));
         // SAFETY: the caller promises that each of `teams` is writable.
-        unsafe { team.write(Team::INVALID) };
+        unsafe { team.write(TeamHandle::INVALID) };
         match parent.numbers().split_axis(&extents, axis, parent.my) {
             Ok(Some(members)) => {
                 let my = members.number(parent.my.into()).unwrap_or_else(|| unreachable!("a member is in its team"));
@@ -206,12 +219,12 @@ unsafe fn split_grid(call: &'static str, parent: Team, extents: &[c_int], teams:
 ///
 /// # Safety
 /// `team` is writable.
-pub unsafe fn destroy(team: *mut Team) {
+pub unsafe fn destroy(team: *mut TeamHandle) {
     const NAME: &str = "shmemx_team_destroy";
     // SAFETY: the caller promises that `team` is writable.
     unsafe {
         standard::end(NAME, *team, standard::live(NAME, *team));
-        *team = Team::INVALID;
+        *team = TeamHandle::INVALID;
     }
 }
 
@@ -219,7 +232,7 @@ pub unsafe fn destroy(team: *mut Team) {
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn my_pe(team: Team) -> c_int {
+pub unsafe fn my_pe(team: TeamHandle) -> c_int {
     standard::live("shmemx_team_my_pe", team).my as c_int
 }
 
@@ -227,7 +240,7 @@ pub unsafe fn my_pe(team: Team) -> c_int {
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn n_pes(team: Team) -> c_int {
+pub unsafe fn n_pes(team: TeamHandle) -> c_int {
     standard::live("shmemx_team_n_pes", team).size as c_int
 }
 
@@ -235,7 +248,7 @@ pub unsafe fn n_pes(team: Team) -> c_int {
 ///
 /// # Safety
 /// See [`my_pe`], for both.
-pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
+pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int {
     standard::live_argument("shmemx_team_translate_pe", "team1", source);
     standard::live_argument("shmemx_team_translate_pe", "team2", dest);
     // SAFETY: the caller promises two teams that have not been destroyed.
@@ -246,11 +259,11 @@ pub unsafe fn translate_pe(source: Team, pe: c_int, dest: Team) -> c_int {
 ///
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
-pub unsafe fn barrier(team: Team, _sync: *mut c_long) {
+pub unsafe fn barrier(team: TeamHandle, _sync: *mut c_long) {
     const NAME: &str = "shmemx_team_barrier";
     let team = standard::live(NAME, team);
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(crate::World(NAME)) };
+    unsafe { order::quiet(crate::InWorld(NAME)) };
     let call = Call::new(team, NAME);
     let record = call.record_late(0);
     collectives::synchronise(call.with(&record));
@@ -263,7 +276,7 @@ macro_rules! reductions {
         /// # Safety
         /// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
         pub unsafe fn $name<T: Operand<$op>>(
-            dest: *mut T, source: *const T, nreduce: c_int, team: Team, _work: *mut T, _sync: *mut c_long,
+            dest: *mut T, source: *const T, nreduce: c_int, team: TeamHandle, _work: *mut T, _sync: *mut c_long,
         ) {
             const NAME: &str = concat!("shmemx_team_", stringify!($name));
             let call = Call::new(standard::live(NAME, team), NAME);

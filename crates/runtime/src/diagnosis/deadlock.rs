@@ -26,7 +26,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 use std::time::Duration;
 
 use oxshmem_base::knobs::Deadlock;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::Membership;
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
@@ -243,7 +243,7 @@ fn read_node() -> (Option<Vec<Shown>>, WaitKind) {
 }
 
 /// The words of all nodes, if a reading has just come to its end; begins the next one.
-fn read_nodes(observer: &mut Observer, job: &Job, here: NodeWord) -> Option<Vec<u64>> {
+fn read_nodes(observer: &mut Observer, job: &Membership, here: NodeWord) -> Option<Vec<u64>> {
     let nodes = job.places().nodes();
     if nodes == 1 {
         return Some(vec![here.to_word()]);
@@ -277,7 +277,7 @@ const ASKED: u32 = 256;
 
 /// Prints it, and ends the job if that is wanted. All PEs wait, so nobody is kept.
 #[cold]
-fn report(observer: &mut Observer, job: &Job) {
+fn report(observer: &mut Observer, job: &Membership) {
     let pes = job.size();
     let who = if pes == 1 { "the job's only PE waits".into() } else { format!("all {pes} PEs of the job wait") };
     let head = format!("oxshmem: deadlock: {who}, and nothing can end that:\n");
@@ -289,7 +289,7 @@ fn report(observer: &mut Observer, job: &Job) {
 }
 
 /// The waits of all PEs, as far as a PE can know them.
-fn picture(observer: &mut Observer, job: &Job) -> String {
+fn picture(observer: &mut Observer, job: &Membership) -> String {
     let mut known = hang::on_node();
     known.extend(elsewhere(observer, job));
     known.sort_by_key(|one| one.pe);
@@ -301,7 +301,7 @@ fn picture(observer: &mut Observer, job: &Job) -> String {
 }
 
 /// The PEs of other nodes.
-fn elsewhere(observer: &mut Observer, job: &Job) -> Vec<Witness> {
+fn elsewhere(observer: &mut Observer, job: &Membership) -> Vec<Witness> {
     let others: Vec<u32> = (0..job.size()).filter(|pe| job::window_of(*pe).is_none()).take(ASKED as usize).collect();
     let Some(questions) = observer.network.as_mut().filter(|_| !others.is_empty()) else { return Vec::new() };
     let (words, offset) = (RECORDS_BYTES / 8, control::offset(&raw const ControlBlock::own().records));

@@ -2,7 +2,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Wait;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::Membership;
 use oxshmem_os::{cpus, memory, program};
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ fn way_of(number: u8) -> Option<Wait> {
 }
 
 /// All PEs of a node must run the same program, or their static variables do not correspond.
-pub(crate) fn same_program(job: &Job, facts: &[MemberFacts]) -> Result<(), Error> {
+pub(crate) fn same_program(job: &Membership, facts: &[MemberFacts]) -> Result<(), Error> {
     let Some(leader) = facts.first() else { return Ok(()) };
     for (member, pe) in facts.iter().zip(&job.node().members).skip(1) {
         let shared = leader.statics > 0 && member.statics > 0;

@@ -2,7 +2,7 @@
 
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
-use oxshmem_bootstrap::{Circle, Job, Parcel, node};
+use oxshmem_bootstrap::{Circle, Membership, Parcel, node};
 use oxshmem_os::limits::{Limit, Limits};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::statics;
@@ -80,7 +80,11 @@ impl Windows {
 }
 
 /// Exchanges descriptors with the node's other PEs and maps everybody's memory.
-pub(crate) fn open(job: &Job, epoch: u32, settings: &Settings) -> Result<(Windows, SymmetricHeap, Circle), Error> {
+pub(crate) fn open(
+    job: &Membership,
+    epoch: u32,
+    settings: &Settings,
+) -> Result<(Windows, SymmetricHeap, Circle), Error> {
     let members = job.node().members.len();
     let me = job.node().my_index;
     let region = statics::region();

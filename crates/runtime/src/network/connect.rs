@@ -2,7 +2,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_bootstrap::{Circle, Job, wireup};
+use oxshmem_bootstrap::{Circle, Membership, wireup};
 use oxshmem_transport::{AddressBook, Region, Segment};
 
 use crate::collectives::between_nodes;
@@ -13,12 +13,12 @@ use crate::network;
 use crate::network::lane;
 use crate::network::vote::{self, ChosenTransport, Joining};
 use crate::start::state::Others;
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 use crate::transfers::direct::FAST;
 
 /// Opens the fabric if the job has several nodes, and registers the caller's windows.
 pub(crate) fn open(
-    job: &'static Job,
+    job: &'static Membership,
     epoch: u32,
     settings: &Settings,
     windows: &Windows,
@@ -65,7 +65,7 @@ pub(crate) fn close(others: Others) {
     // SAFETY: null, or leaked from a box.
     if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
         // It is closed, and who is in a call learns that; but it stays, and so do its lanes.
-        Context::default_context().leave_lane();
+        ContextHandle::default_context().leave_lane();
         lane::leave_all();
         fabric.close();
     } else if !fabric.is_null() {
@@ -77,7 +77,7 @@ pub(crate) fn close(others: Others) {
 }
 
 /// PE 0 says what all must know: the job's secret, an identity and a key that nobody else has, and its program.
-pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
+pub(crate) fn announce(job: &Membership, epoch: u32) -> Result<(), Error> {
     if job.node().count < 2 || job.rank() > 0 {
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub(crate) fn announce(job: &Job, epoch: u32) -> Result<(), Error> {
 const SECRET: usize = 48;
 
 /// The words of PE 0: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
-fn secret_of_one_program(job: &Job, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {
+fn secret_of_one_program(job: &Membership, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {
     let words = wireup::announced(job, epoch, circle)?;
     let Some((secret, first)) = words.split_first_chunk() else {
         return Err(Error::new("the job's secret has the wrong length").fix("run one version of oxshmem on all PEs"));

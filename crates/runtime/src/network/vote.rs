@@ -8,7 +8,7 @@ mod providers;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
-use oxshmem_bootstrap::{Circle, Job, wireup};
+use oxshmem_bootstrap::{Circle, Membership, wireup};
 use oxshmem_transport::{Agreed, Fabric, Participant, Rejected};
 
 use crate::network::neighbours::Quarters;
@@ -20,7 +20,7 @@ use providers::PROVIDERS;
 
 /// The PE that joins the network.
 pub(crate) struct Joining<'j> {
-    pub(crate) job: &'static Job,
+    pub(crate) job: &'static Membership,
     pub(crate) settings: &'j Settings,
     /// A secret of the job's PEs: an identity and a key.
     pub(crate) secret: &'j [u8; 48],

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::Membership;
 use oxshmem_os::process;
 
 /// Joined once, left when the process ends.
-static JOB: OnceLock<Job> = OnceLock::new();
+static JOB: OnceLock<Membership> = OnceLock::new();
 /// Process that joined the job; a forked child has another number and must not act as the PE.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether this process is the child of a fork of a PE. Written by the child, which has one thread.
@@ -33,13 +33,13 @@ pub(crate) fn join(
     settings: &Settings,
     leave: extern "C" fn(),
     forked: extern "C" fn(),
-) -> Result<&'static Job, Error> {
+) -> Result<&'static Membership, Error> {
     TRAP_ON_ABORT.store(settings.trap_on_abort, Relaxed);
     if let Some(job) = JOB.get() {
         return Ok(job);
     }
     let job = JOB.get_or_init({
-        let job = Job::join(settings)?;
+        let job = Membership::join(settings)?;
         || job
     });
     PROCESS.store(process::pid(), Relaxed);
@@ -57,7 +57,7 @@ pub(crate) fn join(
 }
 
 /// The job, if it has been joined.
-pub(crate) fn joined() -> Option<&'static Job> {
+pub(crate) fn joined() -> Option<&'static Membership> {
     JOB.get()
 }
 

@@ -5,13 +5,13 @@ use std::io;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Bind, Settings};
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::Membership;
 use oxshmem_os::memory::AddressRange;
 use oxshmem_os::{cpus, process, program};
 use oxshmem_topology::claim::{self, Claims};
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::placement::{self, Groups};
-use oxshmem_topology::{Discovered, Map, Place, Share, discover, nic, share};
+use oxshmem_topology::{Discovered, Map, PePlace, Share, discover, nic, share};
 use parking_lot::{Mutex, MutexGuard};
 
 /// The instructions to the PEs of the node, by window, and the caller's window; nothing while the library is not
@@ -30,7 +30,7 @@ pub(crate) struct PlacementDecision {
 }
 
 /// Runs on the leader: decides for PEs that may run on these processors.
-pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Result<PlacementDecision, Error> {
+pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) -> Result<PlacementDecision, Error> {
     let wish = nic::Wish::of(settings)?;
     let node = job.node();
     let alone = allowed.len() == 1 && node.count == 1;
@@ -68,7 +68,7 @@ pub(crate) fn decide(job: &Job, settings: &Settings, allowed: &[&[u32]]) -> Resu
 }
 
 /// Whether somebody has given each PE processors of its own.
-fn apart(places: &[Place]) -> bool {
+fn apart(places: &[PePlace]) -> bool {
     let mut all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     let before = all.len();
     all.sort_unstable();
@@ -77,7 +77,7 @@ fn apart(places: &[Place]) -> bool {
 }
 
 /// Locks the cores of these places against other jobs, and says which other job has some of them.
-fn claim_cores(job: &Job, machine: &oxshmem_topology::Node, places: &[Place]) -> (Claims, Option<String>) {
+fn claim_cores(job: &Membership, machine: &oxshmem_topology::Node, places: &[PePlace]) -> (Claims, Option<String>) {
     let Some(folder) = claim::folder() else { return Default::default() };
     let all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     // PEs of several virtual nodes have one launcher, and are one job; a PE alone may have been started by a shell.
@@ -150,8 +150,8 @@ fn words() -> MutexGuard<'static, String> {
 mod tests {
     use super::*;
 
-    fn place(cpus: &[u32]) -> Place {
-        Place { cpus: cpus.into(), numa: None, l3: None, package: None, nic: None, hops: 0 }
+    fn place(cpus: &[u32]) -> PePlace {
+        PePlace { cpus: cpus.into(), numa: None, l3: None, package: None, nic: None, hops: 0 }
     }
 
     #[test]

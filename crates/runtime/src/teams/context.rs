@@ -17,7 +17,7 @@ use crate::wait::Needs;
 /// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Context(pub(crate) *const ContextObject);
+pub struct ContextHandle(pub(crate) *const ContextObject);
 
 /// The state of a context. The first line holds what the data path needs: how its PE numbers become world numbers.
 ///
@@ -63,7 +63,7 @@ impl ContextObject {
     }
 }
 
-impl Context {
+impl ContextHandle {
     /// `SHMEM_CTX_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());
 

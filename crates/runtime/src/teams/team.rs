@@ -28,7 +28,7 @@ use crate::wait::Needs;
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Team(pub(crate) *const TeamObject);
+pub struct TeamHandle(pub(crate) *const TeamObject);
 
 /// The object behind a handle. The predefined teams' objects are defined in C; see `constants`.
 #[repr(C)]
@@ -266,8 +266,8 @@ impl TeamState {
     }
 
     /// The handle that stands for it.
-    pub(crate) fn handle(&self) -> Team {
-        Team(self.handle.load(Relaxed))
+    pub(crate) fn handle(&self) -> TeamHandle {
+        TeamHandle(self.handle.load(Relaxed))
     }
 
     /// Start and stride in world numbers, for a team that is a triplet.

@@ -2,11 +2,13 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
+use oxshmem_transport::Amo;
+
 /// A type that the atomic calls know: what they do to one object of it.
 ///
 /// # Safety
 /// Implementations touch nothing but the object, and only with one atomic access.
-pub unsafe trait Atomic: Copy {
+pub unsafe trait AmoType: Copy {
     /// The object's bits, in the low bytes.
     fn bits(self) -> u64;
     /// The value with these bits in the low bytes.
@@ -28,44 +30,44 @@ pub unsafe trait Atomic: Copy {
     unsafe fn swap(at: *mut Self, value: Self) -> Self;
 }
 
-/// An [`Atomic`] that can be compared and counted with.
+/// An [`AmoType`] that can be compared and counted with.
 ///
 /// # Safety
-/// As for [`Atomic`].
-pub unsafe trait AtomicInteger: Atomic {
+/// As for [`AmoType`].
+pub unsafe trait AmoInteger: AmoType {
     /// The number one.
     const ONE: Self;
     /// Adds, wrapping; says what was there.
     ///
     /// # Safety
-    /// As [`Atomic::load`].
+    /// As [`AmoType::load`].
     unsafe fn fetch_add(at: *mut Self, value: Self) -> Self;
     /// Stores `value` if `cond` is there; says what was there.
     ///
     /// # Safety
-    /// As [`Atomic::load`].
+    /// As [`AmoType::load`].
     unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self;
     /// Bitwise and; says what was there.
     ///
     /// # Safety
-    /// As [`Atomic::load`].
+    /// As [`AmoType::load`].
     unsafe fn fetch_and(at: *mut Self, value: Self) -> Self;
     /// Bitwise or; says what was there.
     ///
     /// # Safety
-    /// As [`Atomic::load`].
+    /// As [`AmoType::load`].
     unsafe fn fetch_or(at: *mut Self, value: Self) -> Self;
     /// Bitwise exclusive or; says what was there.
     ///
     /// # Safety
-    /// As [`Atomic::load`].
+    /// As [`AmoType::load`].
     unsafe fn fetch_xor(at: *mut Self, value: Self) -> Self;
 }
 
 macro_rules! atomic_integer {
     ($($int:ty => $atomic:ident),*) => {$(
         // SAFETY: each method is one access of the standard library's atomic on the object that the caller vouches for.
-        unsafe impl Atomic for $int {
+        unsafe impl AmoType for $int {
             #[inline(always)]
             fn bits(self) -> u64 {
                 self as u64
@@ -91,7 +93,7 @@ macro_rules! atomic_integer {
             }
         }
         // SAFETY: each method is one access of the standard library's atomic on the object that the caller vouches for.
-        unsafe impl AtomicInteger for $int {
+        unsafe impl AmoInteger for $int {
             const ONE: Self = 1;
             #[inline(always)]
             unsafe fn fetch_add(at: *mut Self, value: Self) -> Self {
@@ -131,7 +133,7 @@ atomic_integer!(
 macro_rules! atomic_float {
     ($($float:ty => $bits:ty),*) => {$(
         // SAFETY: the integer of the same size does the access; bits are moved unchanged (AMO-6).
-        unsafe impl Atomic for $float {
+        unsafe impl AmoType for $float {
             #[inline(always)]
             fn bits(self) -> u64 {
                 self.to_bits().into()
@@ -160,3 +162,35 @@ macro_rules! atomic_float {
 }
 
 atomic_float!(f32 => u32, f64 => u64);
+
+/// An atomic of this processor on a mapped object of `bytes` bytes.
+///
+/// # Safety
+/// The object is mapped and aligned.
+pub(crate) unsafe fn execute(at: usize, bytes: usize, amo: Amo) -> u64 {
+    // SAFETY: the caller promises that the object is mapped and aligned.
+    unsafe {
+        match bytes {
+            1 => of_width(at as *mut u8, amo),
+            2 => of_width(at as *mut u16, amo),
+            4 => of_width(at as *mut u32, amo),
+            _ => of_width(at as *mut u64, amo),
+        }
+    }
+}
+
+unsafe fn of_width<T: AmoInteger>(at: *mut T, amo: Amo) -> u64 {
+    // SAFETY: the promise of `execute`.
+    let old = unsafe {
+        match amo {
+            Amo::Fetch => T::load(at),
+            Amo::Swap(value) => T::swap(at, T::of_bits(value)),
+            Amo::Add(value) => T::fetch_add(at, T::of_bits(value)),
+            Amo::And(value) => T::fetch_and(at, T::of_bits(value)),
+            Amo::Or(value) => T::fetch_or(at, T::of_bits(value)),
+            Amo::Xor(value) => T::fetch_xor(at, T::of_bits(value)),
+            Amo::CompareSwap { cond, value } => T::compare_swap(at, T::of_bits(cond), T::of_bits(value)),
+        }
+    };
+    old.bits()
+}

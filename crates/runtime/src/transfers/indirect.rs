@@ -10,8 +10,8 @@ use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::Direction;
 use crate::start::job;
-use crate::teams::context::Context;
-use crate::transfers::atomic::{Atomic, AtomicInteger};
+use crate::teams::context::ContextHandle;
+use crate::transfers::atomic::{AmoType, execute};
 use crate::transfers::direct::{FAST, is_apart};
 use crate::transfers::element;
 use crate::transfers::range;
@@ -36,7 +36,14 @@ enum What {
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe`, or ends the job with the reason.
 #[inline(always)]
-fn locate(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> FoundObject {
+fn locate(
+    call: &'static str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    what: What,
+    pe: c_int,
+) -> FoundObject {
     match elsewhere(context, address, bytes, what, pe) {
         Some(there) => {
             recorder::note(call, Some(there.pe), bytes);
@@ -49,7 +56,7 @@ fn locate(call: &'static str, context: Context, address: usize, bytes: usize, wh
 /// The place of an object that the network reaches, as far as the table of the data path tells. While the table is open it has all PEs
 /// of this node.
 #[inline(always)]
-fn elsewhere(context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> Option<Remote> {
+fn elsewhere(context: ContextHandle, address: usize, bytes: usize, what: What, pe: c_int) -> Option<Remote> {
     let (region, offset) = FAST.place(address, bytes)?;
     let pe = context.published_world(pe)?;
     let by_network = what == What::Atomic && network::does_atomics();
@@ -59,7 +66,14 @@ fn elsewhere(context: Context, address: usize, bytes: usize, what: What, pe: c_i
 /// [`locate`] by everything that there is to know.
 #[cold]
 #[inline(never)]
-fn search(call: &'static str, context: Context, address: usize, bytes: usize, what: What, pe: c_int) -> FoundObject {
+fn search(
+    call: &'static str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    what: What,
+    pe: c_int,
+) -> FoundObject {
     find(call, address, bytes, what, range::member(call, context, pe))
 }
 
@@ -85,7 +99,14 @@ fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -
 /// # Safety
 /// `source` is readable for `n` bytes.
 #[inline(never)]
-pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn put(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     if n == 0 {
         return;
     }
@@ -101,7 +122,7 @@ pub(crate) unsafe fn put(call: &'static str, context: Context, dest: *mut u8, so
 ///
 /// # Safety
 /// `to` has `n` bytes and `source` is readable for as many.
-unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const u8, n: usize) {
+unsafe fn send(call: &'static str, context: ContextHandle, to: Remote, source: *const u8, n: usize) {
     let lane = context.lane();
     if n <= lane.inject() {
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
@@ -117,7 +138,14 @@ unsafe fn send(call: &'static str, context: Context, to: Remote, source: *const 
 /// # Safety
 /// `dest` is writable for `n` bytes.
 #[inline(never)]
-pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn get(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     if n == 0 {
         return;
     }
@@ -133,7 +161,7 @@ pub(crate) unsafe fn get(call: &'static str, context: Context, dest: *mut u8, so
 ///
 /// # Safety
 /// `from` has `n` bytes and `dest` is writable for as many.
-unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remote, n: usize) {
+unsafe fn fetch(call: &'static str, context: ContextHandle, dest: *mut u8, from: Remote, n: usize) {
     let lane = context.lane();
     // SAFETY: `from` has `n` bytes; `dest` is writable for as many and stays so until the drain has ended.
     lane.operate(call, from.pe, Direction::Read, |lane| unsafe { lane.get_nbi(dest, from, n) });
@@ -147,7 +175,7 @@ unsafe fn fetch(call: &'static str, context: Context, dest: *mut u8, from: Remot
 #[inline(never)]
 pub(crate) unsafe fn get_nbi(
     call: &'static str,
-    context: Context,
+    context: ContextHandle,
     dest: *mut u8,
     source: *const u8,
     n: usize,
@@ -173,7 +201,7 @@ pub(crate) unsafe fn get_nbi(
 #[inline(never)]
 pub(crate) unsafe fn put_nbi(
     call: &'static str,
-    context: Context,
+    context: ContextHandle,
     dest: *mut u8,
     source: *const u8,
     n: usize,
@@ -197,7 +225,7 @@ pub(crate) unsafe fn put_nbi(
 /// # Safety
 /// As for `calls::rma::p`.
 #[inline(never)]
-pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut T, value: T, pe: c_int) {
+pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
     match locate(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `locate` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
@@ -211,7 +239,7 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: Context, dest: *mut
 /// # Safety
 /// As for `calls::rma::g`.
 #[inline(never)]
-pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *const T, pe: c_int) -> T {
+pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, source: *const T, pe: c_int) -> T {
     match locate(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `locate` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
@@ -231,9 +259,9 @@ pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: Context, source: *c
 /// # Safety
 /// As the standard asks of the atomic calls.
 #[inline(never)]
-pub(crate) unsafe fn amo<T: Atomic>(
+pub(crate) unsafe fn amo<T: AmoType>(
     call: &'static str,
-    context: Context,
+    context: ContextHandle,
     address: *const T,
     amo: Amo,
     fetch: bool,
@@ -245,7 +273,7 @@ pub(crate) unsafe fn amo<T: Atomic>(
     }
     let bits = match locate(call, context, at, size_of::<T>(), What::Atomic, pe) {
         // SAFETY: `locate` found the whole object in mapped memory, and it is aligned.
-        FoundObject::Here(there) => unsafe { here(there, size_of::<T>(), amo) },
+        FoundObject::Here(there) => unsafe { execute(there, size_of::<T>(), amo) },
         FoundObject::There(to) => {
             let on = Lanes { call, context, to };
             match size_of::<T>() {
@@ -265,7 +293,7 @@ pub(crate) unsafe fn amo<T: Atomic>(
 /// An object that is reached by the network.
 struct Lanes {
     call: &'static str,
-    context: Context,
+    context: ContextHandle,
     to: Remote,
 }
 
@@ -306,38 +334,6 @@ impl Lanes {
     }
 }
 
-/// An atomic of this processor on a mapped object of `bytes` bytes.
-///
-/// # Safety
-/// The object is mapped and aligned.
-unsafe fn here(at: usize, bytes: usize, amo: Amo) -> u64 {
-    // SAFETY: the caller promises that the object is mapped and aligned.
-    unsafe {
-        match bytes {
-            1 => of_width(at as *mut u8, amo),
-            2 => of_width(at as *mut u16, amo),
-            4 => of_width(at as *mut u32, amo),
-            _ => of_width(at as *mut u64, amo),
-        }
-    }
-}
-
-unsafe fn of_width<T: AtomicInteger>(at: *mut T, amo: Amo) -> u64 {
-    // SAFETY: the promise of `here`.
-    let old = unsafe {
-        match amo {
-            Amo::Fetch => T::load(at),
-            Amo::Swap(value) => T::swap(at, T::of_bits(value)),
-            Amo::Add(value) => T::fetch_add(at, T::of_bits(value)),
-            Amo::And(value) => T::fetch_and(at, T::of_bits(value)),
-            Amo::Or(value) => T::fetch_or(at, T::of_bits(value)),
-            Amo::Xor(value) => T::fetch_xor(at, T::of_bits(value)),
-            Amo::CompareSwap { cond, value } => T::compare_swap(at, T::of_bits(cond), T::of_bits(value)),
-        }
-    };
-    old.bits()
-}
-
 /// Put of `n` bytes that ends with a signal.
 ///
 /// # Safety
@@ -345,7 +341,7 @@ unsafe fn of_width<T: AtomicInteger>(at: *mut T, amo: Amo) -> u64 {
 #[inline(never)]
 pub(crate) unsafe fn put_signal(
     call: &'static str,
-    context: Context,
+    context: ContextHandle,
     dest: *mut u8,
     source: *const u8,
     n: usize,
@@ -362,7 +358,7 @@ pub(crate) unsafe fn put_signal(
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
                 put(call, context, dest, source, n, pe);
-                here(there, 8, update.amo());
+                execute(there, 8, update.amo());
             }
         }
         FoundObject::There(signal) => {

@@ -6,12 +6,12 @@ use core::ffi::c_int;
 use oxshmem_transport::Region;
 
 use crate::diagnosis::errors;
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::length::Cover;
 
 /// The world number of the context's PE `pe`.
-pub(crate) fn member(call: &'static str, context: Context, pe: c_int) -> u32 {
+pub(crate) fn member(call: &'static str, context: ContextHandle, pe: c_int) -> u32 {
     let team = context.live_team(call);
     if pe as u32 >= team.size {
         errors::no_such_pe(call, pe, team.size);
@@ -22,7 +22,7 @@ pub(crate) fn member(call: &'static str, context: Context, pe: c_int) -> u32 {
 /// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address` are symmetric.
 #[cold]
 #[inline(never)]
-pub(crate) fn check_array(call: &'static str, context: Context, address: usize, bytes: usize, pe: c_int) {
+pub(crate) fn check_array(call: &'static str, context: ContextHandle, address: usize, bytes: usize, pe: c_int) {
     member(call, context, pe);
     symmetric(call, address, bytes);
 }

@@ -4,6 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::Instant;
 
+use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE};
+
 /// The bits of the [`EagerLooks`].
 static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
 /// The bits of the [`Pace`]. Nothing is published with it (relaxed), and an update that two threads make at once may be
@@ -42,30 +44,26 @@ pub(crate) fn expect_network(open: bool) {
 /// The looks that a wait begins with, before anything else: their number, and [`PAUSED`](Self::PAUSED).
 ///
 /// A processor that looks without pause has several loads of the word under way. When the word changes, those that have
-/// run ahead are taken back, and the one that writes it meets their requests. With a pause between, two PEs of an EPYC
-/// exchange lines in 34 ns instead of 60. Where a pause takes longer than that saves, the looks go without.
+/// run ahead are taken back, and the one that writes it meets their requests. With a pause between
+/// that does not happen. Where a pause takes longer than that saves, the looks go without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EagerLooks(u32);
 
 impl EagerLooks {
     /// A pause follows each look.
     const PAUSED: u32 = 1 << 31;
-    /// The longest pause that is worth it.
-    const LONGEST_PAUSE: Duration = Duration::from_nanos(30);
-    /// For how long a wait looks with pauses.
-    const EAGER: Duration = Duration::from_nanos(1500);
 
     /// Of a PE that has a processor, where a pause takes so long.
     fn dedicated(pause: Duration) -> Self {
-        if pause > Self::LONGEST_PAUSE {
-            return Self(4000);
+        if pause > LONGEST_PAUSE {
+            return Self(LOOKS_WITHOUT_PAUSE);
         }
-        Self((Self::EAGER.as_nanos() / pause.as_nanos().max(2)) as u32 | Self::PAUSED)
+        Self((EAGER.as_nanos() / pause.as_nanos().max(2)) as u32 | Self::PAUSED)
     }
 
     /// Of a PE that moves a network on, or whose processor others want.
     const fn few() -> Self {
-        Self(16)
+        Self(FEW_LOOKS)
     }
 
     /// How many.
@@ -163,13 +161,10 @@ struct Pace {
 }
 
 impl Pace {
-    /// The most patience. A sleep of 20 us takes up to 100 with what the kernel adds to it. A PE must see through such a sleep
-    /// of a peer and some work behind it: two that sleep in turns would otherwise give each other cause for ever.
-    const MOST: u8 = 160;
     const LEAST: u8 = 1;
     /// As many probes that fail in a row make probes rarer.
     const RAREST: u8 = 4;
-    const STEADY: Self = Self { patience: Self::MOST, missed: 0, failed: 0, probing: false };
+    const STEADY: Self = Self { patience: MOST_PATIENCE, missed: 0, failed: 0, probing: false };
 
     const fn to_bits(self) -> u32 {
         u32::from_le_bytes([self.patience, self.missed, self.failed, self.probing as u8])
@@ -181,11 +176,11 @@ impl Pace {
     }
 
     fn caught(self) -> Self {
-        Self { patience: self.patience.saturating_mul(2).min(Self::MOST), ..Self::STEADY }
+        Self { patience: self.patience.saturating_mul(2).min(MOST_PATIENCE), ..Self::STEADY }
     }
 
     fn outlived(self, at_least: Duration, at_most: Duration) -> Self {
-        let most = Duration::from_micros(Self::MOST.into());
+        let most = Duration::from_micros(MOST_PATIENCE.into());
         if self.probing {
             let failed = (self.failed + 1).min(Self::RAREST);
             return Self { patience: Self::LEAST, missed: 0, failed, probing: false };
@@ -198,8 +193,8 @@ impl Pace {
         if missed < 1 << self.failed {
             return Self { patience, missed, ..self };
         }
-        let twice = u8::try_from(at_most.as_micros() * 2).unwrap_or(Self::MOST);
-        Self { patience: twice.clamp(Self::LEAST, Self::MOST), missed: 0, failed: self.failed, probing: true }
+        let twice = u8::try_from(at_most.as_micros() * 2).unwrap_or(MOST_PATIENCE);
+        Self { patience: twice.clamp(Self::LEAST, MOST_PATIENCE), missed: 0, failed: self.failed, probing: true }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random programs of nested splits on six PEs in arbitrary interleavings, and the single rules.
 
 use super::*;
+use oxshmem_base::chance::Dice;
 use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
@@ -75,16 +76,7 @@ struct Model<const P: usize> {
     refills: u32,
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % n
-    }
-}
-
-fn subset(of: &[usize], random: &mut Random) -> Vec<usize> {
+fn subset(of: &[usize], random: &mut Dice) -> Vec<usize> {
     let size = 1 + random.below(of.len());
     let stride = 1 + random.below(2);
     let start = random.below(of.len());
@@ -95,7 +87,7 @@ fn subset(of: &[usize], random: &mut Random) -> Vec<usize> {
     members
 }
 
-fn program(random: &mut Random, length: usize) -> Vec<Operation> {
+fn program(random: &mut Dice, length: usize) -> Vec<Operation> {
     let world: Name = (usize::MAX, (0..PES).collect());
     let mut teams: Vec<Name> = vec![world];
     let mut operations = Vec::new();
@@ -141,7 +133,7 @@ impl<const P: usize> Model<P> {
         Self { program, pes, agreements, outcomes, unreserved, granted: 0, refused: 0, refills: 0 }
     }
 
-    fn run(&mut self, random: &mut Random) -> Result<(), &'static str> {
+    fn run(&mut self, random: &mut Dice) -> Result<(), &'static str> {
         let mut going: Vec<usize> = (0..PES).collect();
         let mut patience = 1_000_000;
         while !going.is_empty() {
@@ -335,7 +327,7 @@ impl<const P: usize> Model<P> {
 }
 
 fn run<const P: usize>(seed: u64, total: u16, unreserved: bool) -> (Result<(), &'static str>, Model<P>) {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) + 1);
+    let mut random = Dice::new(seed);
     let operations = program(&mut random, 40);
     let mut model = Model::<P>::new(total, operations, unreserved);
     let result = model.run(&mut random);

@@ -6,11 +6,11 @@ use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 
 use oxshmem_runtime::Complex;
-use oxshmem_runtime::Context;
+use oxshmem_runtime::ContextHandle;
+use oxshmem_runtime::InWorld;
 use oxshmem_runtime::LongDouble;
 use oxshmem_runtime::On;
-use oxshmem_runtime::Team;
-use oxshmem_runtime::World;
+use oxshmem_runtime::TeamHandle;
 use oxshmem_runtime::calls;
 
 /// The effect of a put's signal when the call does not name one.

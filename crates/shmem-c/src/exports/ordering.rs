@@ -4,9 +4,9 @@
 
 use super::*;
 
-routine!(pshmem_fence = "shmem_fence" () { calls::order::fence(World("shmem_fence")) });
-routine!(pshmem_quiet = "shmem_quiet" () { calls::order::quiet(World("shmem_quiet")) });
-routine!(pshmem_pe_quiet = "shmem_pe_quiet" (target_pes: *const i32, npes: usize) { calls::order::pe_quiet(World("shmem_pe_quiet"), target_pes, npes) });
-routine!(pshmem_ctx_fence = "shmem_ctx_fence" (ctx: Context) { calls::order::fence(On(ctx, "shmem_ctx_fence")) });
-routine!(pshmem_ctx_quiet = "shmem_ctx_quiet" (ctx: Context) { calls::order::quiet(On(ctx, "shmem_ctx_quiet")) });
-routine!(pshmem_ctx_pe_quiet = "shmem_ctx_pe_quiet" (ctx: Context, target_pes: *const i32, npes: usize) { calls::order::pe_quiet(On(ctx, "shmem_ctx_pe_quiet"), target_pes, npes) });
+routine!(pshmem_fence = "shmem_fence" () { calls::order::fence(InWorld("shmem_fence")) });
+routine!(pshmem_quiet = "shmem_quiet" () { calls::order::quiet(InWorld("shmem_quiet")) });
+routine!(pshmem_pe_quiet = "shmem_pe_quiet" (target_pes: *const i32, npes: usize) { calls::order::pe_quiet(InWorld("shmem_pe_quiet"), target_pes, npes) });
+routine!(pshmem_ctx_fence = "shmem_ctx_fence" (ctx: ContextHandle) { calls::order::fence(On(ctx, "shmem_ctx_fence")) });
+routine!(pshmem_ctx_quiet = "shmem_ctx_quiet" (ctx: ContextHandle) { calls::order::quiet(On(ctx, "shmem_ctx_quiet")) });
+routine!(pshmem_ctx_pe_quiet = "shmem_ctx_pe_quiet" (ctx: ContextHandle, target_pes: *const i32, npes: usize) { calls::order::pe_quiet(On(ctx, "shmem_ctx_pe_quiet"), target_pes, npes) });

@@ -4,5 +4,5 @@
 
 use super::*;
 
-routine!(pshmem_ctx_session_start = "shmem_ctx_session_start" (ctx: Context, options: i64, config: *const calls::session::SessionConfig, config_mask: i64) { calls::session::start(ctx, options, config, config_mask) });
-routine!(pshmem_ctx_session_stop = "shmem_ctx_session_stop" (ctx: Context) { calls::session::stop(ctx) });
+routine!(pshmem_ctx_session_start = "shmem_ctx_session_start" (ctx: ContextHandle, options: i64, config: *const calls::session::SessionConfig, config_mask: i64) { calls::session::start(ctx, options, config, config_mask) });
+routine!(pshmem_ctx_session_stop = "shmem_ctx_session_stop" (ctx: ContextHandle) { calls::session::stop(ctx) });

@@ -6,6 +6,6 @@ use super::*;
 
 routine!(pshmem_barrier_all = "shmem_barrier_all" () { calls::order::barrier_all() });
 routine!(pshmem_sync_all = "shmem_sync_all" () { calls::order::sync_all() });
-routine!(pshmem_team_sync = "shmem_team_sync" (team: Team) -> i32 { calls::team::sync(team) });
+routine!(pshmem_team_sync = "shmem_team_sync" (team: TeamHandle) -> i32 { calls::team::sync(team) });
 routine!(pshmem_barrier = "shmem_barrier" (pe_start: i32, log_pe_stride: i32, pe_size: i32, p_sync: *mut i64) { calls::active_set::barrier("shmem_barrier", pe_start, log_pe_stride, pe_size, p_sync) });
 routine!(pshmem_sync = "shmem_sync" (pe_start: i32, log_pe_stride: i32, pe_size: i32, p_sync: *mut i64) { calls::active_set::sync("shmem_sync", pe_start, log_pe_stride, pe_size, p_sync) });

@@ -83,7 +83,7 @@ impl<A: DeserializeOwned> ActiveAnswer<'_, '_, A> {
         let ready = move || {
             // SAFETY: signals and atomics are words that are read atomically; the watch ends with this future, or if that was
             // forgotten, with the memory of the first of them, which goes first.
-            words.iter().any(|&(word, number)| unsafe { <u64 as amo::Atomic>::load(word as *mut u64) } >= number)
+            words.iter().any(|&(word, number)| unsafe { <u64 as amo::AmoType>::load(word as *mut u64) } >= number)
         };
         let id = *self.watch.get_or_insert_with(reactor::new_id);
         reactor::watch(id, pieces.come[0].own() as usize, ready, task.waker());

@@ -21,7 +21,7 @@ use crate::Error;
 
 impl ThreadPe {
     /// Runs `body` with the context that the call names.
-    fn on<R>(&self, context: runtime::Context, body: impl FnOnce(&mut ContextStream) -> R) -> R {
+    fn on<R>(&self, context: runtime::ContextHandle, body: impl FnOnce(&mut ContextStream) -> R) -> R {
         body(&mut self.streams.borrow_mut()[context_number(context)])
     }
 

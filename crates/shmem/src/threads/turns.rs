@@ -2,8 +2,9 @@
 //! of the seed or, without one, round the circle. A PE that waits gets no turn before something has changed. If all wait
 //! and nothing is under way, the world reports a deadlock.
 
+use oxshmem_base::chance::Dice;
 use oxshmem_transport::Fabric;
-use oxshmem_transport::loopback::{Dice, Loopback};
+use oxshmem_transport::loopback::Loopback;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The payload with which the threads of a failed world panic, so that each ends without a message of its own.

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use oxshmem_base::chance::Dice;
+
 /// Attempts that are under way at once.
 pub const MOST: usize = 16;
 /// An attempt that takes many times as long as others waits for a peer that does not answer, and no longer keeps others waiting. On
@@ -26,13 +28,14 @@ pub struct AttemptQueue {
     queue: Vec<usize>,
     /// How long attempts took that have ended: the average, in which each has a weight of an eighth.
     usual: Duration,
-    dice: PauseDice,
+    /// Differs from PE to PE.
+    dice: Dice,
 }
 
 impl AttemptQueue {
     /// No attempts yet. `seed` should differ from PE to PE.
     pub fn new(seed: u64) -> Self {
-        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: PauseDice::new(seed) }
+        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: Dice::new(seed) }
     }
 
     /// A link wants to connect. Returns whether it may begin now; otherwise it is in the queue.
@@ -69,7 +72,7 @@ impl AttemptQueue {
         if self.under_way.len() >= MOST {
             return None;
         }
-        let token = self.queue.swap_remove(self.dice.below(self.queue.len() as u64) as usize);
+        let token = self.queue.swap_remove(self.dice.below(self.queue.len()));
         self.under_way.insert(token, now);
         Some(token)
     }
@@ -77,26 +80,6 @@ impl AttemptQueue {
     /// How many wait.
     pub fn waiting(&self) -> usize {
         self.queue.len()
-    }
-}
-
-/// Numbers that differ from PE to PE, and need not be secret.
-#[derive(Clone, Copy, Debug)]
-pub struct PauseDice(u64);
-
-impl PauseDice {
-    /// Begins at `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `bound`, which is not 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % bound.max(1)
     }
 }
 
@@ -165,11 +148,11 @@ mod tests {
     #[test]
     fn two_pes_have_different_orders() {
         let order = |seed| {
-            let mut dice = PauseDice::new(seed);
+            let mut dice = Dice::new(seed);
             std::array::from_fn::<_, 8, _>(|_| dice.below(1_000))
         };
         assert_ne!(order(1), order(2));
         assert!(order(3).iter().all(|&number| number < 1_000));
-        assert_eq!(PauseDice::new(4).below(0), 0);
+        assert_eq!(Dice::new(4).below(0), 0);
     }
 }

@@ -4,16 +4,12 @@ use std::fmt;
 
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
+pub use crate::limits::{BATCH, BULK, SMALL};
+
 /// Bytes of a frame's header.
 pub const FRAME: usize = 24;
 /// Bytes of a message's header.
 pub const MESSAGE: usize = 16;
-/// Longest body of a batch.
-pub const BATCH: usize = 16 << 10;
-/// Longest data of a message in a batch; longer ones travel in a bulk frame.
-pub const SMALL: usize = 4 << 10;
-/// Longest data of a bulk frame.
-pub const BULK: usize = 256 << 10;
 
 const MAGIC: [u8; 2] = *b"ox";
 const VERSION: u8 = 1;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::attempts::PauseDice;
+use oxshmem_base::chance::Dice;
 
 /// The next step towards a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ pub struct Liveness {
     refused_since: Option<Duration>,
     retry_at: Duration,
     pause: Duration,
-    dice: PauseDice,
+    dice: Dice,
     looked: Duration,
 }
 
@@ -64,7 +64,7 @@ impl Liveness {
     /// Gives up after `limit`. `seed` should differ from link to link.
     pub fn new(limit: Duration, seed: u64) -> Self {
         let zero = Duration::ZERO;
-        let dice = PauseDice::new(seed);
+        let dice = Dice::new(seed);
         Self {
             limit,
             silent_since: None,
@@ -79,7 +79,7 @@ impl Liveness {
 
     /// The peer has answered that it does not want this connection now: the next attempt is made after a pause.
     pub fn put_off(&mut self, now: Duration) {
-        let random = self.dice.below(self.pause.as_nanos() as u64);
+        let random = self.dice.below(self.pause.as_nanos() as usize) as u64;
         self.retry_at = now + self.pause + Duration::from_nanos(random);
         self.pause = (self.pause * 2).min(PAUSES.1);
     }

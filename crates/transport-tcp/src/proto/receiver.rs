@@ -8,6 +8,7 @@ use super::codec::{
 use super::frame::MemoryRange;
 use super::seal::{Opener, SEAL};
 use super::session::Session;
+use crate::limits::{BETWEEN_BULKS, BUFFER, FIRST_BUFFER, LIKELY};
 
 /// The memory of this PE, as the protocol sees it.
 pub trait Host {
@@ -55,16 +56,8 @@ enum Purpose {
     Reply,
 }
 
-/// Received at once when nothing is known of what comes. A connection begins with the second size and gets the first one when a
-/// read has filled it: most connections of a large job carry a few messages in their life.
-const BUFFER: usize = 64 << 10;
-const FIRST_BUFFER: usize = 2 << 10;
 /// The headers of a bulk frame, behind which its data has a place.
 const HEADERS: usize = FRAME + MESSAGE;
-/// Received where a bulk frame is likely to follow: the signal behind the last one, short messages, and the headers of the next one.
-const BETWEEN_BULKS: usize = 256;
-/// So many batches after a bulk frame the next one is likely to follow: a collective has a signal behind it and short messages before it.
-const LIKELY: u32 = 4;
 
 impl FrameReceiver {
     /// The end of a new connection. With an opener, all frames are sealed.

@@ -6,20 +6,7 @@ use oxshmem_transport::Region;
 
 use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency};
 use super::frame::{Frame, MemoryRange, OutputPiece};
-
-/// Bytes of copied messages that may wait for the peer before the caller has to.
-const WINDOW: usize = 1 << 20;
-/// Frames that may wait for the peer.
-const FRAMES: usize = 1024;
-/// Gets and fetching atomics that may wait for their answer. Bounds what the peer keeps for us: [`SMALL`] bytes each.
-const FETCHES: usize = 1024;
-/// Frames without an urgent acknowledgement that are sent as they come. More are a stream, in which fewer frames cost less.
-const AT_ONCE: usize = 4;
-/// Bytes of a stream that are worth a call of the kernel. Broadcasts of 8 KiB from one root to another node took 8.7 us with a
-/// call each and 3.1 in calls of 96 KiB.
-const ENOUGH: usize = 96 << 10;
-/// Buffers of old batches that are kept for new ones.
-const SPARE: usize = 40;
+use crate::limits::{AT_ONCE, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 pub struct Session {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use oxshmem_base::chance::Dice;
 use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
 
@@ -14,17 +15,6 @@ use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
-
-struct PauseDice(u64);
-
-impl PauseDice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n.max(1)
-    }
-}
 
 /// One PE.
 struct Side {
@@ -64,7 +54,7 @@ impl Side {
     }
 
     /// Issues something and keeps the books.
-    fn issue(&mut self, dice: &mut PauseDice) {
+    fn issue(&mut self, dice: &mut Dice) {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
@@ -94,7 +84,7 @@ impl Side {
             }
             _ => {
                 let (width, fetch) = (Width::ALL[dice.below(3)], dice.below(2) == 0);
-                let amo = Amo::from_parts(dice.below(7) as u8, dice.0, 0).expect("a known atomic");
+                let amo = Amo::from_parts(dice.below(7) as u8, dice.next(), 0).expect("a known atomic");
                 let offset = offset & !7;
                 let old = self.model.amo(region, offset, width, amo).expect("in range");
                 let message = Message::Amo { lane, region, offset, width, amo, fetch };
@@ -110,7 +100,7 @@ impl Side {
     }
 
     /// Sends some of what is to be sent.
-    fn transmit(&mut self, now: u64, dice: &mut PauseDice) {
+    fn transmit(&mut self, now: u64, dice: &mut Dice) {
         if dice.below(3) == 0 {
             self.session.seal();
         }
@@ -144,7 +134,7 @@ impl Side {
     }
 
     /// Receives what has arrived.
-    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut PauseDice) {
+    fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
         while from.wire.front().is_some_and(|(at, _)| *at <= now) {
             let (_, bytes) = from.wire.pop_front().expect("just seen");
             let step = 1 + dice.below(100_000);
@@ -187,7 +177,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
 
 /// Both issue, all the time and in both directions, while the connection is cut again and again.
 fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
-    let mut dice = PauseDice(seed | 1);
+    let mut dice = Dice::new(seed);
     let (mut a, mut b) = (Side::new(), Side::new());
     let mut times = 0;
     connect(&mut a, &mut b, encrypt, times);
@@ -398,7 +388,7 @@ fn refusals_come_back_to_their_lane() {
     let amo = Message::Amo { lane: 4, region, offset: far, width: Width::Eight, amo: Amo::Add(1), fetch: true };
     a.session.push_fetch(&amo, dest);
     let last = a.session.push(&Message::Put { lane: 5, region, offset: 0, data: &[5; 4] }, Urgency::Soon);
-    let mut dice = PauseDice(5);
+    let mut dice = Dice::new(5);
     for now in 0..2_000 {
         a.transmit(now, &mut dice);
         b.transmit(now, &mut dice);

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use oxshmem_base::chance::Dice;
+
 use crate::loopback::card::CardObject;
-use crate::loopback::dice::Dice;
 use crate::loopback::job::LoopbackJob;
 use crate::{Account, Amo, OutOfRange, Remote, Width, deliver_old};
 

@@ -8,13 +8,7 @@
 use std::collections::HashMap;
 
 use super::active_message::batch;
-
-/// Longest message that waits, and how long a batch becomes before it goes.
-const SHORT: usize = 2 << 10;
-const FULL: usize = 8 << 10;
-/// Messages of a step that go at once. More than one, because what a caller waits for may come without a step: the network's
-/// software may take it in while it sends.
-pub(super) const AT_ONCE: u32 = 4;
+use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
 
 /// The messages that wait, by PE.
 #[derive(Default)]
@@ -33,13 +27,13 @@ impl Coalescer {
     /// Whether a message of this step with so many bytes is to wait.
     pub(super) fn holds_back(&self, pe: u32, step: u64, length: usize) -> bool {
         let has_many = |to: &PeerBatch| to.step == step && to.gone >= AT_ONCE;
-        length <= SHORT && self.0.get(&pe).is_some_and(has_many)
+        length <= COALESCED && self.0.get(&pe).is_some_and(has_many)
     }
 
     /// Whether the message finds no room with those that wait, where a batch has so many bytes.
     pub(super) fn is_full_for(&self, pe: u32, message: &[u8], longest: usize) -> bool {
         let batch = self.waiting(pe).unwrap_or_default();
-        !batch.is_empty() && batch::length(batch, message) > longest.min(FULL)
+        !batch.is_empty() && batch::length(batch, message) > longest.min(FULL_BATCH)
     }
 
     /// Adds a message to those that wait.
@@ -86,7 +80,7 @@ mod tests {
         assert!(coalescer.holds_back(7, 0, 40));
         assert!(!coalescer.holds_back(8, 0, 40), "another PE");
         assert!(!coalescer.holds_back(7, 1, 40), "somebody has moved on");
-        assert!(!coalescer.holds_back(7, 0, SHORT + 1), "a long one");
+        assert!(!coalescer.holds_back(7, 0, COALESCED + 1), "a long one");
         coalescer.note(7, 1);
         assert!(!coalescer.holds_back(7, 1, 40), "the first of the next step");
     }

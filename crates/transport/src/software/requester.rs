@@ -9,14 +9,8 @@ use parking_lot::Mutex;
 
 use super::active_message::{ActiveMessage, TargetTask};
 use super::service::Service;
+use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
 use crate::{Account, Busy, Width, deliver_old};
-
-/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
-/// thousands ahead of the target's processor, and whatever others ask comes behind all of it.
-const MOST_ASKED: usize = 128;
-
-/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded.
-const MOST_UNACKNOWLEDGED: u32 = 256;
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_base::planted;
-use oxshmem_bootstrap::Job;
+use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
 use oxshmem_os::process;
 use parking_lot::{Mutex, MutexGuard};
@@ -27,10 +27,10 @@ use crate::network::lane;
 use crate::start::job::{self, MY_PE, N_PES};
 use crate::start::placement;
 use crate::start::state::{self, LibraryState, Others};
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
 use crate::teams::members::Members;
-use crate::teams::team::{Team, TeamState};
+use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::direct::FAST;
 use crate::wait::pace;
@@ -93,7 +93,7 @@ fn greet(settings: &Settings, warnings: &[String]) {
     }
 }
 
-fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(), Error> {
+fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> Result<(), Error> {
     let epoch = state::next();
     process::prefer_as_victim();
     debug::enable(settings.debug, job.rank());
@@ -115,14 +115,14 @@ fn begin(job: &'static Job, settings: Settings, thread_level: c_int) -> Result<(
         TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
     };
     let checked = state::is_checked();
-    let world = Team::world().fill(Box::new(whole(0).holding(leasing::begin())));
+    let world = TeamHandle::world().fill(Box::new(whole(0).holding(leasing::begin())));
     // The two first leases of the world, on all PEs alike.
-    for team in [Team::shared(), Team::node()] {
+    for team in [TeamHandle::shared(), TeamHandle::node()] {
         if let Some(lease) = leasing::pop("shmem_init", world) {
             team.fill(Box::new(of_node(lease.slot.into())));
         }
     }
-    Context::default_context().fill(world);
+    ContextHandle::default_context().fill(world);
     MY_PE.store(job.rank() as i32, Relaxed);
     N_PES.store(n as i32, Relaxed);
     if !checked {
@@ -187,10 +187,10 @@ fn end(others: Others) {
     if network::is_open() {
         deadlock::end();
         // The messages of the last synchronisation must arrive, and be acknowledged, before anybody stops serving.
-        Context::default_context().quiet("shmem_finalize");
+        ContextHandle::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
         network::step_out();
-        let met = job::joined().filter(|_| planted!("leaves-without-meeting", true, false)).map(Job::fence);
+        let met = job::joined().filter(|_| planted!("leaves-without-meeting", true, false)).map(Membership::fence);
         if let Some(Err(error)) = met {
             errors::fail(&error);
         }
@@ -202,8 +202,8 @@ fn end(others: Others) {
     FAST.close();
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
-    Context::default_context().clear();
-    for team in [Team::world(), Team::shared(), Team::node()] {
+    ContextHandle::default_context().clear();
+    for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
         // uses statics may still look at the world's, which stays in memory then.
         let state = unsafe { team.delist("shmem_finalize") };
@@ -233,8 +233,8 @@ extern "C" fn forked() {
     lane::leave_to_parent();
     control::leave_to_parent();
     oxshmem_os::limits::leave_to_parent();
-    Context::default_context().leave_to_parent();
-    for team in [Team::world(), Team::shared(), Team::node()] {
+    ContextHandle::default_context().leave_to_parent();
+    for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
         team.leave_to_parent();
     }
 }

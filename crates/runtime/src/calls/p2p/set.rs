@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::{Comparison, polled, reason};
-use crate::calls::amo::Atomic;
+use super::{CmpOperator, polled, reason};
+use crate::calls::amo::AmoType;
 use crate::transfers::direct::FAST;
 use crate::transfers::length::{self, Cover};
 use crate::transfers::range;
@@ -47,7 +47,7 @@ struct Set<T, V> {
     ivars: *mut T,
     nelems: usize,
     status: *const c_int,
-    comparison: Comparison,
+    comparison: CmpOperator,
     values: V,
 }
 
@@ -55,14 +55,14 @@ struct Set<T, V> {
 /// (P2P-7).
 static ROTATION: AtomicUsize = AtomicUsize::new(0);
 
-impl<T: Atomic + PartialOrd, V: Values<T>> Set<T, V> {
+impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// The set of a call. Variables that leave the symmetric memory in which they begin, or the addresses, end the job.
     fn new(call: &'static str, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: V) -> Self {
         let bytes = length::bytes::<T>(nelems);
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
             range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
         }
-        Set { ivars, nelems, status, comparison: Comparison::of(call, cmp), values }
+        Set { ivars, nelems, status, comparison: CmpOperator::of(call, cmp), values }
     }
 
     /// A wait for the set.
@@ -183,7 +183,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $all<T: Atomic + PartialOrd>(
+        pub unsafe fn $all<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             status: *const c_int,
@@ -200,7 +200,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $any<T: Atomic + PartialOrd>(
+        pub unsafe fn $any<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             status: *const c_int,
@@ -217,7 +217,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $some<T: Atomic + PartialOrd>(
+        pub unsafe fn $some<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             indices: *mut usize,
@@ -235,7 +235,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $test_all<T: Atomic + PartialOrd>(
+        pub unsafe fn $test_all<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             status: *const c_int,
@@ -256,7 +256,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $test_any<T: Atomic + PartialOrd>(
+        pub unsafe fn $test_any<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             status: *const c_int,
@@ -277,7 +277,7 @@ macro_rules! set_calls {
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $test_some<T: Atomic + PartialOrd>(
+        pub unsafe fn $test_some<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
             indices: *mut usize,

@@ -2,14 +2,14 @@
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use super::{Team, TeamObject, TeamState};
+use super::{TeamHandle, TeamObject, TeamState};
 use crate::start::state;
-use crate::teams::context::Context;
+use crate::teams::context::ContextHandle;
 use crate::teams::predefined_handles;
 use crate::teams::valid_handles::{self, HandleKind};
 use crate::transfers::direct::FAST;
 
-impl Team {
+impl TeamHandle {
     /// `SHMEM_TEAM_INVALID`.
     pub const INVALID: Self = Self(core::ptr::null());
 
@@ -106,7 +106,7 @@ impl Team {
         let mut state = unsafe { Box::from_raw(state) };
         for live in state.contexts.get_mut().drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.
-            let context = Context(live.object());
+            let context = ContextHandle(live.object());
             context.clear();
             valid_handles::destroy_team_of(context.0 as usize, call);
         }

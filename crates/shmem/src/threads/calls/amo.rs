@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use oxshmem_runtime::{Via, World};
+use oxshmem_runtime::{InWorld, Via};
 use oxshmem_transport::{Amo, Width};
 
 use crate::AtomicValue;
@@ -49,7 +49,7 @@ unsafe fn ask_nbi<V: Via, T: AtomicValue>(
 }
 
 pub(crate) unsafe fn store<T: AtomicValue>(here: &ThreadPe, call: &'static str, own: *mut T, value: T) {
-    let _: T = ask(here, World(call), own, Amo::Swap(value.bits()), here.me as c_int);
+    let _: T = ask(here, InWorld(call), own, Amo::Swap(value.bits()), here.me as c_int);
 }
 
 macro_rules! atomics_nbi {

@@ -22,7 +22,7 @@ impl ThreadPe {
 
 /// Names a lock: its offset, and its region in the top bit.
 fn name(here: &ThreadPe, lock: *mut c_long) -> u64 {
-    let Remote { region, offset, .. } = here.remote(runtime::World("a lock"), lock.cast(), 8, here.me as c_int);
+    let Remote { region, offset, .. } = here.remote(runtime::InWorld("a lock"), lock.cast(), 8, here.me as c_int);
     offset | (region as u64) << 63
 }
 
@@ -50,7 +50,7 @@ pub(crate) unsafe fn test_lock(here: &ThreadPe, lock: *mut c_long) -> c_int {
 
 pub(crate) unsafe fn clear_lock(here: &ThreadPe, lock: *mut c_long) {
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(here, runtime::World("shmem_clear_lock")) };
+    unsafe { order::quiet(here, runtime::InWorld("shmem_clear_lock")) };
     let name = name(here, lock);
     here.locks().entry(name).or_default().pop_front();
     here.turns().changed();

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::threads::ThreadPe;
 
 pub(crate) unsafe fn allocate(here: &ThreadPe, call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
-    let all = here.exchange(runtime::Team::world(), call, bytes.to_le_bytes().into());
+    let all = here.exchange(runtime::TeamHandle::world(), call, bytes.to_le_bytes().into());
     here.same_everywhere(call, &all);
     let offset = here.first_of(&all, || here.job.store.allocate(bytes).unwrap_or(u64::MAX));
     if offset == u64::MAX {
@@ -20,7 +20,7 @@ pub(crate) unsafe fn allocate(here: &ThreadPe, call: &'static str, bytes: usize)
 pub(crate) unsafe fn free(here: &ThreadPe, ptr: *mut c_void) {
     const CALL: &str = "shmem_free";
     let offset = here.job.store.locate(here.me, ptr.cast(), 1).map_or(u64::MAX, |(_, offset)| offset);
-    let all = here.exchange(runtime::Team::world(), CALL, offset.to_le_bytes().into());
+    let all = here.exchange(runtime::TeamHandle::world(), CALL, offset.to_le_bytes().into());
     here.same_everywhere(CALL, &all);
     here.first_of(&all, || match here.job.store.free(offset) {
         Ok(()) => 0,

@@ -31,10 +31,10 @@ pub(crate) unsafe fn pe_quiet<V: Via>(here: &ThreadPe, via: V, _target_pes: *con
 pub(crate) unsafe fn barrier_all(here: &ThreadPe) {
     const CALL: &str = "shmem_barrier_all";
     // SAFETY: the default context is never destroyed.
-    unsafe { quiet(here, runtime::World(CALL)) };
-    here.exchange(runtime::Team::world(), CALL, Vec::new());
+    unsafe { quiet(here, runtime::InWorld(CALL)) };
+    here.exchange(runtime::TeamHandle::world(), CALL, Vec::new());
 }
 
 pub(crate) unsafe fn sync_all(here: &ThreadPe) {
-    here.exchange(runtime::Team::world(), "shmem_sync_all", Vec::new());
+    here.exchange(runtime::TeamHandle::world(), "shmem_sync_all", Vec::new());
 }

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use oxshmem_runtime::Via;
-use oxshmem_runtime::calls::amo::Atomic;
+use oxshmem_runtime::calls::amo::AmoType;
 use oxshmem_runtime::calls::p2p as look;
 use oxshmem_transport::SignalUpdate;
 

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::driver::Drive;
+use crate::limits::AT_ONCE;
 use crate::software::active_message::ActiveMessage;
-use crate::software::coalescer::AT_ONCE;
 use crate::software::service::Messages;
 use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 

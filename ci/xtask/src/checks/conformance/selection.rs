@@ -1,0 +1,269 @@
+//! Which cases run, on which installation and how: the selections of the steps, and that of a command line.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
+
+use crate::parallel::AT_ONCE;
+
+/// Variables and their values.
+pub(super) type Environment = Vec<(String, String)>;
+
+/// Numbers of PEs of the usual runs.
+const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
+
+/// A selection of cases, and the installation that they run on.
+pub(crate) struct CaseSelection {
+    /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
+    pub(crate) prefix: PathBuf,
+    /// Every case runs once with each of these numbers of PEs.
+    pub(crate) pes: Vec<u32>,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests
+    /// alone.
+    pub(crate) filter: Option<String>,
+    /// Only programs from this one on, in their order.
+    pub(crate) from: Option<String>,
+    /// Build the programs with the address and undefined-behaviour sanitizers.
+    pub(crate) sanitize: bool,
+    /// Run the kill tests too.
+    pub(crate) kill: bool,
+    /// As how many nodes the PEs count.
+    pub(crate) nodes: u32,
+    /// Each node is a host of its own: a network namespace with its own mounts, at a cable of this quality.
+    pub(crate) hosts: Option<String>,
+    /// In a machine that is emulated: programs as they were built, and more patience.
+    pub(crate) emulated: bool,
+    /// So many jobs run at a time.
+    pub(crate) at_once: usize,
+    /// A case that is still running after this time hangs; what is usual for such a run if nobody says.
+    pub(crate) limit: Option<Duration>,
+    /// Each case is printed as it ends, not only what failed, at the end.
+    pub(crate) progress: bool,
+    /// Every case runs once with each of these sets of variables, under what it sets itself.
+    pub(crate) environments: Vec<Environment>,
+}
+
+impl CaseSelection {
+    /// Every case at the usual numbers of PEs, and the kill tests.
+    pub(crate) fn everything() -> CaseSelection {
+        CaseSelection { kill: true, ..CaseSelection::usual() }
+    }
+
+    /// The splits at numbers of PEs whose grids have short rows.
+    pub(crate) fn shapes() -> CaseSelection {
+        CaseSelection {
+            pes: vec![5, 6, 7, 10, 12, 13, 16],
+            filter: Some("strided/,grid/".into()),
+            ..CaseSelection::usual()
+        }
+    }
+
+    /// The collectives under every schedule that can be named, as many of different collectives at a time as there are.
+    pub(crate) fn algorithms() -> CaseSelection {
+        let families: Vec<(String, Vec<&str>)> = FAMILIES
+            .map(|(family, collectives)| (format!("SHMEM_{family}_ALGORITHM"), serving(collectives).collect()))
+            .into();
+        let most = families.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
+        let turn = |turn: usize| {
+            families.iter().map(|(variable, names)| (variable.clone(), names[turn % names.len()].into())).collect()
+        };
+        let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
+        let environments = (0..most).map(turn).collect();
+        // The prover knows every size; these runs show the executor, at a power of two and beside one.
+        let pes = if std::env::var_os("CHECK_LONG").is_some() { vec![2, 3, 5, 8] } else { vec![3, 8] };
+        CaseSelection { pes, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+    }
+
+    /// Every case with two PEs on each of two nodes, which reach each other by TCP. (One PE on each is what the steps of
+    /// the other transports and of the namespaces have as well.)
+    pub(crate) fn across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![4], nodes: 2, ..CaseSelection::usual() }
+    }
+
+    /// More PEs than any machine of ours has processors, over eight nodes: they start, synchronise and end. (What else the
+    /// programs do is written for at most 64.)
+    pub(crate) fn many_across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![200], nodes: 8, filter: Some("collectives/COL_1".into()), ..CaseSelection::usual() }
+    }
+
+    /// The collectives under every schedule, run by the leaders of four nodes.
+    pub(crate) fn algorithms_across_nodes() -> CaseSelection {
+        CaseSelection { pes: vec![5], nodes: 4, ..CaseSelection::algorithms() }
+    }
+
+    /// The collectives of two nodes by the schedules of this table.
+    pub(crate) fn by_table(table: &str) -> CaseSelection {
+        let environments = vec![vec![("SHMEM_TUNING".to_string(), table.to_string())]];
+        let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,active_sets/";
+        CaseSelection { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+    }
+
+    /// The cases that depend on the network's addresses and on the host's files, with the nodes in network namespaces.
+    pub(crate) fn across_hosts() -> CaseSelection {
+        let programs = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
+        CaseSelection {
+            pes: vec![2, 4],
+            filter: Some(programs.into()),
+            nodes: 2,
+            hosts: Some(String::new()),
+            ..CaseSelection::usual()
+        }
+    }
+
+    /// The cases that `filter` selects, or a few, over a cable as bad as `quality`.
+    pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> CaseSelection {
+        let filter = filter.unwrap_or("smoke/,rma/RMA_1");
+        let hosts = Some(quality.to_string());
+        // Cards would go past the cable.
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), "tcp".to_string())]];
+        let filter = Some(filter.into());
+        CaseSelection { pes: vec![2], filter, nodes: 2, hosts, environments, emulated: true, ..CaseSelection::usual() }
+    }
+
+    /// A part of the cases, with two PEs on each of two nodes, over this transport: enough to reach every kind of operation
+    /// between nodes.
+    pub(crate) fn over(transport: &str) -> CaseSelection {
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
+        let programs = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
+        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+    }
+
+    /// The cases that update words, with the atomics of this transport: those of a PE on itself and on its node use it too.
+    pub(crate) fn with_atomics_of(transport: &str) -> CaseSelection {
+        let variables = [("SHMEM_TRANSPORT", transport), ("SHMEM_AMO", "network")];
+        let environments = vec![variables.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()];
+        let programs = "amo/AMO_3,amo/AMO_4,amo/AMO_5,amo/AMO_7,amo/AMO_9,signals/SIG_4,signals/SIG_7,locks/LCK_1,\
+            locks/LCK_2,random/";
+        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+    }
+
+    /// The cases that `filter` selects, or all, with so many PEs on so many nodes over this transport.
+    pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> CaseSelection {
+        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
+        CaseSelection { pes: vec![pes], nodes, filter, environments, ..CaseSelection::usual() }
+    }
+
+    /// The cases that `cases` selects.
+    pub(crate) fn of(cases: &str) -> CaseSelection {
+        CaseSelection { filter: Some(cases.into()), ..CaseSelection::usual() }
+    }
+
+    /// Every case on 3 PEs, under the sanitizers.
+    pub(crate) fn sanitized() -> CaseSelection {
+        CaseSelection { pes: vec![3], sanitize: true, ..CaseSelection::usual() }
+    }
+
+    fn usual() -> CaseSelection {
+        CaseSelection {
+            prefix: crate::default_prefix(),
+            pes: USUAL_PES.into(),
+            filter: None,
+            from: None,
+            sanitize: false,
+            kill: false,
+            nodes: 1,
+            hosts: None,
+            emulated: false,
+            at_once: AT_ONCE,
+            limit: None,
+            progress: false,
+            environments: vec![Vec::new()],
+        }
+    }
+
+    pub(super) fn selects_everything(&self) -> bool {
+        self.filter.is_none() && self.from.is_none()
+    }
+
+    pub(super) fn selects(&self, program: &str, case: &str) -> bool {
+        let name = format!("{program}/{case}");
+        self.filter.as_ref().is_none_or(|texts| texts.split(',').any(|text| name.contains(text)))
+    }
+}
+
+/// The command line.
+#[derive(clap::Args)]
+pub(crate) struct ConformanceArguments {
+    /// Folder of the installation [default: target/oxshmem]
+    #[arg(long)]
+    prefix: Option<PathBuf>,
+    /// Numbers of PEs, separated by commas; every case runs once with each
+    #[arg(long, value_delimiter = ',', default_values_t = USUAL_PES)]
+    pes: Vec<u32>,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
+    #[arg(long)]
+    filter: Option<String>,
+    /// Only programs from this one on
+    #[arg(long)]
+    from: Option<String>,
+    /// Build the programs with the address and undefined-behaviour sanitizers
+    #[arg(long)]
+    sanitize: bool,
+    /// Run the kill tests too
+    #[arg(long)]
+    kill: bool,
+    /// Spread the PEs over so many virtual nodes
+    #[arg(long, default_value_t = 1)]
+    nodes: u32,
+    /// Spread the PEs over two network namespaces
+    #[arg(long)]
+    namespaces: bool,
+    /// Run in an emulated machine: programs as they were built, and more patience
+    #[arg(long)]
+    emulated: bool,
+    /// Transports, separated by commas; each is a run of its own
+    #[arg(long, value_delimiter = ',')]
+    transport: Vec<String>,
+    /// Devices of atomics, separated by commas (processor, network); each is a run of its own
+    #[arg(long, value_delimiter = ',')]
+    amo: Vec<String>,
+    /// Run the collectives under every schedule
+    #[arg(long)]
+    algorithms: bool,
+    /// Jobs at a time
+    #[arg(long, default_value_t = AT_ONCE)]
+    at_once: usize,
+    /// Seconds after which a case counts as hung
+    #[arg(long)]
+    limit: Option<u64>,
+    /// Print each case as it ends, as on a terminal
+    #[arg(long)]
+    progress: bool,
+}
+
+impl ConformanceArguments {
+    /// The selection that they make.
+    pub(crate) fn options(self) -> CaseSelection {
+        let variable = |name: &str, values: Vec<String>| -> Vec<Environment> {
+            values.into_iter().map(|value| vec![(name.to_string(), value)]).collect()
+        };
+        let mut runs = vec![variable("SHMEM_TRANSPORT", self.transport), variable("SHMEM_AMO", self.amo)];
+        let CaseSelection { filter, environments, .. } = CaseSelection::algorithms();
+        runs.extend(self.algorithms.then_some(environments));
+        let alone = vec![Environment::new()];
+        let runs = runs.into_iter().filter(|values| !values.is_empty());
+        CaseSelection {
+            prefix: self.prefix.unwrap_or_else(crate::default_prefix),
+            pes: self.pes,
+            filter: self.filter.or(filter.filter(|_| self.algorithms)),
+            from: self.from,
+            sanitize: self.sanitize,
+            kill: self.kill,
+            nodes: if self.namespaces { 2 } else { self.nodes },
+            hosts: self.namespaces.then(String::new),
+            emulated: self.emulated,
+            at_once: self.at_once,
+            limit: self.limit.map(Duration::from_secs),
+            progress: self.progress || std::io::stdout().is_terminal(),
+            environments: runs.fold(alone, |environments, values| crossed(&environments, values)),
+        }
+    }
+}
+
+/// Each of the environments with each of the others.
+fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Environment> {
+    let with = |other: Environment| environments.iter().map(move |one| [one.as_slice(), &other].concat());
+    others.into_iter().flat_map(with).collect()
+}

@@ -1,0 +1,56 @@
+//! Why the PEs of a node could not meet, in words.
+
+use std::io;
+use std::time::Duration;
+
+use oxshmem_base::Error;
+
+use crate::Membership;
+
+pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
+    let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
+    // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
+    let enough = 3 * job.node().members.len() + 60;
+    let enough = format!("the limit of open files (ulimit -n): {enough} are enough here");
+    let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
+    match error.kind() {
+        _ if is_limit => failed.because(error).fix(format!("raise {enough}")),
+        io::ErrorKind::UnexpectedEof => failed
+            .because(format!("PE {}, which brings them together, has hung up", job.node().members[0]))
+            .fix(format!("look at its message; if it has none, raise {enough}")),
+        _ => failed.because(error),
+    }
+}
+
+/// No descriptor is left to the process, or to the system (`errno.h`, the same on every Linux).
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
+
+pub(super) fn late(patience: Duration, absent: &[u32]) -> Error {
+    Error::new(format!("the PEs of this node did not meet: missing {}", named(absent)))
+        .because(format!("they did not come within {patience:?}"))
+        .fix("look for what keeps them: a debugger, a stopped process, a PE that is not an OpenSHMEM program")
+}
+
+pub(super) fn lost(job: &Membership, pe: u32, error: &io::Error) -> Error {
+    Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
+}
+
+/// `PE 3`, or the first few of many.
+fn named(pes: &[u32]) -> String {
+    let shown: Vec<String> = pes.iter().take(8).map(u32::to_string).collect();
+    let more = pes.len().saturating_sub(shown.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("PE {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_are_named_but_not_all_of_a_thousand() {
+        assert!(late(Duration::ZERO, &[3]).to_string().contains("missing PE 3\n"));
+        assert!(late(Duration::ZERO, &(0..1000).collect::<Vec<_>>()).to_string().contains("and 992 more"));
+    }
+}

@@ -1,0 +1,31 @@
+//! For how long a wait does what, and what each time was measured on.
+//!
+//! `docs/src/internals/thresholds.md` describes the machines and how to measure again.
+
+use core::time::Duration;
+
+/// Looks at the beginning of a wait of a PE that has a processor, where a pause costs more than it saves. Chosen.
+pub(crate) const LOOKS_WITHOUT_PAUSE: u32 = 4000;
+/// Looks at the beginning of a wait of a PE that moves a network on, or whose processor others want. Chosen.
+pub(crate) const FEW_LOOKS: u32 = 16;
+/// The longest pause of the processor that is worth it between looks. EPYC, two distant cores: a barrier takes 186 ns with pauses
+/// and 235 without; two PEs exchange lines in 34 ns instead of 60.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_nanos(30);
+/// For how long a wait looks with such pauses. EPYC, as before.
+pub(crate) const EAGER: Duration = Duration::from_nanos(1500);
+
+/// The most patience, in microseconds. A sleep of 20 us takes up to 100 with what the kernel adds to it (two processors). A PE must
+/// see through such a sleep of a peer and some work behind it: two that sleep in turns would otherwise give each other cause for
+/// ever.
+pub(crate) const MOST_PATIENCE: u8 = 160;
+
+/// A sleep while calls are suspended, and the shortest one of a wait that has nothing to sleep on.
+pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(20);
+/// The longest sleep without a bell. What nobody rings for is seen so late at the most.
+pub(crate) const LONG_SLEEP: Duration = Duration::from_millis(1);
+/// The longest sleep on a bell. A bound: the launcher and departed PEs ring no bell.
+pub(crate) const BELL_SLEEP: Duration = Duration::from_millis(10);
+/// A wait without a bell sleeps for so much of the time for which it has looked in vain, one part in so many.
+pub(crate) const SLEEP_SHARE: u32 = 16;
+/// How often a wait asks whether it can ever end.
+pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(20);

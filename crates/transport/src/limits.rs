@@ -1,0 +1,38 @@
+//! The sizes, numbers and times of what all providers share, and what each was measured on.
+//!
+//! `docs/src/internals/thresholds.md` describes the machines and how to measure again. A number that is a bound, and was chosen
+//! rather than measured, says so.
+
+use std::time::Duration;
+
+/// The shortest backoff of the thread while callers poll, and the longest one that needs no reason. Chosen.
+pub(crate) const BACKOFF: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(400));
+/// The longest backoff while callers poll without a gap. The end of a backoff takes a processor from a caller. Two processors, two
+/// nodes: with backoffs of 1 ms a barrier took 4 percent longer than without any.
+pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_millis(4);
+/// The share of the time without a gap that a backoff may take, one in so many. A call that begins a series of barriers meets short
+/// backoffs, so they grow fast. Two processors, UCX over TCP: with an eighth instead of a 32nd the first 4 ms of barriers took 6.3 us
+/// each instead of 6.6.
+pub(crate) const BACKOFF_SHARE: u32 = 8;
+/// [`time::cycles`](oxshmem_os::time::cycles) between two polls that are a gap: the callers computed, and peers may have waited for
+/// the thread. That is 100 to 400 microseconds. Two processors: the clock would cost a tenth of a short put and its quiet.
+pub(crate) const GAP: u64 = 400_000;
+
+/// Longest message that waits in a batch. Chosen.
+pub(crate) const COALESCED: usize = 2 << 10;
+/// How long a batch becomes before it goes. Chosen.
+pub(crate) const FULL_BATCH: usize = 8 << 10;
+/// Messages of a step that go at once. More than one, because what a caller waits for may come without a step: the network's
+/// software may take it in while it sends. Two processors, libfabric over TCP: with batches behind them broadcasts of 8 B took 0.8 us
+/// instead of 6.1 between 2 nodes, and 3.4 instead of 32 among 4.
+pub(crate) const AT_ONCE: u32 = 4;
+
+/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
+/// thousands ahead of the target's processor, and whatever others ask comes behind all of it. A bound.
+pub(crate) const MOST_ASKED: usize = 128;
+/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded. Two processors, UCX over
+/// TCP: a barrier took 5 percent less than with one in 33.
+pub(crate) const MOST_UNACKNOWLEDGED: u32 = 256;
+
+/// Longest put whose aligned words of eight bytes land whole, each by a store of its own. Chosen.
+pub const WORD_BY_WORD: usize = 4096;
