@@ -56,6 +56,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("handles_of_nothing", "its handles stand for nothing"),
     ("hangs", "it hangs"),
     ("hog", "it takes memory until the kernel ends it"),
+    ("late_request", "its PE sleeps for seconds, which says nothing about the network"),
     ("mismatch", "its members make different calls"),
     ("newcomer", "its mistakes end the job"),
     ("nonblocking_legal", "its PEs sleep for seconds, which says nothing about the network"),
