@@ -54,7 +54,7 @@ pub(crate) fn compile(prefix: &Path, folder: &Path) -> Outcome<Kernels> {
     Ok(kernels)
 }
 
-fn cc(prefix: &Path, output: &Path, sources: &[PathBuf], flags: &[&str]) -> Outcome {
+pub(crate) fn cc(prefix: &Path, output: &Path, sources: &[PathBuf], flags: &[&str]) -> Outcome {
     let lib = prefix.join("lib");
     let result = Command::new("cc")
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"])

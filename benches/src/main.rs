@@ -7,6 +7,7 @@
 
 mod job;
 mod kernels;
+mod many;
 mod page;
 mod peer;
 mod report;
@@ -35,6 +36,7 @@ usage: oxshmem-benches [OPTIONS]
   --only PATTERN    only groups or operations whose names contain PATTERN
   --compare PEER    collectives between nodes beside another library in turns: openmpi
   --over CARRIER    what carries their messages: tcp (unless told otherwise), ucx, ofi, all
+  --many            jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (--quick: to 256)
   --list            name groups and operations";
 
 /// The result of a step; an error is a sentence for the user.
@@ -63,6 +65,11 @@ fn run() -> Outcome<ExitCode> {
     let oshrun = options.prefix.join("bin/oshrun");
     if !oshrun.exists() {
         return Err(format!("there is no {}; `cargo xtask build` makes it", oshrun.display()));
+    }
+    if options.many {
+        create(&options.output)?;
+        many::measure(&options.prefix, &options.output, options.quick)?;
+        return Ok(ExitCode::SUCCESS);
     }
     if let Some(peer) = &options.compare {
         create(&options.output)?;
@@ -157,6 +164,7 @@ struct BenchOptions {
     compare: Option<String>,
     over: String,
     quick: bool,
+    many: bool,
     list: bool,
     help: bool,
 }
@@ -170,6 +178,7 @@ impl BenchOptions {
             compare: None,
             over: "tcp".into(),
             quick: false,
+            many: false,
             list: false,
             help: false,
         };
@@ -179,6 +188,7 @@ impl BenchOptions {
                 Short('h') | Long("help") => options.help = true,
                 Long("list") => options.list = true,
                 Long("quick") => options.quick = true,
+                Long("many") => options.many = true,
                 Long("only") => options.only = parser.value()?.string()?,
                 Long("compare") => options.compare = Some(parser.value()?.string()?),
                 Long("over") => options.over = parser.value()?.string()?,

@@ -94,6 +94,16 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
     }
 }
 
+/// A collective that has stopped half way has a record of its wait, as threads have, and belongs to none.
+#[test]
+fn fault_N2_a_collective_that_has_stopped_is_no_second_thread() {
+    let program = program("late_request.c");
+    for (job, level) in ["-n 3", "-n 3 --nodes 2"].into_iter().flat_map(|job| ["2", "3"].map(|level| (job, level))) {
+        let ended = Job::new(job).env("SHMEM_CHECK", level).limit(LIMIT).run(&program, [""; 0]).expect(0);
+        assert!(!ended.stderr.contains("oxshmem: PE"), "{ended}");
+    }
+}
+
 /// A time-out and `oxshmem why` read the records from outside.
 #[test]
 fn fault_N2_a_report_from_outside_names_the_collective() {

@@ -16,6 +16,7 @@ pub(crate) mod matrix;
 pub(crate) mod namespaces;
 pub(crate) mod packages;
 pub(crate) mod packaging;
+pub(crate) mod personas;
 pub(crate) mod placement;
 pub(crate) mod planted;
 pub(crate) mod problems;

@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, matrix, namespaces, planted, problems, public_api, rails, random, rdma,
-    revisions, semver, starts, steps,
+    abi, conformance, fuzz, house, launchers, matrix, namespaces, personas, planted, problems, public_api, rails,
+    random, rdma, revisions, semver, sim, starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -130,9 +130,20 @@ enum Task {
         words: Vec<String>,
     },
     /// Reproduces problems of users and faults found from outside, and shows the messages
-    Problems,
+    Problems {
+        /// Name the faults with their tests, and run nothing
+        #[arg(long)]
+        list: bool,
+    },
+    /// Runs the programs of the faults and the examples over the simulated network, under every strategy
+    Sim(sim::SimulationArguments),
+    /// Runs conformance programs over a libfabric that plays cards with their demands and misreports
+    Personas(personas::PersonaArguments),
     /// Plants faults in protocols, one after the other, and looks whether each is found
     Planted {
+        /// Name the arguments for the reuse of memory with the faults and models that show each, and run nothing
+        #[arg(long)]
+        list: bool,
         /// Faults; all if none is named
         names: Vec<String>,
     },
@@ -235,8 +246,12 @@ impl CommandLine {
             Task::Matrix(arguments) => matrix::run(&arguments),
             Task::Rdma(arguments) => rdma::run(&arguments)?,
             Task::Launchers { words } => launchers::run(&words)?,
-            Task::Planted { names } => planted::run(&names)?,
-            Task::Problems => problems::run()?,
+            Task::Planted { list: true, .. } => planted::list()?,
+            Task::Planted { names, .. } => planted::run(&names)?,
+            Task::Problems { list: true } => problems::list()?,
+            Task::Problems { list: false } => problems::run()?,
+            Task::Personas(arguments) => personas::run(&arguments)?,
+            Task::Sim(arguments) => sim::programs(&arguments)?,
             Task::Starts(installation) => starts::run(&installation.folder()?)?,
             Task::Rails(installation) => rails::run(&installation.folder()?)?,
             Task::Revisions(arguments) => return revisions::run(&arguments),

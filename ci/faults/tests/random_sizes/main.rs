@@ -5,7 +5,7 @@
 //! or with NULL, at every level of checking, on 1 to 3 PEs of one node or two. No job ends by a signal.
 //!
 //! `OXSHMEM_SIZES_SEED` repeats a run, and `OXSHMEM_SIZES_JOBS` says how many jobs there are: by default one for each family of
-//! routines; some thousand reach every routine.
+//! routines. With `CHECK_LONG=1` each routine has a job of its own, at every level of checking.
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
@@ -44,25 +44,31 @@ fn compiled(routines: &mut [Routine]) -> PathBuf {
     program
 }
 
-/// The routine whose call a job refuses: each family has its turn, with another form every time.
-fn turn(routines: &[Routine], job: usize, dice: &mut SizeDice) -> usize {
+/// Levels of `SHMEM_CHECK`.
+const LEVELS: usize = 4;
+
+/// The routine whose call a job refuses: each family has its turn, with another form every time; or each routine.
+fn turn(routines: &[Routine], job: usize, every: bool, dice: &mut SizeDice) -> usize {
+    if every {
+        return job / LEVELS % routines.len();
+    }
     let families = routines.last().expect("there are routines").family + 1;
     let forms: Vec<usize> = (0..routines.len()).filter(|&i| routines[i].family == job % families).collect();
     forms[dice.below(forms.len())]
 }
 
 /// One job; what is wrong with it.
-fn attempt(program: &Path, routines: &[Routine], job: usize, seed: u64) -> Option<String> {
+fn attempt(program: &Path, routines: &[Routine], job: usize, every: bool, seed: u64) -> Option<String> {
     let mut dice = SizeDice::new(seed.wrapping_add(job as u64));
     let pes = 1 + dice.below(3);
     let shape = format!("-n {pes}{}", if pes > 1 && dice.below(3) == 0 { " --nodes 2" } else { "" });
-    let check = dice.below(4).to_string();
+    let check = if every { job % LEVELS } else { dice.below(LEVELS) }.to_string();
     let mut words: Vec<String> = Vec::new();
     for _ in 0..RIGHT_CALLS {
         let routine = dice.below(routines.len());
         words.push(Case::right(&routines[routine], pes, &mut dice).word(routine));
     }
-    let last = turn(routines, job, &mut dice);
+    let last = turn(routines, job, every, &mut dice);
     let routine = &routines[last];
     let refused = Case::refused(routine, pes, &mut dice);
     words.push(refused.as_ref().map_or_else(|| Case::right(routine, pes, &mut dice), Case::clone).word(last));
@@ -92,7 +98,9 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
     let mut routines = calls::routines();
     let program = compiled(&mut routines);
     let families = routines.last().expect("there are routines").family + 1;
-    let jobs = number("OXSHMEM_SIZES_JOBS").map_or(families, |jobs| jobs as usize);
+    let every = std::env::var_os("CHECK_LONG").is_some();
+    let usual = if every { LEVELS * routines.len() } else { families };
+    let jobs = number("OXSHMEM_SIZES_JOBS").map_or(usual, |jobs| jobs as usize);
     println!("OXSHMEM_SIZES_SEED={seed}: {jobs} jobs, {} routines of {families} families", routines.len());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
@@ -101,7 +109,7 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
             if job >= jobs {
                 return;
             }
-            if let Some(why) = attempt(&program, &routines, job, seed) {
+            if let Some(why) = attempt(&program, &routines, job, every, seed) {
                 println!("job {job}: {why}");
                 wrong.lock().expect("no panic").push(job);
             }

@@ -1,6 +1,6 @@
 //! The installed examples: built by their own Makefile and CMake file, as a user would, and run at several numbers of PEs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::packages;
@@ -13,15 +13,7 @@ const PES: &[u32] = &[1, 3, 4];
 /// Builds and runs them.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
-    let out = target().join("examples");
-    let folder = prefix.join("share/oxshmem/examples");
-    let mut make = with_tools("make", prefix);
-    make.arg("--silent").arg("-C").arg(&folder).arg(format!("OUT={}", out.display()));
-    command::run(make.arg("CFLAGS=-std=c11 -O2 -Wall -Wextra -Werror"))?;
-    let built = std::fs::read_dir(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    let mut programs: Vec<_> = built.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-    programs.sort();
-    for program in &programs {
+    for program in &build(prefix)? {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         for pes in PES {
             let mut job = with_tools("oshrun", prefix);
@@ -34,8 +26,24 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
             }
         }
     }
-    counts += by_cmake(prefix, &folder)?;
+    counts += by_cmake(prefix, &folder(prefix))?;
     Ok(counts)
+}
+
+fn folder(prefix: &Path) -> PathBuf {
+    prefix.join("share/oxshmem/examples")
+}
+
+/// Builds them by their Makefile. Returns the programs.
+pub(crate) fn build(prefix: &Path) -> Outcome<Vec<PathBuf>> {
+    let out = target().join("examples");
+    let mut make = with_tools("make", prefix);
+    make.arg("--silent").arg("-C").arg(folder(prefix)).arg(format!("OUT={}", out.display()));
+    command::run(make.arg("CFLAGS=-std=c11 -O2 -Wall -Wextra -Werror"))?;
+    let built = std::fs::read_dir(&out).map_err(|error| format!("{}: {error}", out.display()))?;
+    let mut programs: Vec<_> = built.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    programs.sort();
+    Ok(programs)
 }
 
 /// The CMake file finds the installation and its tests pass.

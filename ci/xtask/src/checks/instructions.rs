@@ -22,7 +22,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     }
     let folder = target().join("instructions");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let library = library(&folder)?;
+    let library = libfabric("instant", &folder)?;
     let program = folder.join("count");
     let mut compiler = Command::new(prefix.join("bin/oshcc"));
     command::run(compiler.args(["-O1", "-o"]).arg(&program).arg(top().join("ci/instructions/count.c")))?;
@@ -48,16 +48,15 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// Builds the library that completes at once.
-fn library(folder: &Path) -> Outcome<PathBuf> {
+/// Builds a libfabric of ours, an example of the provider's crate, into a folder for `LD_LIBRARY_PATH`.
+pub(crate) fn libfabric(example: &str, folder: &Path) -> Outcome<PathBuf> {
     let mut cargo = Command::new("cargo");
-    command::run(
-        cargo.args(["build", "--package", "oxshmem-transport-ofi", "--example", "instant"]).current_dir(top()),
-    )?;
+    cargo.args(["build", "--quiet", "--package", "oxshmem-transport-ofi", "--example", example]);
+    command::run(cargo.current_dir(top()))?;
     let library = folder.join("libfabric.so.1");
     let mut linker = Command::new("cc");
     linker.args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"]);
-    linker.arg(target().join("debug/examples/libinstant.a")).arg("-Wl,--no-whole-archive");
+    linker.arg(target().join(format!("debug/examples/lib{example}.a"))).arg("-Wl,--no-whole-archive");
     linker.arg(format!("-Wl,--version-script={}", top().join("ci/instructions/libfabric.map").display()));
     command::run(linker.arg("-o").arg(&library))?;
     Ok(library)

@@ -1,11 +1,14 @@
 //! Faults that are planted in protocols (`oxshmem_base::planted!`): each is in force while jobs over the simulated network, or the
 //! tests of a protocol, look for it, and must be found.
 
+mod arguments;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use crate::checks::packages;
 use crate::checks::random::job;
 use crate::counts::CheckCounts;
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -33,35 +36,53 @@ struct SimulatedJobs {
     arguments: &'static [&'static str],
     pes: &'static str,
     nodes: &'static str,
+    /// Seconds after which a job hangs.
+    limit: &'static str,
 }
+
+/// Usually; where a fault shows itself by nothing else, the shorter the better.
+const LIMIT: &str = "30";
 
 /// Seeds in which a fault is found.
 const SEEDS: &str = "60";
 
 /// Teams that get what others have left, with two PEs on each of two nodes.
-const TEAMS: &SimulatedJobs = &SimulatedJobs { program: "teams_that_follow", arguments: &["30"], pes: "4", nodes: "2" };
+const TEAMS: &SimulatedJobs =
+    &SimulatedJobs { program: "teams_that_follow", arguments: &["30"], pes: "4", nodes: "2", limit: LIMIT };
 /// Broadcasts without pause, from a root that stays, and from one that follows another.
-const STAYS: &SimulatedJobs = &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4" };
+const STAYS: &SimulatedJobs =
+    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4", limit: LIMIT };
 const CHANGES: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4", limit: LIMIT };
 /// Collectives that go in pieces.
 const LONG: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4", limit: LIMIT };
 /// Small programs that are right.
 const LOCK: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_lock_protects", arguments: &[], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "luck/right_lock_protects", arguments: &[], pes: "4", nodes: "4", limit: LIMIT };
 const BARRIER: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_barrier_completes", arguments: &[], pes: "3", nodes: "3" };
+    &SimulatedJobs { program: "luck/right_barrier_completes", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
 const FENCE: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_fence_before_flag", arguments: &[], pes: "2", nodes: "2" };
+    &SimulatedJobs { program: "luck/right_fence_before_flag", arguments: &[], pes: "2", nodes: "2", limit: LIMIT };
 const SIGNAL: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_data_after_signal", arguments: &[], pes: "3", nodes: "3" };
+    &SimulatedJobs { program: "luck/right_data_after_signal", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
 const FINALIZES: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_get_from_who_finalizes", arguments: &[], pes: "3", nodes: "3" };
+    &SimulatedJobs { program: "luck/right_get_from_who_finalizes", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
 const IN_A_ROW: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4" };
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4", limit: LIMIT };
+const FREED: &SimulatedJobs =
+    &SimulatedJobs { program: "luck/right_freed_under_a_put", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
+const BEHIND: &SimulatedJobs = &SimulatedJobs {
+    program: "luck/right_collective_behind_a_request",
+    arguments: &[],
+    pes: "3",
+    nodes: "3",
+    limit: "8",
+};
+const REQUESTS: &SimulatedJobs =
+    &SimulatedJobs { program: "requests", arguments: &["many", "61", "forwards"], pes: "4", nodes: "4", limit: LIMIT };
 const IN_A_ROW_ON_TWO: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2" };
+    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2", limit: LIMIT };
 
 const fn sim(name: &'static str, what: &'static str, job: &'static SimulatedJobs) -> PlantedFault {
     PlantedFault { name, what, found_by: FoundBy::Sim(job) }
@@ -75,6 +96,8 @@ const fn tests(name: &'static str, what: &'static str, selection: &'static [&'st
 const SESSIONS: &[&str] = &["--package", "oxshmem-transport-tcp", "--lib", "proto"];
 const PIECES: &[&str] = &["--package", "oxshmem-transport", "--lib", "pieces"];
 const REQUESTER: &[&str] = &["--package", "oxshmem-transport", "--lib", "requester"];
+const CHANNEL: &[&str] = &["--package", "oxshmem-transport-ucx", "--lib", "what_comes_behind_a_long_put"];
+const MAILBOXES: &[&str] = &["--package", "oxshmem-runtime", "--lib", "leader_wire"];
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
 const FAULTS: &[PlantedFault] = &[
@@ -100,6 +123,9 @@ const FAULTS: &[PlantedFault] = &[
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),
     sim("fence-forgotten", "a fence does nothing", FENCE),
     sim("lock-without-quiet", "a lock is handed on while puts are under way", LOCK),
+    sim("heap-call-without-quiet", "memory is freed and used again while puts to it are under way", FREED),
+    sim("request-over-too-early", "a nonblocking collective is over while it has stopped half way", REQUESTS),
+    sim("blocking-before-its-turn", "a collective that waits overtakes those that have returned at once", BEHIND),
     sim("leaves-without-meeting", "a PE that finalizes does not wait for those that still read its memory", FINALIZES),
     sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
     tests("key-of-another-piece", "memory that has grown is reached by the key that it had before", PIECES),
@@ -107,7 +133,18 @@ const FAULTS: &[PlantedFault] = &[
     tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
     tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
     tests("acknowledged-by-an-earlier-question", "an answer acknowledges what was sent after its question", REQUESTER),
+    tests("message-before-its-batch", "a message overtakes those that wait for company", REQUESTER),
+    tests("long-put-overtaken", "what comes behind a put by rendezvous is done before it has arrived", CHANNEL),
+    tests("mailboxes-never-cleared", "stamps of mailboxes come again after 2^31 runs", MAILBOXES),
 ];
+
+/// Names the arguments, and what shows each.
+pub(crate) fn list() -> Outcome<CheckCounts> {
+    let names: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.name).collect();
+    arguments::show(&names)?;
+    println!("{} arguments, {} planted faults", arguments::ARGUMENTS.len(), names.len());
+    Ok(CheckCounts { passed: arguments::ARGUMENTS.len(), ..CheckCounts::default() })
+}
 
 /// Plants each fault, or those that are named, and looks whether it is found.
 pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
@@ -118,6 +155,7 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
             (planted.difference(&listed).collect(), listed.difference(&planted).collect());
         return Err(format!("the list of planted faults lacks {missing:?} and has {stale:?}, which nobody plants"));
     }
+    arguments::show(&FAULTS.iter().map(|fault| fault.name).collect())?;
     let library = build::checked_library()?;
     let chosen: Vec<&PlantedFault> =
         FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|name| name == fault.name)).collect();
@@ -129,19 +167,33 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
     }
     let look = |fault: &&PlantedFault| {
         let begun = Instant::now();
+        if fault.found_by.needs_ucx() && !packages::has_ucx() {
+            println!("SKIPPED {}: there is no UCX here (package libucx0)", fault.name);
+            return Ok(None);
+        }
         let found = fault.look(&library)?;
         let took = begun.elapsed().as_secs_f64();
         let how = found.clone().unwrap_or_else(|| "NOT FOUND".into());
         println!("{}: {}: {how} ({took:.1} s)", fault.name, fault.what);
-        Ok(found.is_some())
+        Ok(Some(found.is_some()))
     };
     let mut counts = CheckCounts::default();
     for found in in_parallel(AT_ONCE, &chosen, look) {
-        let found: Outcome<bool> = found;
-        let (passed, failed) = if found? { (1, 0) } else { (0, 1) };
-        counts += CheckCounts { passed, failed, ..CheckCounts::default() };
+        let found: Outcome<Option<bool>> = found;
+        let (passed, failed, skipped) = match found? {
+            Some(true) => (1, 0, 0),
+            Some(false) => (0, 1, 0),
+            None => (0, 0, 1),
+        };
+        counts += CheckCounts { passed, failed, skipped };
     }
     Ok(counts)
+}
+
+impl FoundBy {
+    fn needs_ucx(&self) -> bool {
+        matches!(self, FoundBy::Tests(selection) if selection.contains(&"oxshmem-transport-ucx"))
+    }
 }
 
 impl PlantedFault {
@@ -151,7 +203,7 @@ impl PlantedFault {
             FoundBy::Sim(job) => {
                 let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
                 command.args(["sim", "-n", job.pes, "--nodes", job.nodes, "--seeds", SEEDS, "--jobs", "1"]);
-                command.args(["--no-story", "--timeout", "30"]).arg(job::build(job.program)?).args(job.arguments);
+                command.args(["--no-story", "--timeout", job.limit]).arg(job::build(job.program)?).args(job.arguments);
                 command.env("LD_LIBRARY_PATH", library);
                 command
             }

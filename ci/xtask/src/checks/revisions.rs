@@ -1,4 +1,5 @@
-//! This tree beside an earlier revision: what providers add to the bare libraries, and what calls cost on one node.
+//! This tree beside an earlier revision: what providers add to the bare libraries, and what collectives cost on one node and between
+//! nodes.
 //!
 //! Both are built here and measured in turns, because a machine's speed changes from minute to minute. A provider's figure is
 //! its ratio to the bare library or socket of the same process; the change is the median over the pairs of runs, with two
@@ -19,9 +20,8 @@ const EXAMPLES: &[Example] = &[
     Example { package: "oxshmem-transport-ucx", names: ["beside_ucp", "latency"], arguments: &["tcp"] },
 ];
 
-/// The patterns of `oxshmem bench` and the numbers of PEs for one node.
+/// The patterns of `oxshmem bench`.
 const PATTERNS: &[&str] = &["barrier", "max", "broadcast"];
-const PES: &[u32] = &[2, 4, 8];
 
 /// An example that prints ratios to something bare.
 struct Example {
@@ -39,8 +39,8 @@ pub(crate) struct RevisionsArguments {
     /// How often both are measured
     #[arg(long, default_value_t = 8)]
     rounds: usize,
-    /// Measure one part: providers, node
-    #[arg(long, value_parser = ["providers", "node"])]
+    /// Measure one part: providers, node, network
+    #[arg(long, value_parser = ["providers", "node", "network"])]
     only: Option<String>,
 }
 
@@ -53,10 +53,16 @@ pub(crate) fn run(arguments: &RevisionsArguments) -> Outcome {
             example.compare(&before, arguments.rounds)?;
         }
     }
-    if is_asked("node") {
-        node(&before, arguments.rounds)?;
+    let shapes: Vec<(u32, u32)> =
+        [("node", &[(2, 1), (4, 1), (8, 1)][..]), ("network", &[(2, 2), (4, 4), (8, 8), (8, 4)])]
+            .into_iter()
+            .filter(|(part, _)| is_asked(part))
+            .flat_map(|(_, shapes)| shapes.iter().copied())
+            .collect();
+    match &shapes[..] {
+        [] => Ok(()),
+        shapes => collectives(&before, shapes, arguments.rounds),
     }
-    Ok(())
 }
 
 /// A revision in a folder of its own.
@@ -177,19 +183,25 @@ fn uncertainty(values: &[f64]) -> f64 {
     2.0 * 1.25 * deviation / (values.len() as f64).sqrt()
 }
 
-/// `oxshmem bench` of this tree's installation with the earlier one as the other library.
-fn node(before: &Checkout, rounds: usize) -> Outcome {
+/// `oxshmem bench` of this tree's installation with the earlier one as the other library, on so many PEs of as many nodes. Between
+/// nodes both use TCP.
+fn collectives(before: &Checkout, shapes: &[(u32, u32)], rounds: usize) -> Outcome {
     let earlier = target().join("revisions/oxshmem");
     command::run(before.cargo().args(["xtask", "build", "--prefix"]).arg(&earlier))?;
     command::run(cargo().args(["xtask", "build"]))?;
     let [wrapper, launcher] = ["oshcc", "oshrun"].map(|name| earlier.join("bin").join(name));
-    for pes in PES {
+    for &(pes, nodes) in shapes {
         for pattern in PATTERNS {
             let mut bench = Command::new(default_prefix().join("bin/oxshmem"));
             bench.args(["bench", "-n", &pes.to_string(), "--only", pattern, "--sizes", "8,4096"]);
-            bench.args(["--rounds", &rounds.to_string(), "--with-name", "before"]);
-            bench.args([OsStr::new("--with-oshcc"), wrapper.as_os_str()]);
-            command::run(bench.arg("--with-oshrun").arg(&launcher))?;
+            bench.args(["--rounds", &rounds.to_string(), "--with-name", "before", "--nodes", &nodes.to_string()]);
+            bench.args([OsStr::new("--with-oshcc"), wrapper.as_os_str(), OsStr::new("--with-oshrun")]);
+            let mut start = launcher.display().to_string();
+            if nodes > 1 {
+                start += &format!(" --nodes {nodes}");
+                bench.env("SHMEM_TRANSPORT", "tcp");
+            }
+            command::run(bench.arg(start))?;
         }
     }
     Ok(())

@@ -1,9 +1,15 @@
-//! Conformance over the simulated network: cases under every strategy, with the assertions of the protocols in force.
+//! Conformance over the simulated network: cases under every strategy, with the assertions of the protocols in force. With
+//! `CHECK_LONG=1`, and as a task of its own, every other program too.
+
+mod programs;
+mod table;
 
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::CheckCounts;
 use crate::product::build;
+
+pub(crate) use programs::{SimulationArguments, run as programs};
 
 /// The strategies with a seed of each.
 const DETAILS: [&str; 5] = ["lazy:1", "random:4", "priority:9", "starved-pe:2", "starved-pair:3"];
@@ -23,6 +29,9 @@ pub(crate) fn run() -> Outcome<CheckCounts> {
             environment.push(("LD_LIBRARY_PATH".into(), library.display().to_string()));
         }
         counts += conformance::run(&selection);
+    }
+    if std::env::var_os("CHECK_LONG").is_some() {
+        counts += programs(&SimulationArguments::default())?;
     }
     Ok(counts)
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::checks::{
     aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, instructions, launchers, manual,
-    namespaces, packages, packaging, placement, planted, public_api, python, random, rdma, sim, small_buffers,
-    spelling, tuning,
+    namespaces, packages, packaging, personas, placement, planted, public_api, python, random, rdma, sim,
+    small_buffers, spelling, tuning,
 };
 use crate::counts::{CheckCounts, StepResult, failed, finish, table, take_failures};
 use crate::parallel::{AT_ONCE, in_parallel};
@@ -168,6 +168,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
             Ok(counts)
         },
     },
+    CheckStep { name: "personas", what: "a part over a libfabric that plays cards", run: personas::brief },
     CheckStep {
         name: "instructions",
         what: "instructions of each operation above a libfabric that completes at once, beside their budgets",
@@ -218,8 +219,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
 ];
 
 fn ucx() -> Outcome<CheckCounts> {
-    let libraries = command::output(Command::new("/sbin/ldconfig").arg("-p"));
-    if !libraries.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("libucp.so.0")) {
+    if !packages::has_ucx() {
         println!("SKIPPED: there is no UCX here (package libucx0)");
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::Arc;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, planted};
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::order;
@@ -63,6 +63,9 @@ fn issue(
     let number = suspended::issue(
         Call::key(team),
         Box::new(move || {
+            if planted!("request-over-too-early", false, true) {
+                its.store(true, Release);
+            }
             run(Call::new(team, call));
             its.store(true, Release);
         }),

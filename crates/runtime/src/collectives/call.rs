@@ -2,7 +2,7 @@
 
 use core::cell::OnceCell;
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, planted};
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_transport::{Region, Remote};
 
@@ -229,7 +229,7 @@ impl<'a> Call<'a> {
 #[inline(never)]
 fn behind_suspended(team: &TeamState, name: &'static str) {
     let key = Call::key(team);
-    if !suspended::is_suspended() && suspended::pending(key) > 0 {
+    if !suspended::is_suspended() && planted!("blocking-before-its-turn", suspended::pending(key) > 0, false) {
         let needs = Needs::Collectives(Collectives::Of(team, key));
         wait::until(Reason { call: name, address: 0, needs }, None, || {
             suspended::move_on();

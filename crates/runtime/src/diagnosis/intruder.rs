@@ -1,11 +1,13 @@
 //! A second thread in the library where the program has promised that there is one at a time.
 //!
 //! Below `SHMEM_THREAD_MULTIPLE` nothing keeps two threads of a PE apart, so both may wait for ever for what the other has taken.
-//! Long waits keep records. Two records of one PE with different threads are the proof, whatever the level below.
+//! Long waits keep records. Two records of one PE with different threads are the proof, whatever the level below. A collective that
+//! returns at once and has stopped half way keeps one, too, which no thread is in.
 
 use std::ffi::c_int;
 
 use oxshmem_base::Error;
+use oxshmem_flight::waits::WaitEntry;
 
 use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
@@ -25,7 +27,9 @@ fn promise(level: c_int) -> Option<&'static str> {
 pub(crate) fn look_for(call: &'static str, own: &ControlBlock) {
     let Some(life) = state::current().filter(|_| state::is_checked()) else { return };
     let Some(promise) = promise(life.thread_level) else { return };
-    let waits = own.records.all();
+    let mut waits = own.records.all();
+    // A collective that returns at once waits without a thread of its own.
+    waits.retain(WaitEntry::has_thread);
     let Some(first) = waits.first() else { return };
     let Some(other) = waits.iter().find(|wait| wait.thread != first.thread) else { return };
     errors::fail(

@@ -29,6 +29,38 @@ pub(super) struct Nature {
     pub(super) cards: usize,
 }
 
+/// What an operation does, as far as order goes.
+#[derive(Clone, Copy)]
+pub(super) enum OrderPlace {
+    /// A put of so many bytes.
+    Put(usize),
+    Get,
+    Message,
+    Atomic {
+        reads: bool,
+    },
+}
+
+impl Nature {
+    /// Whether the later one of two operations to one peer takes effect behind the earlier one, as this provider promises.
+    pub(super) fn follows(&self, later: OrderPlace, earlier: OrderPlace) -> bool {
+        let keeps = |order: u64| self.order & order == order;
+        let written = |n: usize| keeps(fi::FI_ORDER_WAW) && n <= self.waw;
+        match (later, earlier) {
+            // An atomic writes, and may read as well.
+            (OrderPlace::Atomic { reads }, OrderPlace::Put(n)) => written(n) && (!reads || keeps(fi::FI_ORDER_RAW)),
+            (OrderPlace::Put(n), OrderPlace::Atomic { reads }) => written(n) && (!reads || keeps(fi::FI_ORDER_WAR)),
+            (OrderPlace::Atomic { .. }, OrderPlace::Atomic { .. }) => written(8),
+            (OrderPlace::Get, OrderPlace::Atomic { .. }) => keeps(fi::FI_ORDER_RAW),
+            (OrderPlace::Put(n), OrderPlace::Put(_)) => written(n),
+            (OrderPlace::Message, OrderPlace::Message) => keeps(fi::FI_ORDER_SAS),
+            (OrderPlace::Message, OrderPlace::Put(_)) => keeps(fi::FI_ORDER_SAW),
+            (OrderPlace::Get, OrderPlace::Put(_)) => keeps(fi::FI_ORDER_RAW),
+            _ => false,
+        }
+    }
+}
+
 pub(super) const NATURES: &[Nature] = &[
     // Slingshot: keys of its own, registrations that belong to an endpoint, order of messages but not of long puts.
     Nature {

@@ -9,7 +9,7 @@ use oxshmem_libfabric_sys as fi;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::atomic::MockAtomic;
-use super::nature::Nature;
+use super::nature::{Nature, OrderPlace};
 
 /// The network: all endpoints of the process.
 #[derive(Default)]
@@ -86,6 +86,17 @@ pub(super) enum MockEffect {
     Atomic(MockAtomic),
 }
 
+impl MockEffect {
+    fn place(&self) -> OrderPlace {
+        match self {
+            MockEffect::Put { bytes, .. } => OrderPlace::Put(bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len)),
+            MockEffect::Get { .. } => OrderPlace::Get,
+            MockEffect::Message(_) => OrderPlace::Message,
+            MockEffect::Atomic(atomic) => OrderPlace::Atomic { reads: atomic.reads() },
+        }
+    }
+}
+
 static WORLD: Mutex<Option<MockNetwork>> = Mutex::new(None);
 
 pub(super) fn world() -> MutexGuard<'static, Option<MockNetwork>> {
@@ -145,27 +156,8 @@ impl MockNetwork {
         let chosen = self.below(count);
         // An operation goes before those that it has to follow only if there are none.
         let pending = &self.ends[end].pending;
-        let keeps = |order: u64| nature.order & order == order;
-        let written = |n: usize| keeps(fi::FI_ORDER_WAW) && n <= nature.waw;
-        let length = |bytes: &Result<Vec<u8>, (usize, usize)>| bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len);
         let follows = |later: &MockOperation, earlier: &MockOperation| {
-            later.to == earlier.to
-                && match (&later.what, &earlier.what) {
-                    // An atomic writes, and may read as well.
-                    (MockEffect::Atomic(atomic), MockEffect::Put { bytes, .. }) => {
-                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_RAW))
-                    }
-                    (MockEffect::Put { bytes, .. }, MockEffect::Atomic(atomic)) => {
-                        written(length(bytes)) && (!atomic.reads() || keeps(fi::FI_ORDER_WAR))
-                    }
-                    (MockEffect::Atomic(_), MockEffect::Atomic(_)) => written(8),
-                    (MockEffect::Get { .. }, MockEffect::Atomic(_)) => keeps(fi::FI_ORDER_RAW),
-                    (MockEffect::Put { bytes, .. }, MockEffect::Put { .. }) => written(length(bytes)),
-                    (MockEffect::Message(_), MockEffect::Message(_)) => keeps(fi::FI_ORDER_SAS),
-                    (MockEffect::Message(_), MockEffect::Put { .. }) => keeps(fi::FI_ORDER_SAW),
-                    (MockEffect::Get { .. }, MockEffect::Put { .. }) => keeps(fi::FI_ORDER_RAW),
-                    _ => false,
-                }
+            later.to == earlier.to && nature.follows(later.what.place(), earlier.what.place())
         };
         let meant = |i: usize| target.is_none_or(|target| pending[i].to == target);
         let free = |i: usize| meant(i) && !pending.iter().take(i).any(|earlier| follows(&pending[i], earlier));

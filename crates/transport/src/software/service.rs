@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
+use oxshmem_base::planted;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::active_message::{ActiveMessage, TargetTask, batch};
@@ -178,7 +179,9 @@ impl Service {
             self.remind();
             return Ok(());
         }
-        self.send_batch(&mut coalescer, pe)?;
+        if planted!("message-before-its-batch", true, false) {
+            self.send_batch(&mut coalescer, pe)?;
+        }
         self.messages.send(pe, message)?;
         if !answered {
             coalescer.note(pe, step);

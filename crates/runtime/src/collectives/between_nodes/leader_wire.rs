@@ -112,7 +112,7 @@ impl<'a> Leaders<'a> {
             }
         };
         // The runs before and after such a number clear both parities, each when it is quiet.
-        if traffic == Traffic::Synchronising && turn.generation % (1 << 29) < 2 {
+        if traffic == Traffic::Synchronising && clears(turn.generation) {
             mailboxes.clear_parity(parity ^ 1);
         }
         let (stamp, in_flight, copied) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
@@ -351,6 +351,11 @@ impl Wire for Leaders<'_> {
         });
         counted.unwrap_or_else(|theirs| self.call.differs(None, theirs));
     }
+}
+
+/// Whether a run clears the mailboxes of the other parity: the one after a multiple of 2^29 the even ones, that one the odd ones.
+fn clears(run: u32) -> bool {
+    planted!("mailboxes-never-cleared", run % (1 << 29) < 2, false)
 }
 
 #[cfg(test)]

@@ -1,0 +1,65 @@
+//! Conformance over personas: a libfabric whose providers demand and promise what those of cards do, and misreport what public issues
+//! say that they misreport (`crates/transport-ofi/examples/personas`, natures in `crates/transport-ofi/src/mock/nature.rs`).
+
+use std::time::Duration;
+
+use crate::checks::conformance::{self, CaseSelection};
+use crate::checks::instructions;
+use crate::counts::CheckCounts;
+use crate::{Outcome, target};
+
+/// The personas, each with its device of atomics.
+const PERSONAS: [(&str, &str); 8] = [
+    ("mock_slingshot", "processor"),
+    ("mock_slingshot", "network"),
+    ("mock_efa", "processor"),
+    ("mock_verbs", "processor"),
+    ("mock_shm", "processor"),
+    ("mock_shm", "network"),
+    ("mock_local", "processor"),
+    ("mock_orderly", "network"),
+];
+
+/// The cases of every run of the checks; with `CHECK_LONG=1` all that move data between nodes.
+const BRIEF: &str = "rma/RMA_1_,amo/AMO_4,signals/SIG_4,ordering/ORD_1,reduce/RED_1_in";
+const LONG: &str = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/,collectives/,broadcast/,collect/,alltoall/,\
+    scan/,active_sets/,strided/,teams/,heap/";
+
+/// The options of the task.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct PersonaArguments {
+    /// Only personas whose names contain this
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
+    #[arg(long)]
+    filter: Option<String>,
+}
+
+/// The step of `cargo xtask test`.
+pub(crate) fn brief() -> Outcome<CheckCounts> {
+    run(&PersonaArguments::default())
+}
+
+/// Runs a part of the cases over each of them, with two PEs on each of two nodes.
+pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
+    let folder = target().join("personas");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    instructions::libfabric("personas", &folder)?;
+    let usual = if std::env::var_os("CHECK_LONG").is_some() { LONG } else { BRIEF };
+    let cases = arguments.filter.clone().unwrap_or_else(|| usual.into());
+    let path = ("LD_LIBRARY_PATH".to_string(), folder.display().to_string());
+    let mut counts = CheckCounts::default();
+    for (persona, atomics) in PERSONAS.into_iter().filter(|(persona, _)| persona.contains(&arguments.only)) {
+        let mut selection = CaseSelection::between(&format!("ofi:{persona}"), 2, 4, Some(cases.clone()));
+        // Each message takes turns of three threads, which a crowded machine gives slowly.
+        selection.limit = Some(Duration::from_secs(180));
+        for environment in &mut selection.environments {
+            environment.extend([path.clone(), ("SHMEM_AMO".into(), atomics.into())]);
+        }
+        let ran = conformance::run(&selection);
+        println!("{persona}, atomics by the {atomics}: {} passed, {} failed", ran.passed, ran.failed);
+        counts += ran;
+    }
+    Ok(counts)
+}

@@ -1,0 +1,82 @@
+//! The calls of libfabric for queues of completions and counters.
+
+use std::ffi::{c_int, c_void};
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use oxshmem_libfabric_sys as fi;
+
+use crate::objects::{base, close_nothing, end_of, leak, object};
+
+pub(super) unsafe extern "C" fn cq_open(
+    domain: *mut fi::fid_domain,
+    attr: *mut fi::fi_cq_attr,
+    cq: *mut *mut fi::fid_cq,
+    _context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain of this library, the caller's attributes and variable.
+    unsafe {
+        if (*attr).wait_obj != fi::FI_WAIT_NONE {
+            return -fi::FI_ENOSYS;
+        }
+        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cq>(), zeroed::<fi::fid_cq>());
+        ops.read = Some(cq_read);
+        ops.readerr = Some(cq_readerr);
+        fid.fid = base(close_nothing);
+        fid.ops = leak(ops);
+        *cq = object(fid, end_of(domain), 0);
+    }
+    0
+}
+
+/// A counter of what peers do to the endpoint's memory.
+pub(super) unsafe extern "C" fn cntr_open(
+    domain: *mut fi::fid_domain,
+    _attr: *mut fi::fi_cntr_attr,
+    counter: *mut *mut fi::fid_cntr,
+    _context: *mut c_void,
+) -> c_int {
+    // SAFETY: a domain of this library, and the caller's variable.
+    unsafe {
+        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cntr>(), zeroed::<fi::fid_cntr>());
+        ops.read = Some(cntr_read);
+        fid.fid = base(close_nothing);
+        fid.ops = leak(ops);
+        *counter = object(fid, end_of(domain), 0);
+    }
+    0
+}
+
+unsafe extern "C" fn cntr_read(counter: *mut fi::fid_cntr) -> u64 {
+    // SAFETY: a counter of this library.
+    unsafe { end_of(counter) }.card.served.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn cq_read(cq: *mut fi::fid_cq, entries: *mut c_void, count: usize) -> isize {
+    // SAFETY: a queue of this library.
+    let end = unsafe { end_of(cq) };
+    end.progress();
+    if !end.errors.is_empty() {
+        return -(fi::FI_EAVAIL as isize);
+    }
+    let n = count.min(end.done.len());
+    for (i, (context, len)) in end.done.drain(..n).enumerate() {
+        let op_context = ptr::with_exposed_provenance_mut(context);
+        let entry = fi::fi_cq_msg_entry { op_context, flags: 0, len };
+        // SAFETY: the caller has room for `count` entries of this form.
+        unsafe { entries.cast::<fi::fi_cq_msg_entry>().add(i).write(entry) };
+    }
+    if n == 0 { -(fi::FI_EAGAIN as isize) } else { n as isize }
+}
+
+unsafe extern "C" fn cq_readerr(cq: *mut fi::fid_cq, error: *mut fi::fi_cq_err_entry, _flags: u64) -> isize {
+    // SAFETY: a queue of this library.
+    let Some((context, code)) = unsafe { end_of(cq) }.errors.pop_front() else { return 0 };
+    // SAFETY: the caller's entry.
+    unsafe {
+        (*error).op_context = ptr::with_exposed_provenance_mut(context);
+        (*error).err = code;
+    }
+    1
+}

@@ -1,0 +1,339 @@
+//! An endpoint: operations that wait, when the dice choose them, and what is complete.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use oxshmem_libfabric_sys as fi;
+
+use crate::broken;
+use crate::card::{ATOMIC, Card, CardAnswer, Command, GET, INLINE, PUT, bytes_of, split};
+use crate::nature::{Nature, OrderPlace};
+use crate::socket::{EndName, EndSocket, Purpose, Sent};
+
+/// An operation that is not over.
+pub(crate) struct Operation {
+    pub(crate) to: usize,
+    /// 0: nobody hears of its end.
+    pub(crate) context: usize,
+    pub(crate) what: Effect,
+}
+
+/// What an operation does.
+pub(crate) enum Effect {
+    /// Of a copy, or of bytes that stay where they are until completion.
+    Put {
+        bytes: Result<Vec<u8>, (usize, usize)>,
+        address: u64,
+        key: u64,
+    },
+    Get {
+        at: usize,
+        n: usize,
+        address: u64,
+        key: u64,
+    },
+    Message(Vec<u8>),
+    Atomic {
+        op: fi::fi_op,
+        bytes: usize,
+        operand: usize,
+        compare: usize,
+        result: usize,
+        address: u64,
+        key: u64,
+    },
+}
+
+/// An operation at its endpoint.
+struct Pending {
+    number: u64,
+    /// Its command has gone.
+    asked: bool,
+    operation: Operation,
+}
+
+/// One endpoint. Its user lets one thread at a time be in it.
+pub(crate) struct PersonaEnd {
+    pub(crate) nature: &'static Nature,
+    pub(crate) name: EndName,
+    pub(crate) card: Arc<Card>,
+    messages: EndSocket,
+    answers: EndSocket,
+    pub(crate) peers: Vec<EndName>,
+    /// Buffers that wait for messages: place, length, context.
+    pub(crate) receives: VecDeque<(usize, usize, usize)>,
+    pending: Vec<Pending>,
+    /// Puts that are complete for whoever has issued them, and have not arrived.
+    late: Vec<Pending>,
+    pub(crate) done: VecDeque<(usize, usize)>,
+    pub(crate) errors: VecDeque<(usize, c_int)>,
+    pub(crate) enabled: bool,
+    refusals: HashMap<usize, usize>,
+    numbers: u64,
+    dice: u64,
+    pub(crate) keys: u64,
+}
+
+impl PersonaEnd {
+    pub(crate) fn new(nature: &'static Nature, name: EndName) -> Self {
+        Self {
+            nature,
+            name,
+            card: Card::open(nature, name),
+            messages: EndSocket::open(name, Purpose::Messages),
+            answers: EndSocket::open(name, Purpose::Answers),
+            peers: Vec::new(),
+            receives: VecDeque::new(),
+            pending: Vec::new(),
+            late: Vec::new(),
+            done: VecDeque::new(),
+            errors: VecDeque::new(),
+            enabled: false,
+            refusals: HashMap::new(),
+            numbers: 0,
+            dice: name.process << 8 | name.number,
+            keys: 0,
+        }
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) as usize % n.max(1)
+    }
+
+    /// Whether local bytes are of the registration that is named, where that is demanded.
+    fn is_registered(&self, at: usize, n: usize, desc: *mut c_void) -> bool {
+        let memory = self.card.memory.lock();
+        let inside = |it: &crate::card::Registered| at >= it.base && at + n <= it.base + it.len;
+        self.nature.mr_mode & fi::FI_MR_LOCAL == 0 || memory.get(&(desc.addr() as u64)).is_some_and(inside)
+    }
+
+    /// Ends the process unless these local bytes may be used with this descriptor.
+    pub(crate) fn demand_registered(&self, at: usize, n: usize, desc: *mut c_void) {
+        if !self.is_registered(at, n, desc) {
+            broken(&format!("{n} local bytes are not of the registration that is named"));
+        }
+    }
+
+    /// Whether there is no room, or the peer is still being connected.
+    fn is_busy(&mut self, to: usize) -> bool {
+        let most = self.nature.connects_for;
+        let refused = self.refusals.entry(to).or_default();
+        *refused = (*refused + 1).min(most + 1);
+        *refused <= most || self.pending.len() + self.done.len() >= self.nature.queue
+    }
+
+    /// Issues an operation on so many bytes; libfabric's code.
+    pub(crate) fn issue(&mut self, operation: Operation, n: usize) -> isize {
+        let injected = operation.context == 0;
+        if n > self.nature.longest {
+            broken(&format!("an operation of {n} bytes where {} is the longest", self.nature.longest));
+        }
+        if self.is_busy(operation.to) {
+            return -(fi::FI_EAGAIN as isize);
+        }
+        if !injected {
+            mark(operation.context);
+        }
+        self.numbers += 1;
+        self.pending.push(Pending { number: self.numbers, asked: false, operation });
+        0
+    }
+
+    /// Somebody looks at the completions: operations go on.
+    pub(crate) fn progress(&mut self) {
+        let mut room = [0; size_of::<CardAnswer>() + INLINE];
+        while let Some(came) = self.answers.receive(&mut room) {
+            let (answer, data) = split::<CardAnswer>(came);
+            self.answered(&answer, data);
+        }
+        if self.nature.by_software {
+            let _ = (0..4).all(|_| self.card.serve());
+        }
+        self.take_message();
+        (0..4).for_each(|_| self.step());
+    }
+
+    fn take_message(&mut self) {
+        let Some(&(at, room, context)) = self.receives.front() else { return };
+        // SAFETY: the buffer is kept until its completion and has so many bytes.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(at), room) };
+        if let Some(n) = self.messages.receive(buffer).map(<[u8]>::len) {
+            self.receives.pop_front();
+            self.complete(context, n);
+        }
+    }
+
+    /// Lets one operation of those that need follow no other one go on, and perhaps a put that is late.
+    fn step(&mut self) {
+        let reads = self.pending.iter().any(|it| matches!(it.operation.what, Effect::Get { .. }));
+        if !self.late.is_empty() && (reads || self.below(3) == 0) {
+            let mut late = std::mem::take(&mut self.late);
+            late.iter_mut().filter(|it| !it.asked).for_each(|it| it.asked = self.ask(it));
+            self.late = late;
+        }
+        let (count, nature) = (self.pending.len(), self.nature);
+        let chosen = self.below(count);
+        let is_free = |i: usize| {
+            let it = &self.pending[i];
+            // A read comes behind the puts before it that are late.
+            let is_before = |late: &Pending| late.number < it.number && late.operation.to == it.operation.to;
+            let is_behind = matches!(it.operation.what, Effect::Get { .. }) && self.late.iter().any(is_before);
+            let follows = |earlier: &Pending| {
+                earlier.operation.to == it.operation.to
+                    && nature.follows(it.operation.what.place(), earlier.operation.what.place())
+            };
+            !it.asked && !is_behind && !self.pending[..i].iter().any(follows)
+        };
+        let Some(next) = (0..count).map(|i| (chosen + i) % count).find(|&i| is_free(i)) else { return };
+        let mut it = self.pending.remove(next);
+        match &it.operation.what {
+            Effect::Message(bytes) => match self.messages.send(self.peers[it.operation.to], Purpose::Messages, bytes) {
+                Sent::Yes => return self.complete(it.operation.context, 0),
+                Sent::Gone => return self.errors.push_back((it.operation.context, fi::FI_ECANCELED as c_int)),
+                Sent::Later => {}
+            },
+            Effect::Put { .. } if !nature.delivers => {
+                it.operation.take_source();
+                let context = std::mem::take(&mut it.operation.context);
+                self.late.push(it);
+                return self.complete(context, 0);
+            }
+            _ => it.asked = self.ask(&it),
+        }
+        self.pending.insert(next, it);
+    }
+
+    /// Sends the command of an operation. Whether there was room.
+    fn ask(&self, it: &Pending) -> bool {
+        let Operation { to, what, .. } = &it.operation;
+        let mut command = Command {
+            from: self.name,
+            number: it.number,
+            kind: PUT,
+            key: 0,
+            address: 0,
+            bytes: 0,
+            there: 0,
+            op: 0,
+            operand: 0,
+            compare: 0,
+        };
+        let mut data: &[u8] = &[];
+        match what {
+            Effect::Put { bytes, address, key } => {
+                let (at, n) =
+                    bytes.as_ref().map_or_else(|place| *place, |copy| (copy.as_ptr().expose_provenance(), copy.len()));
+                (command.address, command.key, command.bytes, command.there) = (*address, *key, n as u64, at as u64);
+                if n <= INLINE {
+                    // SAFETY: a copy, or bytes that stay until completion.
+                    data = unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(at), n) };
+                }
+            }
+            &Effect::Get { at, n, address, key } => {
+                command.kind = GET;
+                (command.address, command.key, command.bytes, command.there) = (address, key, n as u64, at as u64);
+            }
+            &Effect::Atomic { op, bytes, operand, compare, address, key, .. } => {
+                // SAFETY: local objects stay until completion.
+                let local = |at: usize| if at == 0 { 0 } else { unsafe { word(at, bytes) } };
+                command.kind = ATOMIC;
+                (command.address, command.key, command.bytes, command.op) = (address, key, bytes as u64, op as u64);
+                (command.operand, command.compare) = (local(operand), local(compare));
+            }
+            Effect::Message(_) => unreachable!("messages are no commands"),
+        }
+        match self.messages.send(self.peers[*to], Purpose::Commands, &[bytes_of(&command), data].concat()) {
+            Sent::Yes => true,
+            Sent::Later => false,
+            Sent::Gone => broken("an operation reaches for memory of an endpoint that is closed"),
+        }
+    }
+
+    /// The target has executed an operation.
+    fn answered(&mut self, answer: &CardAnswer, data: &[u8]) {
+        let place = |list: &[Pending]| list.iter().position(|it| it.number == answer.number);
+        if let Some(late) = place(&self.late) {
+            if answer.code != 0 {
+                broken("a put that had completed has failed");
+            }
+            self.late.remove(late);
+            return;
+        }
+        let Some(at) = place(&self.pending) else { broken("an answer belongs to nothing") };
+        let Operation { context, what, .. } = self.pending.remove(at).operation;
+        if answer.code != 0 {
+            return self.errors.push_back((context, answer.code as c_int));
+        }
+        match what {
+            // SAFETY: the destination is kept until completion, and is as long as was asked for.
+            Effect::Get { at, n, .. } if n <= INLINE => unsafe {
+                ptr::copy(data.as_ptr(), ptr::with_exposed_provenance_mut(at), data.len().min(n));
+            },
+            // SAFETY: the result is kept until completion and has as many bytes as the object.
+            Effect::Atomic { bytes, result, .. } if result != 0 => unsafe {
+                ptr::copy(answer.old.to_ne_bytes().as_ptr(), ptr::with_exposed_provenance_mut(result), bytes);
+            },
+            _ => {}
+        }
+        // An injected put has no completion.
+        if context != 0 {
+            self.complete(context, 0);
+        }
+    }
+
+    fn complete(&mut self, context: usize, n: usize) {
+        if context != 0 {
+            check(context);
+            self.done.push_back((context, n));
+        }
+    }
+}
+
+impl Operation {
+    /// The source of a put may be used again from now on.
+    fn take_source(&mut self) {
+        if let Effect::Put { bytes, .. } = &mut self.what
+            && let Err((at, n)) = *bytes
+        {
+            // SAFETY: the source stays until completion, which is not yet.
+            *bytes = Ok(unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(at), n) }.to_vec());
+        }
+    }
+}
+
+impl Effect {
+    fn place(&self) -> OrderPlace {
+        match self {
+            Effect::Put { bytes, .. } => OrderPlace::Put(bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len)),
+            Effect::Get { .. } => OrderPlace::Get,
+            Effect::Message(_) => OrderPlace::Message,
+            Effect::Atomic { result, .. } => OrderPlace::Atomic { reads: *result != 0 },
+        }
+    }
+}
+
+/// # Safety
+/// `at` has so many bytes, 4 or 8.
+unsafe fn word(at: usize, bytes: usize) -> u64 {
+    let at = ptr::with_exposed_provenance::<u8>(at);
+    // SAFETY: the caller's promise.
+    unsafe { if bytes == 4 { at.cast::<u32>().read_unaligned().into() } else { at.cast::<u64>().read_unaligned() } }
+}
+
+/// While an operation is under way its context is the provider's.
+pub(crate) fn mark(context: usize) {
+    let place: *mut fi::fi_context2 = ptr::with_exposed_provenance_mut(context);
+    // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion.
+    unsafe { (*place).internal = [ptr::without_provenance_mut(context ^ 0x5A5A); 8] };
+}
+
+fn check(context: usize) {
+    let place: *const fi::fi_context2 = ptr::with_exposed_provenance(context);
+    // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion.
+    if unsafe { (*place).internal }.iter().any(|word| word.addr() != context ^ 0x5A5A) {
+        broken("the context of an operation that is under way was written");
+    }
+}

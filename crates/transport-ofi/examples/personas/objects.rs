@@ -1,0 +1,108 @@
+//! The objects: libfabric's structures, each with the endpoint that it belongs to, and how they are bound, enabled and closed.
+
+use std::ffi::{c_int, c_void};
+use std::mem::zeroed;
+
+use oxshmem_libfabric_sys as fi;
+
+use crate::broken;
+use crate::end::PersonaEnd;
+
+/// The class by which registered memory is told from endpoints.
+pub(crate) const MEMORY: usize = 77;
+
+#[repr(C)]
+struct PersonaObject<T> {
+    fid: T,
+    end: *mut PersonaEnd,
+    key: u64,
+}
+
+pub(crate) fn object<T>(fid: T, end: *mut PersonaEnd, key: u64) -> *mut T {
+    Box::leak(Box::new(PersonaObject { fid, end, key })) as *mut PersonaObject<T> as *mut T
+}
+
+/// The endpoint of an object.
+///
+/// # Safety
+/// `fid` is of this library's making, and its fabric was opened.
+pub(crate) unsafe fn end_of<'e, T>(fid: *mut T) -> &'e mut PersonaEnd {
+    // SAFETY: the object is of this library's making, by the caller's promise; one thread at a time uses an endpoint.
+    unsafe { &mut *(*fid.cast::<PersonaObject<T>>()).end }
+}
+
+pub(crate) fn leak<T>(table: T) -> *mut T {
+    Box::leak(Box::new(table))
+}
+
+/// The part that all objects begin with.
+pub(crate) fn base(close: unsafe extern "C" fn(*mut fi::fid) -> c_int) -> fi::fid {
+    // SAFETY: every member of a table is an optional function, for which zero is a value.
+    unsafe {
+        let mut ops: fi::fi_ops = zeroed();
+        ops.close = Some(close);
+        ops.bind = Some(bind);
+        ops.control = Some(control);
+        let mut fid: fi::fid = zeroed();
+        fid.ops = leak(ops);
+        fid
+    }
+}
+
+/// An object stays until the process ends, which opens a handful of them.
+pub(crate) unsafe extern "C" fn close_nothing(_: *mut fi::fid) -> c_int {
+    0
+}
+
+pub(crate) unsafe extern "C" fn close_endpoint(fid: *mut fi::fid) -> c_int {
+    // SAFETY: an endpoint of this library.
+    let end = unsafe { end_of(fid.cast::<fi::fid_ep>()) };
+    end.receives.clear();
+    end.card.close();
+    0
+}
+
+pub(crate) unsafe extern "C" fn close_memory(fid: *mut fi::fid) -> c_int {
+    let object = fid.cast::<PersonaObject<fi::fid_mr>>();
+    // SAFETY: memory of this library.
+    let (end, key) = unsafe { (end_of(fid.cast::<fi::fid_mr>()), (*object).key) };
+    end.card.memory.lock().remove(&key);
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut fi::fid, _to: *mut fi::fid, _flags: u64) -> c_int {
+    let object = fid.cast::<PersonaObject<fi::fid_mr>>();
+    // SAFETY: every object of this library begins with libfabric's; only memory has this class.
+    unsafe {
+        if (*fid).fclass == MEMORY
+            && let Some(memory) = end_of(fid.cast::<fi::fid_mr>()).card.memory.lock().get_mut(&(*object).key)
+        {
+            memory.bound = true;
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn control(fid: *mut fi::fid, command: c_int, _argument: *mut c_void) -> c_int {
+    if command != fi::FI_ENABLE as c_int {
+        return -fi::FI_ENOSYS;
+    }
+    let object = fid.cast::<PersonaObject<fi::fid_mr>>();
+    // SAFETY: an object of this library: memory, or an endpoint, for nothing else is enabled.
+    unsafe {
+        if (*fid).fclass != MEMORY {
+            end_of(fid.cast::<fi::fid_ep>()).enabled = true;
+            return 0;
+        }
+        let end = end_of(fid.cast::<fi::fid_mr>());
+        let mut memory = end.card.memory.lock();
+        let Some(memory) = memory.get_mut(&(*object).key) else { return -fi::FI_EINVAL };
+        if !memory.bound || !end.enabled {
+            broken("memory is enabled before it is bound to an enabled endpoint");
+        }
+        memory.enabled = true;
+        // Its key is known from now on.
+        (*object).fid.key = (*object).key;
+    }
+    0
+}
