@@ -53,7 +53,10 @@ fn read(mut known: Witness, pid: u32, maps: &Maps, calls: usize, symbols: &mut S
     known.waits = waits::decode(&words(&memory, window + u64::from(layout.waits), RECORDS_BYTES)?, Some(now));
     for wait in &mut known.waits {
         refresh(wait, &memory);
-        wait.sites = symbols.sites(&wait.frames, maps, SITES);
+        // The frames of an interpreter tell nothing of the program that it runs.
+        if wait.sites.is_empty() {
+            wait.sites = symbols.sites(&wait.frames, maps, SITES);
+        }
         wait.object = symbols.object(wait.address, maps);
     }
     let ring = || words(&memory, window + u64::from(layout.calls), calls::BYTES);

@@ -7,6 +7,7 @@ mod csv;
 mod event;
 pub(crate) mod gathering;
 mod html;
+mod otf2;
 mod picture;
 mod places;
 mod summary;

@@ -133,7 +133,7 @@ fn summary(tried: u64, failed: &[(u64, SimulatedRun)], overrun: u64, took: Durat
     let an_hour = tried as f64 / took.as_secs_f64().max(0.001) * 3600.0;
     let mut text = format!("{tried} seeds in {:.1} s ({an_hour:.0} an hour): ", took.as_secs_f64());
     match failed {
-        [] => text += "none failed\n",
+        [] => text += "none failed (all exit with status 0; what they print is not compared)\n",
         _ => {
             let seeds: Vec<String> = failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
             let more = if failed.len() > 20 { ", ..." } else { "" };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "places.h"
 
 struct job job;
 
@@ -159,11 +160,15 @@ static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
     return bytes >= LONG_TRANSFER || ctx->pes != job.pes || job.near == NULL || !job.near[pe];
 }
 
+/* Such a call may wait for ever, so it says where in the program it is. */
 #define ASIDE(long_one, call)                                              \
     do {                                                                   \
-        PyThreadState *state = (long_one) ? PyEval_SaveThread() : NULL;    \
+        int is_aside = (long_one);                                         \
+        const char **line = is_aside ? line_begin() : NULL;                \
+        PyThreadState *state = is_aside ? PyEval_SaveThread() : NULL;      \
         call;                                                              \
-        if (state != NULL) PyEval_RestoreThread(state);                    \
+        if (is_aside) PyEval_RestoreThread(state);                         \
+        line_end(line);                                                    \
     } while (0)
 
 /* Does something with `T` as the element's type. */
@@ -245,6 +250,13 @@ done:
     return given;
 }
 
+static PyObject *told_call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    const char **line = line_begin();
+    PyObject *done = call(self, args, count);
+    line_end(line);
+    return done;
+}
+
 /* The address of a routine or an object of the library: `name`. */
 static PyObject *symbol(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -293,6 +305,16 @@ static PyObject *prepare(PyObject *self, PyObject *const *args, Py_ssize_t count
     return none();
 }
 
+/* Begins the library: `level of threads`. Gives the level that it has. */
+static PyObject *begin_library(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    (void)self;
+    int (*init)(int, int *) = (int (*)(int, int *))dlsym(RTLD_DEFAULT, "shmem_init_thread");
+    int level = count == 1 ? (int)PyLong_AsLongLong(args[0]) : -1, provided = 0;
+    if (init == NULL || PyErr_Occurred()) return PyErr_Occurred() ? NULL : none();
+    ASIDE(1, init(level, &provided));
+    return PyLong_FromLongLong(provided);
+}
+
 /* Says that the library has begun: `my_pe, n_pes, near`; or has ended: no arguments. */
 static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -303,7 +325,7 @@ static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (PyBytes_AsStringAndSize(args[2], &near, &length) < 0) return NULL;
     Py_IncRef(args[2]);
     job.me = (int)PyLong_AsLongLong(args[0]), job.pes = (int)PyLong_AsLongLong(args[1]), job.near = near;
-    *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "shmem_addr_accessible");
+    *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "pshmem_addr_accessible"); /* no call of the program */
     job.is_started = job.addr_accessible != NULL;
     return none();
 }
@@ -314,6 +336,7 @@ static void at_exit(int status, void *unused) {
     (void)unused;
     if (!job.is_started || status != 0) return;
     void (*finalize)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "shmem_finalize");
+    if (lines.word != NULL) *lines.word() = "end of the program";
     if (finalize != NULL) finalize();
 }
 
@@ -330,6 +353,12 @@ static PyObject *finalize_at_exit(PyObject *self, PyObject *const *args, Py_ssiz
     static PyObject *py_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {    \
         (void)self;                                                                                             \
         return family(&row_##name, args, count, kwnames);                                                       \
+    }                                                                                                           \
+    static PyObject *told_##name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {  \
+        const char **line = line_begin();                                                                       \
+        PyObject *done = py_##name(self, args, count, kwnames);                                                 \
+        line_end(line);                                                                                         \
+        return done;                                                                                            \
     }
 #include "routines.inc"
 #undef ROUTINE
@@ -340,6 +369,7 @@ static PyObject *finalize_at_exit(PyObject *self, PyObject *const *args, Py_ssiz
 static PyMethodDef methods[] = {
 #include "routines.inc"
     PLAIN("call", call),
+    PLAIN("begin_library", begin_library),
     PLAIN("symbol", symbol),
     PLAIN("inspect", inspect),
     PLAIN("prepare", prepare),
@@ -347,8 +377,24 @@ static PyMethodDef methods[] = {
     PLAIN("finalize_at_exit", finalize_at_exit),
     {NULL, NULL, 0, NULL},
 };
+#undef ROUTINE
+
+/* The same calls for a job that is recorded, which tell the line of every call. Only such a job pays for it. */
+#define ROUTINE(family, name, values, fetches, pattern, text) \
+    {#name, (PyCFunction)(void *)told_##name, METH_FASTCALL | METH_KEYWORDS, text},
+static PyMethodDef told_methods[] = {
+#include "routines.inc"
+    PLAIN("call", told_call),
+    {NULL, NULL, 0, NULL},
+};
+#undef ROUTINE
 
 __attribute__((visibility("default"))) PyObject *oxshmem_attach(PyObject *module) {
+    PyObject *file = PyObject_GetAttrString(module, "__file__");
+    lines_prepare(file == NULL ? NULL : PyUnicode_AsUTF8AndSize(file, NULL));
+    PyErr_Clear();
+    if (file != NULL) Py_DecRef(file);
     if (PyModule_AddFunctions(module, methods) < 0) return NULL;
+    if (lines.of_all_calls && PyModule_AddFunctions(module, told_methods) < 0) return NULL;
     return none();
 }

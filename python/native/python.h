@@ -45,10 +45,14 @@ PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
 void PyErr_Clear(void), PyErr_SetString(PyObject *, const char *);
 int PyErr_ExceptionMatches(PyObject *);
+PyObject *PyEval_GetFrame(void); /* borrowed */
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *);
 double PyFloat_AsDouble(PyObject *);
 PyObject *PyFloat_FromDouble(double);
+PyObject *PyFrame_GetBack(PyObject *), *PyFrame_GetCode(PyObject *);
+int PyFrame_GetLineNumber(PyObject *);
+__attribute__((weak)) int PyFrame_GetLasti(PyObject *); /* since 3.11 */
 long long PyLong_AsLongLong(PyObject *);
 unsigned long long PyLong_AsUnsignedLongLong(PyObject *);
 PyObject *PyLong_FromLongLong(long long), *PyLong_FromUnsignedLongLong(unsigned long long);

@@ -219,7 +219,10 @@ static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_
     if (ctx_take(&ctx, given[6], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
     if (!is_same_type(&dest, &source, routine->name) || value_take(&value, given[4], &signal, routine->name) < 0) goto out;
     if (!array_is_solid(&dest, routine->name, "dest") || !array_is_solid(&source, routine->name, "source")) goto out;
-    if (integer_or(&op, given[5], 0) < 0) goto out;
+    if (integer_or(&op, given[5], 0) < 0) { /* a word, for example */
+        PyErr_Clear();
+        op = -1;
+    }
     if (op != 0 && op != 1) {
         PyErr_Format(PyExc_ValueError, "%s: op is oxshmem.SIGNAL.SET or oxshmem.SIGNAL.ADD", routine->name);
         goto out;

@@ -45,11 +45,10 @@ def init(threads: int = MULTIPLE) -> int:
             return _level
         _state = "running"
         library = _core.library
-        provided = ctypes.c_int()
-        library.shmem_init_thread(int(threads), ctypes.byref(provided))
-        _level = provided.value
-        me, pes = library.shmem_my_pe(), library.shmem_n_pes()
-        number = library.shmem_team_translate_pe
+        _level = _core.begin_library(int(threads))
+        # By their profiling names: a profile has the calls of the program.
+        me, pes = library.pshmem_my_pe(), library.pshmem_n_pes()
+        number = library.pshmem_team_translate_pe
         number.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
         near = bytes(number(TEAM_WORLD, pe, TEAM_SHARED) >= 0 for pe in range(pes))
         _core.started(me, pes, near)

@@ -45,6 +45,7 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64"),
             (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, a, 1), TypeError, "make it with oxshmem.new_signal"),
+            (lambda: shmem.put_signal(a, np.zeros(4), 0, whole.view("u8"), 1, "add"), ValueError, "op is oxshmem.SIGNAL.SET or"),  # type: ignore[arg-type]
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
             (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
         ]

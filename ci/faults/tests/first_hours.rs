@@ -56,6 +56,8 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
         (&["-n", "abc", "true"][..], 2, "abc is no number"),
         (&["-n", "-1", "true"], 2, "a job has 1 to "),
         (&["--check", "2", "true"], 2, "SHMEM_CHECK=2 oshrun"),
+        (&["--race", "true"], 2, "compile with oshcc --race"),
+        (&["--timeout", "1m", "true"], 2, "1m is no number of seconds"),
         (&["--nosuch", "true"], 2, "unexpected argument '--nosuch'"),
         (&["--hostfile", "nosuch", "true"], 2, "to fix:  name a file with one host on a line"),
     ] {

@@ -204,6 +204,37 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
 }
 
 #[test]
+fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool() {
+    if !Command::new("otf2-print").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("not run: trace_4: there is no otf2-print (Debian: otf2-tools)");
+        return;
+    }
+    let (program, folder) = (program("recorded.c"), folder("trace-4"));
+    let (file, archive) = (folder.join("trace.json"), folder.join("archive"));
+    Job::new(&format!("-n 4 --trace={}", file.display())).run(&program, [""; 0]).expect(0);
+    Job::of("oxshmem").run(Path::new("trace"), [&file, Path::new("--otf2"), &archive]).expect(0);
+    let read = |options: &[&str]| {
+        let mut tool = Command::new("otf2-print");
+        let output = tool.args(options).arg(archive.join("traces.otf2")).output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("it prints text")
+    };
+    let events = read(&[]);
+    let count = |kind: &str| events.lines().filter(|line| line.split_whitespace().next() == Some(kind)).count();
+    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("the timeline")).expect("JSON");
+    let calls: usize = tracks(&trace).values().map(Vec::len).sum();
+    assert_eq!((count("ENTER"), count("LEAVE")), (calls, calls), "{events}");
+    // Those of `shmem_long_p`, `shmem_putmem` and `shmem_ctx_putmem`; `shmem_getmem`; `shmem_long_atomic_inc`.
+    assert_eq!((count("RMA_PUT"), count("RMA_GET"), count("RMA_ATOMIC")), (41 + 12 + 4, 8, 20), "{events}");
+    assert!(events.lines().any(|line| line.contains("RMA_PUT") && line.contains("Bytes: 1000")), "{events}");
+    let definitions = read(&["-G"]);
+    for part in ["Name: \"shmem_putmem\"", "Role: RMA, Paradigm: SHMEM", "File: \"recorded.c\"", "Begin: 20, End: 20"] {
+        assert!(definitions.contains(part), "{part}: {definitions}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
 fn profile_7_a_verdict_in_words_comes_first() {
     let folder = folder("profile-7");
     let (ended, _) = profile("-n 4", &program("late.c"), &folder);
@@ -213,7 +244,7 @@ fn profile_7_a_verdict_in_words_comes_first() {
         verdict.starts_with("verdict: PE 2 came last in ") && verdict.contains(" and kept others waiting "),
         "{ended}"
     );
-    assert!(verdict.ends_with("; it was between late.c:17 and late.c:17"), "{ended}");
+    assert!(verdict.ends_with("; it was between two calls at late.c:17"), "{ended}");
     assert!(ended.stderr.contains("the work is not evenly divided: PE 2 is outside of the library for "), "{ended}");
     let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
     assert!(page.contains("<h2>Verdict</h2>\n<p>PE 2 came last in "), "{page}");

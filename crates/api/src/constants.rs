@@ -126,6 +126,9 @@ pub const UNDERSCORED: &[&str] = &[
     "CMP_LE",
 ];
 
+/// Functions of the library for other parts of the installation, which no header declares.
+pub const INTERNAL: &[&str] = &["oxshmem_heap_high_water", "oxshmem_program_line"];
+
 /// The objects behind the predefined handles, and the handles as objects, as the linker sees them.
 pub const OBJECTS: &[&str] = &[
     "oxshmem_context_default",

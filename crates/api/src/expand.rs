@@ -1,6 +1,6 @@
 //! From rows to symbols: the table spelled out over types, sizes and contexts.
 
-use crate::constants::OBJECTS;
+use crate::constants::{INTERNAL, OBJECTS};
 use crate::fortran;
 use crate::prototype::{Parameter, Prototype};
 use crate::table::{Family, Status, families};
@@ -66,7 +66,7 @@ pub fn symbols() -> Vec<Symbol> {
 
 /// Every name that a program may refer to: what the shared library shows, and nothing else.
 pub fn public_names() -> Vec<String> {
-    let mut names: Vec<String> = OBJECTS.iter().map(|name| name.to_string()).collect();
+    let mut names: Vec<String> = OBJECTS.iter().chain(INTERNAL).map(|name| name.to_string()).collect();
     for symbol in exported() {
         names.extend(symbol.twin());
         names.push(symbol.name);

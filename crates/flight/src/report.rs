@@ -190,6 +190,9 @@ pub fn cause(known: &[Witness]) -> String {
     let chain = chain(known);
     let steps: Vec<String> = chain.windows(2).map(|pair| step(pair[0], pair[1], known)).collect();
     let why = if steps.is_empty() { String::new() } else { format!("  {}.\n", steps.join("; ")) };
+    if chain.len() == 2 && chain[0] == chain[1] {
+        return why + "  Nobody else can end this wait.\n";
+    }
     let end = chain.last().copied();
     if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {
         return why + "  That is a circle. Let all PEs make these calls in the same order.\n";

@@ -50,7 +50,12 @@ struct Record {
     subject: [Word; SUBJECT],
     /// Return addresses in the program, the innermost first; zero: no more.
     frames: [Word; FRAMES],
+    /// The line of an interpreted program in words, padded with zeros; empty if it has none.
+    line: [Word; LINE],
 }
+
+/// Words of a line.
+const LINE: usize = 8;
 
 /// Nobody has the record.
 const FREE: u64 = 0;
@@ -62,6 +67,15 @@ pub const NO_THREAD: u32 = 0;
 /// How many return addresses a record keeps: of the function that made the call and of those that called it. In a Rust program they
 /// come behind those of the library, which is a part of it.
 pub const FRAMES: usize = 32;
+
+/// The place in the program from which a call was made.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct CallOrigin<'a> {
+    /// Return addresses, the innermost first.
+    pub frames: &'a [usize],
+    /// The line of an interpreted program; empty: it is none.
+    pub line: &'a str,
+}
 
 /// A wait of a thread, as its record tells it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -80,7 +94,7 @@ pub struct WaitEntry {
     pub subject: Subject,
     /// Return addresses in the program, the innermost first.
     pub frames: Vec<u64>,
-    /// The same in words, if somebody has looked them up.
+    /// The same in words, if somebody has looked them up, or the line of an interpreted program.
     pub sites: Vec<String>,
     /// The variable's name, if somebody has looked it up.
     pub object: Option<String>,
@@ -96,8 +110,8 @@ impl WaitEntry {
 impl Records {
     /// Writes a record of a wait of the calling thread that has taken `waited` nanoseconds; `None` if more threads wait than there
     /// are records.
-    pub fn open(&self, call: &str, address: usize, subject: Subject, waited: u64, frames: &[usize]) -> Option<usize> {
-        self.open_of(oxshmem_os::bystanders::thread_number(), call, address, subject, waited, frames)
+    pub fn open(&self, call: &str, address: usize, subject: Subject, waited: u64, caller: CallOrigin) -> Option<usize> {
+        self.open_of(oxshmem_os::bystanders::thread_number(), call, address, subject, waited, caller)
     }
 
     /// The same of a thread, or of [`NO_THREAD`].
@@ -108,7 +122,7 @@ impl Records {
         address: usize,
         subject: Subject,
         waited: u64,
-        frames: &[usize],
+        caller: CallOrigin,
     ) -> Option<usize> {
         let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
         // Acquire: what is written from here on comes after what the last owner has written.
@@ -120,7 +134,8 @@ impl Records {
         record.thread.store(thread.into(), Relaxed);
         record.address.store(address as u64, Relaxed);
         store(&record.subject, subject.to_words());
-        store(&record.frames, core::array::from_fn(|i| frames.get(i).map_or(0, |frame| *frame as u64)));
+        store(&record.frames, core::array::from_fn(|i| caller.frames.get(i).map_or(0, |frame| *frame as u64)));
+        store(&record.line, line_words(caller.line));
         store(&record.call, CallName::of(call).0);
         record.since.store(since, Release);
         self.change();
@@ -170,10 +185,30 @@ impl Record {
         let mut words = [0; WORDS];
         words[..4].copy_from_slice(&head);
         words[4] = self.address.load(Relaxed);
-        let rest = self.call.iter().chain(&self.subject).chain(&self.frames);
+        let rest = self.call.iter().chain(&self.subject).chain(&self.frames).chain(&self.line);
         words[5..].iter_mut().zip(rest).for_each(|(word, there)| *word = there.load(Relaxed));
         words
     }
+}
+
+/// The place of the first return address in the words of a record.
+const FIRST_FRAME: usize = 9 + SUBJECT;
+
+/// A line in words, cut where it is too long.
+fn line_words(line: &str) -> [u64; LINE] {
+    let mut words = [0; LINE];
+    for (word, part) in words.iter_mut().zip(line.as_bytes().chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..part.len()].copy_from_slice(part);
+        *word = u64::from_le_bytes(bytes);
+    }
+    words
+}
+
+/// The line in these words, if there is one.
+fn line_of(words: &[u64]) -> Option<String> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+    (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn store<const N: usize>(words: &[Word; N], values: [u64; N]) {
@@ -197,8 +232,8 @@ pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
             thread: record[3] as u32,
             looks: record[2],
             subject: Subject::of_words(record[9..9 + SUBJECT].try_into().expect("a record has a subject")),
-            frames: record[9 + SUBJECT..].iter().copied().take_while(|frame| *frame != 0).collect(),
-            sites: Vec::new(),
+            frames: record[FIRST_FRAME..][..FRAMES].iter().copied().take_while(|frame| *frame != 0).collect(),
+            sites: line_of(&record[FIRST_FRAME + FRAMES..]).into_iter().collect(),
             object: None,
         }
     };

@@ -19,6 +19,8 @@ pub(crate) struct WrappedLibrary {
     team_n_pes: unsafe extern "C" fn(*const c_void) -> c_int,
     translate: unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
     team_of: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
+    line: unsafe extern "C" fn() -> *mut *const c_char,
+    high_water: unsafe extern "C" fn() -> u64,
     /// Handles of the default context, the world and the PEs of the node.
     default_context: usize,
     world: usize,
@@ -62,6 +64,12 @@ pub(crate) fn library() -> &'static WrappedLibrary {
                     *mut c_void,
                     unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
                 >(function(c"pshmem_ctx_get_team")),
+                line: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *mut *const c_char>(function(
+                    c"oxshmem_program_line",
+                )),
+                high_water: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> u64>(function(
+                    c"oxshmem_heap_high_water",
+                )),
                 default_context: object(c"SHMEM_CTX_DEFAULT"),
                 world: object(c"SHMEM_TEAM_WORLD"),
                 shared: object(c"SHMEM_TEAM_SHARED"),
@@ -111,6 +119,18 @@ impl WrappedLibrary {
         }
     }
 
+    /// The word in which the calling thread's line is, if it interprets a program.
+    pub(crate) fn line(&self) -> CallerLine {
+        // SAFETY: the function takes nothing and can be called at any time.
+        CallerLine(unsafe { (self.line)() })
+    }
+
+    /// How far the symmetric heap has ever been used, in bytes.
+    pub(crate) fn heap_high_water(&self) -> u64 {
+        // SAFETY: the function takes nothing and can be called at any time.
+        unsafe { (self.high_water)() }
+    }
+
     /// The team of a context.
     pub(crate) fn team_of(&self, context: usize) -> Option<usize> {
         let mut team = std::ptr::null();
@@ -137,6 +157,26 @@ impl WrappedLibrary {
     /// The team of all PEs.
     pub(crate) fn world(&self) -> usize {
         self.world
+    }
+}
+
+/// The word of a thread that holds the line of an interpreted program, or null. Only that thread uses it.
+#[derive(Clone, Copy)]
+pub(crate) struct CallerLine(*const *const c_char);
+
+impl CallerLine {
+    /// The address of the text.
+    #[inline]
+    pub(crate) fn address(self) -> Option<usize> {
+        // SAFETY: the word lives as long as its thread, which is the one that reads it: a ledger has one thread.
+        let text = unsafe { *self.0 };
+        (!text.is_null()).then_some(text as usize)
+    }
+
+    /// The text, which stays as long as the process.
+    pub(crate) fn text(self) -> Option<&'static CStr> {
+        // SAFETY: who writes the word promises a string that stays.
+        self.address().map(|text| unsafe { CStr::from_ptr(text as *const c_char) })
     }
 }
 

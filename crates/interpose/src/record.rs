@@ -250,7 +250,7 @@ extern "C" fn oxprof_set(
 extern "C" fn oxprof_world(mine: Option<&mut OpenLedger>, call: Begun, bytes: u64, address: *const c_void) {
     let Some(ledger) = mine else { return };
     if !address.is_null() {
-        ledger.heap(address as u64);
+        ledger.heap(address as u64, library().heap_high_water());
     }
     let world = library().world();
     let team = ledger.team(world, || teams::of_team(world));

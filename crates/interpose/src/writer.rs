@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 use oxshmem_profile::layout::{self, MODULES, RoutineKind, SITES, Table};
 use oxshmem_profile::layout::{head, module, site};
 
-use crate::finds::{self, WrappedLibrary};
+use crate::finds::{self, CallerLine, WrappedLibrary};
 use crate::ledger_file::{boot, host, mapped};
 use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::TeamEntry;
@@ -56,6 +56,7 @@ pub(crate) struct OpenLedger {
     /// The time that a measurement adds to itself.
     cost: u64,
     random: u32,
+    line: CallerLine,
     /// Bytes and calls since the last timed call.
     pending: (u64, u64),
     /// The team that was found last: name, age of the registry, entry.
@@ -82,6 +83,7 @@ impl OpenLedger {
             sites: vec![(0, 0); SITES.records].into_boxed_slice(),
             cost: ticks::cost(),
             random: pe.wrapping_mul(0x9e37_79b9) | 1,
+            line: library.line(),
             pending: (0, 0),
             last: None,
         };
@@ -168,8 +170,9 @@ impl OpenLedger {
         self.set(head::ENDED, 1);
     }
 
-    /// Notes the first address of the heap.
-    pub(crate) fn heap(&self, address: u64) {
+    /// Notes the first address of the heap, and how far it has ever been used.
+    pub(crate) fn heap(&self, address: u64, high_water: u64) {
+        self.set(head::HEAP_HIGH_WATER, high_water);
         if self.get(head::HEAP) == 0 {
             self.set(head::HEAP, address);
         }
@@ -198,6 +201,8 @@ impl OpenLedger {
     /// The number of a routine's record for a place of the program.
     #[inline]
     fn site(&mut self, routine: &'static WrappedRoutine, caller: usize) -> Option<usize> {
+        // An interpreter calls from a few places of its own, whatever the line.
+        let caller = self.line.address().unwrap_or(caller);
         let key = (std::ptr::from_ref(routine) as usize, caller);
         let first = ((key.0 >> 4) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         for probe in 0..PROBES {
@@ -219,6 +224,9 @@ impl OpenLedger {
         let at = SITES.at(number);
         self.set(at + site::CALLER, caller as u64);
         self.text(at + site::NAME, site::NAME_WORDS, routine.name().to_bytes());
+        if let Some(line) = self.line.text() {
+            self.text(at + site::LINE, site::LINE_WORDS, line.to_bytes());
+        }
         self.set(at + site::CATEGORY, routine.category() as u64 + 1);
     }
 

@@ -78,6 +78,7 @@ mod tests {
             routine: "shmem_barrier_all".into(),
             category: RoutineKind::Collective,
             caller: 0,
+            line: String::new(),
             calls: 0,
             bytes: 0,
             time: 0.0,

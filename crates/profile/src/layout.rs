@@ -2,7 +2,7 @@
 //! of words, so the thread that owns a ledger finds a place by arithmetic, and a reader too.
 
 /// The first word; another layout has another one.
-pub const MAGIC: u64 = u64::from_ne_bytes(*b"oxledg01");
+pub const MAGIC: u64 = u64::from_ne_bytes(*b"oxledg02");
 
 /// The ending of a ledger's name, behind `pe.PE.THREAD`.
 pub const ENDING: &str = "ledger";
@@ -47,6 +47,8 @@ pub mod head {
     pub const INTERVAL: usize = 21;
     /// The end of the last call that was timed, in ticks.
     pub const LAST: usize = 22;
+    /// How far the symmetric heap has ever been used, in bytes from its beginning.
+    pub const HEAP_HIGH_WATER: usize = 23;
     /// The name of the host: 32 words.
     pub const HOST: usize = 32;
     /// LedgerWords of the name.
@@ -136,12 +138,12 @@ pub const WAITS: Table = SIZES.then(4, 1024);
 pub const UPDATES: Table = WAITS.then(4, 4096);
 
 /// Routines at places of the program.
-pub const SITES: Table = UPDATES.then(16, 4096);
+pub const SITES: Table = UPDATES.then(24, 4096);
 /// ProgramPlaces in a site's record.
 pub mod site {
     /// The category + 1; 0 in an unused record.
     pub const CATEGORY: usize = 0;
-    /// The address to which the call returns.
+    /// The address to which the call returns; of an interpreted program that of the text of its line.
     pub const CALLER: usize = 1;
     /// Calls.
     pub const CALLS: usize = 2;
@@ -161,6 +163,10 @@ pub mod site {
     pub const NAME: usize = 9;
     /// LedgerWords of the name.
     pub const NAME_WORDS: usize = 7;
+    /// The line of an interpreted program: 8 words, all zero for any other one.
+    pub const LINE: usize = 16;
+    /// LedgerWords of the line.
+    pub const LINE_WORDS: usize = 8;
 }
 
 /// Meetings of teams that are kept: team and site (32 bits each), number, entry, leave.

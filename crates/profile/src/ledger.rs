@@ -57,6 +57,8 @@ pub struct CallLedger {
     pub happened: u64,
     /// Calls that found no room in a table.
     pub uncounted: u64,
+    /// How far the symmetric heap was used, in bytes from its beginning, after the thread's last allocation.
+    pub heap: u64,
 }
 
 /// An object that has the same name on all PEs.
@@ -116,6 +118,8 @@ pub struct SiteRecord {
     pub category: RoutineKind,
     /// The address to which the call returns.
     pub caller: u64,
+    /// The line of an interpreted program, as it told it; empty for any other one.
+    pub line: String,
     /// Calls.
     pub calls: u64,
     /// Bytes.
@@ -294,6 +298,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         events: events(&words, pes as usize, &clock),
         happened: words.at(head::EVENTS),
         uncounted: words.at(head::UNCOUNTED),
+        heap: words.at(head::HEAP_HIGH_WATER),
     })
 }
 
@@ -315,9 +320,10 @@ fn team_of(record: &[u64], clock: &TickRate) -> TeamRecord {
 
 fn site_of(record: &[u64], clock: &TickRate) -> Option<SiteRecord> {
     Some(SiteRecord {
-        routine: text(&record[site::NAME..]),
+        routine: text(&record[site::NAME..][..site::NAME_WORDS]),
         category: RoutineKind::of(record[site::CATEGORY] - 1)?,
         caller: record[site::CALLER],
+        line: text(&record[site::LINE..][..site::LINE_WORDS]),
         calls: record[site::CALLS],
         bytes: record[site::BYTES],
         time: clock.time(record[site::TICKS]),

@@ -64,13 +64,22 @@ impl Total {
     }
 }
 
-/// A place of the program, as a file that was loaded and an address in it.
+/// A place of compiled code, as a file that was loaded and an address in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallAddress {
     /// The path of the executable or the library; empty if it is not known.
     pub file: String,
     /// The address in the file behind the call.
     pub address: u64,
+}
+
+/// A place of the program.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallPlace {
+    /// Of compiled code.
+    Address(CallAddress),
+    /// Of an interpreted program, which has told it: `function at file:line`, or `file:line` outside of functions.
+    Line(String),
 }
 
 /// One PE's time.
@@ -82,6 +91,8 @@ pub struct PeTime {
     pub inside: [f64; RoutineKind::ALL.len()],
     /// Waiting for other PEs.
     pub waiting: f64,
+    /// The most bytes of the symmetric heap that it has ever used.
+    pub heap: u64,
 }
 
 /// The figures of a job.
@@ -92,7 +103,7 @@ pub struct Totals {
     /// By routine, with its category.
     pub routines: BTreeMap<(String, RoutineKind), Total>,
     /// By routine and place.
-    pub sites: BTreeMap<(String, CallAddress), Total>,
+    pub sites: BTreeMap<(String, CallPlace), Total>,
     /// By team: calls and bytes and time of all members.
     pub teams: BTreeMap<TeamKey, (u64, u64, f64)>,
     /// By the PE that calls and the PE that it names: puts, gets, atomics.
@@ -122,6 +133,9 @@ pub fn add_up(job: &RecordedJob) -> Totals {
     };
     for ledger in &job.ledgers {
         totals.add_sites(ledger);
+        if let Some(time) = totals.times.get_mut(&ledger.pe) {
+            time.heap = time.heap.max(ledger.heap);
+        }
         totals.add_teams(ledger);
         for (peer, traffic) in &ledger.peers {
             let pair = totals.pairs.entry((ledger.pe, *peer)).or_default();
@@ -158,7 +172,7 @@ impl Totals {
             let reasons = self.blame.reasons.get(&(ledger.pe, ledger.thread, *number)).unwrap_or(&none);
             let routine = self.routines.entry((name.clone(), site.category)).or_default();
             routine.add(ledger.pe, site, waiting, reasons);
-            self.sites.entry((name, place(ledger, site.caller))).or_default().add(ledger.pe, site, waiting, reasons);
+            self.sites.entry((name, place(ledger, site))).or_default().add(ledger.pe, site, waiting, reasons);
             let time = self.times.entry(ledger.pe).or_default();
             time.span = time.span.max((ledger.span.1 - ledger.span.0) as f64);
             time.inside[site.category as usize] += site.time;
@@ -176,6 +190,12 @@ impl Totals {
     /// Nanoseconds from the first record to the last, of all PEs together.
     pub fn time(&self) -> f64 {
         self.times.values().map(|time| time.span).sum()
+    }
+
+    /// The PE that has used the most of its symmetric heap, and how many bytes; nothing if none has used any.
+    pub fn heap(&self) -> Option<(u32, u64)> {
+        let used = self.times.iter().map(|(pe, time)| (*pe, time.heap)).filter(|(_, heap)| *heap > 0);
+        used.max_by_key(|(pe, heap)| (*heap, std::cmp::Reverse(*pe)))
     }
 
     /// Nanoseconds in the library, of all PEs together.
@@ -240,8 +260,16 @@ impl PairMatrix {
     }
 }
 
+/// The place of a call.
+pub fn place(ledger: &CallLedger, site: &SiteRecord) -> CallPlace {
+    match site.line.as_str() {
+        "" => CallPlace::Address(address(ledger, site.caller)),
+        line => CallPlace::Line(line.into()),
+    }
+}
+
 /// The file and the address in it to which a call returns.
-pub fn place(ledger: &CallLedger, caller: u64) -> CallAddress {
+fn address(ledger: &CallLedger, caller: u64) -> CallAddress {
     let module = ledger.modules.iter().find(|(begin, end, ..)| (*begin..*end).contains(&caller));
     match module {
         Some((_, _, bias, path)) => CallAddress { file: path.clone(), address: caller - bias },
@@ -302,6 +330,7 @@ mod tests {
             routine: routine.into(),
             category,
             caller: 0,
+            line: String::new(),
             calls: 1,
             bytes: 0,
             time,

@@ -217,6 +217,7 @@ mod tests {
             routine: "shmem_putmem".into(),
             category: RoutineKind::Transfer,
             caller: 0,
+            line: String::new(),
             calls: 0,
             bytes: 0,
             time: 0.0,

@@ -7,5 +7,6 @@ pub(crate) mod debug;
 pub(crate) mod errors;
 pub(crate) mod hang;
 pub(crate) mod intruder;
+pub(crate) mod program_line;
 pub(crate) mod recorder;
 mod variables;

@@ -33,7 +33,9 @@ mod wait;
 #[cfg(all(test, loom))]
 mod loom_models;
 
+pub use diagnosis::program_line::program_line;
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
+pub use start::state::heap_high_water;
 pub use teams::context::{ContextHandle, ContextObject};
 pub use teams::predefined_handles::use_objects;
 pub use teams::team::{TeamHandle, TeamObject};

@@ -20,6 +20,8 @@
 #[cfg(not(installed))]
 mod exports;
 #[cfg(not(installed))]
+mod internal;
+#[cfg(not(installed))]
 mod lines;
 #[cfg(not(installed))]
 mod predefined_handles;

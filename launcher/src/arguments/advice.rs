@@ -54,6 +54,13 @@ pub(super) fn foreign(option: &str) -> Option<Error> {
                 .fix(format!("set the variable: {variable} oshrun -n 2 ./program")),
         );
     }
+    if name == "--race" {
+        return Some(
+            Error::new("--race is no option of oshrun")
+                .because("the compiler looks for races: it has to put its looks into the program")
+                .fix("compile with oshcc --race, oshc++ --race or oshfort --race, and run that program"),
+        );
+    }
     let (_, ours) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
     Some(Error::new(format!("{name} is an option of another launcher")).fix(*ours))
 }

@@ -32,7 +32,8 @@ pub(super) fn stdin(text: &str) -> Result<Stdin, String> {
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().map_err(|error| error.to_string())?;
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
+    let number = number.map_err(|_| format!("{text} is no number of seconds: 60, 0.5 or 60s"))?;
     Duration::try_from_secs_f64(number)
         .ok()
         .filter(|duration| !duration.is_zero())

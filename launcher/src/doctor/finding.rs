@@ -82,13 +82,12 @@ pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
         }
     }
     let count = |severity| diagnoses.iter().filter(|diagnosis| diagnosis.severity == severity).count();
-    let _ = writeln!(
-        text,
-        "{} faults, {} warnings, {} good",
-        count(Severity::Fault),
-        count(Severity::Warning),
-        count(Severity::Good)
-    );
+    let named = |severity: Severity, noun: &str| match count(severity) {
+        1 => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    };
+    let (faults, warnings) = (named(Severity::Fault, "fault"), named(Severity::Warning, "warning"));
+    let _ = writeln!(text, "{faults}, {warnings}, {} good", count(Severity::Good));
     text
 }
 
@@ -108,6 +107,6 @@ mod tests {
         assert_eq!(lines[0], "FAULT    b: ssh: no way");
         assert_eq!(lines[1..3], ["           because: refused", "           to fix:  start sshd"]);
         assert!(lines[3].starts_with("warning  a: files") && lines[4].starts_with("good     a: memory"));
-        assert_eq!(lines[5], "1 faults, 1 warnings, 1 good");
+        assert_eq!(lines[5], "1 fault, 1 warning, 1 good");
     }
 }

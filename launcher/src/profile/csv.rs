@@ -85,13 +85,14 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
         ),
         (
             "pes",
-            [&["pe", "span", "waiting"][..], &kinds].concat(),
+            [&["pe", "span", "waiting"][..], &kinds, &["heap_bytes"]].concat(),
             totals
                 .times
                 .iter()
                 .map(|(pe, time)| {
                     let inside = time.inside.map(whole);
-                    [vec![pe.to_string(), whole(time.span), whole(time.waiting)], inside.to_vec()].concat()
+                    let head = vec![pe.to_string(), whole(time.span), whole(time.waiting)];
+                    [head, inside.to_vec(), vec![time.heap.to_string()]].concat()
                 })
                 .collect(),
         ),

@@ -11,7 +11,7 @@ use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
 use super::places::ProgramPlaces;
-use super::text::{by_time, nodes};
+use super::text::{by_time, heap, nodes};
 use super::verdict;
 
 /// More PEs share rows of matrices.
@@ -26,6 +26,9 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
     let mut page = Document::new("What a program does with OpenSHMEM", &lead);
     page.heading("Verdict");
     for sentence in verdict::verdict(job, totals, places) {
+        page.text(&format!("{}{}.", sentence[..1].to_uppercase(), &sentence[1..]));
+    }
+    if let Some(sentence) = heap(totals) {
         page.text(&format!("{}{}.", sentence[..1].to_uppercase(), &sentence[1..]));
     }
     job.missing.iter().for_each(|sentence| page.text(&format!("Note: {sentence}.")));
@@ -284,6 +287,7 @@ fn pes(page: &mut Document, totals: &Totals) {
             row.extend(categories.map(|category| units::time(time.inside[category as usize])));
             row.push(units::time(time.waiting));
             row.push(totals.blame.unknown.get(pe).map_or_else(|| "–".into(), |time| units::time(*time)));
+            row.push(if time.heap > 0 { units::size(time.heap as f64) } else { "–".into() });
             row
         })
         .collect();
@@ -298,8 +302,10 @@ fn pes(page: &mut Document, totals: &Totals) {
         "collectives",
         "waiting",
         "for unknown",
+        "heap",
     ];
-    let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: nobody is known to be the reason.";
+    let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: nobody is known to be the reason. \
+                   Heap: how far its symmetric heap was used.";
     page.table(caption, &head, 1, &rows, totals.times.len() > 32);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use addr2line::Loader;
-use oxshmem_profile::totals::CallAddress;
+use oxshmem_profile::totals::{CallAddress, CallPlace};
 
 /// The places that have been looked up.
 #[derive(Default)]
@@ -14,7 +14,14 @@ pub(crate) struct ProgramPlaces {
 
 impl ProgramPlaces {
     /// The name of a place.
-    pub(crate) fn name(&mut self, site: &CallAddress) -> String {
+    pub(crate) fn name(&mut self, place: &CallPlace) -> String {
+        match place {
+            CallPlace::Address(address) => self.of_address(address),
+            CallPlace::Line(line) => line.split_once(" at ").map_or(line.as_str(), |(_, line)| line).into(),
+        }
+    }
+
+    fn of_address(&mut self, site: &CallAddress) -> String {
         if let Some(name) = self.known.get(site) {
             return name.clone();
         }
@@ -61,7 +68,10 @@ mod tests {
         assert!(loader.find_symbol(own).is_none_or(|name| !name.is_empty()));
         let mut places = ProgramPlaces::default();
         let unknown = CallAddress { file: "/nowhere/lib.so".into(), address: 0x10 };
-        assert_eq!(places.name(&unknown), "lib.so+0x10");
-        assert_eq!(places.name(&CallAddress { file: String::new(), address: 1 }), "unknown");
+        assert_eq!(places.name(&CallPlace::Address(unknown)), "lib.so+0x10");
+        assert_eq!(places.of_address(&CallAddress { file: String::new(), address: 1 }), "unknown");
+        for line in ["step at heat.py:28", "heat.py:28"] {
+            assert_eq!(places.name(&CallPlace::Line(line.into())), "heat.py:28");
+        }
     }
 }

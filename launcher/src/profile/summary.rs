@@ -15,6 +15,7 @@ use oxshmem_report::units;
 use serde::Deserialize;
 
 use super::event::TraceEvent;
+use super::otf2;
 use super::picture;
 use crate::results;
 
@@ -27,6 +28,9 @@ pub struct TraceArgs {
     /// Also write a page with charts to this file, which needs nothing but itself
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
+    /// Also write it as an archive of the Open Trace Format 2 into this folder, for Vampir and other tools
+    #[arg(long, value_name = "DIR")]
+    otf2: Option<PathBuf>,
 }
 
 impl TraceArgs {
@@ -38,6 +42,13 @@ impl TraceArgs {
                 Error::new(format!("{} cannot be written", page.display()))
                     .because(error)
                     .fix("choose another place for --html")
+            })?;
+        }
+        if let Some(folder) = &self.otf2 {
+            summary.archive(folder).map_err(|error| {
+                Error::new(format!("the archive in {} cannot be written", folder.display()))
+                    .because(error)
+                    .fix("choose another folder for --otf2")
             })?;
         }
         Ok(summary.text())
@@ -117,10 +128,20 @@ impl TraceSummary {
         Ok(Self { data, calls, others, end, routines })
     }
 
+    fn archive(&self, folder: &Path) -> std::io::Result<()> {
+        let titles = self.others.iter().filter(|event| event.ph == "M" && event.name == "thread_name");
+        let titles = titles.map(|event| (event.tid, event.args.name.as_str())).collect();
+        otf2::write(&self.calls, &titles, folder)
+    }
+
     fn lead(&self) -> String {
         let TraceData { pes, events, dropped } = self.data;
         let whole = units::time(self.end * 1e3);
-        format!("{pes} PEs: {events} calls over {whole}; {dropped} earlier calls are not in it")
+        let earlier = match dropped {
+            0 => String::new(),
+            _ => format!("; {dropped} earlier calls are not in it"),
+        };
+        format!("{pes} PEs: {events} calls over {whole}{earlier}")
     }
 
     /// Of each routine its calls, their time and the longest one, in words.
@@ -141,7 +162,7 @@ impl TraceSummary {
         for call in self.calls.iter().take(LONGEST) {
             let place = if call.args.at.is_empty() { String::new() } else { format!(" at {}", call.args.at) };
             let (time, since) = (units::time(call.dur * 1e3), units::time(call.ts * 1e3));
-            let _ = writeln!(text, "  PE {}: {} took {time} after {since}{place}", call.pe(), call.name);
+            let _ = writeln!(text, "  PE {}: {} took {time}, from {since} on{place}", call.pe(), call.name);
         }
         text
     }
@@ -232,7 +253,7 @@ mod tests {
         assert_eq!(lines[0], "timeline of 2 PEs: 3 calls over 64.0 µs; 4 earlier calls are not in it");
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(lines[3]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
-        assert_eq!(lines[7], "  PE 0: shmem_barrier_all took 64.0 µs after 0 ns at a.c:7");
+        assert_eq!(lines[7], "  PE 0: shmem_barrier_all took 64.0 µs, from 0 ns on at a.c:7");
     }
 
     #[test]

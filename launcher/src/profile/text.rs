@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use oxshmem_base::size;
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::totals::{SlowPe, Total, Totals};
@@ -32,6 +33,9 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     for (sentence, number) in verdict::verdict(job, totals, places).into_iter().zip(0..) {
         let _ = writeln!(text, "{} {sentence}", if number == 0 { "verdict:" } else { "and:    " });
     }
+    if let Some(sentence) = heap(totals) {
+        let _ = writeln!(text, "heap:    {sentence}");
+    }
     for sentence in &job.missing {
         let _ = writeln!(text, "note: {sentence}");
     }
@@ -40,6 +44,17 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     peers(&mut text, totals);
     blame(&mut text, totals);
     text
+}
+
+/// The most that any PE has used of its symmetric heap, in words: what SHMEM_SYMMETRIC_SIZE has to allow.
+pub(crate) fn heap(totals: &Totals) -> Option<String> {
+    let (pe, most) = totals.heap()?;
+    let same = totals.times.values().all(|time| time.heap == most);
+    let most = size::display(most);
+    Some(match same {
+        true => format!("each PE has used up to {most} of its symmetric heap"),
+        false => format!("PE {pe} has used the most of its symmetric heap: {most}"),
+    })
 }
 
 /// The number of nodes in words.

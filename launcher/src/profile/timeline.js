@@ -5,13 +5,23 @@
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const canvas = document.getElementById("timeline"), told = document.getElementById("timeline-told");
   const pen = canvas.getContext("2d");
-  const ROW = 22, BAR = 16, LEFT = 84, TOP = 24;
+  const ROW = 22, BAR = 16, LEFT = 84, TOP = 24, LABEL = 92;
   const kinds = ["other", "transfer", "atomic", "ordering", "waiting", "collective"];
   let from = 0, to = data.end, hot = null, drag = null;
 
   const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colours = () => [style("--limit"), style("--c0"), style("--c2"), style("--c4"), style("--c1"), style("--c3")];
   const time = us => us === 0 ? "0" : us >= 1e6 ? (us / 1e6).toPrecision(4) + " s" : us >= 1e3 ? (us / 1e3).toPrecision(4) + " ms" : us.toPrecision(4) + " µs";
+  // The unit of a view's labels, and as many digits as tell two neighbours apart.
+  const tick = (us, step) => {
+    const [unit, name] = to >= 1e6 ? [1e6, "s"] : to >= 1e3 ? [1e3, "ms"] : [1, "µs"];
+    return us === 0 ? "0" : (us / unit).toFixed(Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9))) + " " + name;
+  };
+  // The least of 1, 2, 5, 10, 20, ... that is not less.
+  const distance = least => {
+    const decade = 10 ** Math.floor(Math.log10(least));
+    return [1, 2, 5, 10].map(factor => factor * decade).find(one => one >= least * (1 - 1e-9));
+  };
   const width = () => canvas.clientWidth;
   const place = us => LEFT + (us - from) * (width() - LEFT) / (to - from);
   const moment = x => from + (x - LEFT) * (to - from) / (width() - LEFT);
@@ -35,7 +45,7 @@
     pen.clearRect(0, 0, width(), height);
     pen.font = "12px system-ui, sans-serif";
     const ink = style("--ink"), soft = style("--soft"), rule = style("--rule"), fill = colours();
-    const step = 10 ** Math.floor(Math.log10((to - from) / 4)) * 2;
+    const step = distance((to - from) * LABEL / (width() - LEFT));
     pen.fillStyle = soft;
     pen.strokeStyle = rule;
     for (let us = Math.ceil(from / step) * step; us <= to; us += step) {
@@ -44,7 +54,8 @@
       pen.moveTo(x, TOP - 6);
       pen.lineTo(x, height);
       pen.stroke();
-      pen.fillText(time(us), x + 3, 14);
+      const label = tick(us, step);
+      if (x + 3 + pen.measureText(label).width <= width()) pen.fillText(label, x + 3, 14);
     }
     let shown = 0;
     data.rows.forEach((row, number) => {
@@ -73,6 +84,10 @@
     if (arrows.length <= 400) {
       pen.strokeStyle = ink;
       pen.fillStyle = ink;
+      pen.save();
+      pen.beginPath();
+      pen.rect(LEFT, 0, width(), height);
+      pen.clip();
       for (const [row, begin, target, end] of arrows) {
         const x = place(end), y = TOP + target * ROW + BAR / 2;
         pen.beginPath();
@@ -83,6 +98,7 @@
         pen.arc(x, y, 2.5, 0, 7);
         pen.fill();
       }
+      pen.restore();
     }
     canvas.dataset.shown = shown;
     canvas.dataset.arrows = arrows.length;

@@ -22,7 +22,7 @@ pub(crate) fn write(job: &RecordedJob, path: &Path) -> Result<String, Error> {
     let mut names: HashMap<(usize, u32), String> = HashMap::new();
     for (index, ledger) in job.ledgers.iter().enumerate() {
         for (number, site) in &ledger.sites {
-            names.insert((index, *number), places.name(&totals::place(ledger, site.caller)));
+            names.insert((index, *number), places.name(&totals::place(ledger, site)));
         }
     }
     let mut file = BufWriter::new(results::create(path).map_err(unwritable)?);

@@ -21,8 +21,9 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     if let Some(late) = meetings::late_comer(job).filter(|late| share(late.waited) >= NOTABLE) {
         let between = late.between.map_or_else(String::new, |(number, sites)| {
             let ledger = &job.ledgers[number];
-            let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site.caller)));
+            let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site)));
             match sites.each_ref().map(name) {
+                [Some(from), Some(to)] if from == to => format!("; it was between two calls at {from}"),
                 [Some(from), Some(to)] => format!("; it was between {from} and {to}"),
                 _ => String::new(),
             }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_api::constants::OBJECTS;
+use oxshmem_api::constants::{INTERNAL, OBJECTS};
 use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
@@ -260,7 +260,8 @@ fn compare(found: &BTreeMap<String, DynamicSymbol>) -> Outcome {
     }
     let public: BTreeSet<String> = public_names().into_iter().collect();
     wrong.extend(found.keys().filter(|name| !public.contains(*name)).map(|name| format!("stray {name}")));
-    wrong.extend(OBJECTS.iter().filter(|name| !found.contains_key(**name)).map(|name| name.to_string()));
+    wrong
+        .extend(OBJECTS.iter().chain(INTERNAL).filter(|name| !found.contains_key(**name)).map(|name| name.to_string()));
     match wrong.len() {
         0 => Ok(()),
         count => Err(format!("{count} wrong, for example {}", wrong[..count.min(8)].join(", "))),

@@ -34,6 +34,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/share/doc/libjemalloc2/copyright", "libjemalloc2"),
     ("/usr/share/doc/libmimalloc2.0/copyright", "libmimalloc2.0"),
     ("/usr/share/doc/libtcmalloc-minimal4/copyright", "libtcmalloc-minimal4"),
+    ("otf2-print", "otf2-tools"),
     // Launchers of others.
     ("mpirun.openmpi", "openmpi-bin"),
     // The peer of `oxshmem bench --compare openmpi`.

@@ -51,6 +51,8 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     for program in &programs {
         here.job("example", SHAPES[2], &examples, &[&program.display().to_string()]);
     }
+    here.beside_mpi(&examples.join("beside"));
+    here.beside_torch(prefix, &examples.join("beside"));
     here.types(&programs);
     match here.fetch_other() {
         Ok(tests) => {
@@ -132,6 +134,36 @@ impl Environment {
         match command::output(job) {
             Ok(output) => self.count(&what, output.status.success(), &String::from_utf8_lossy(&output.stderr)),
             Err(why) => self.count(&what, false, &why),
+        }
+    }
+
+    /// A program that uses mpi4py too, with the MPICH that Python's registry has.
+    fn beside_mpi(&mut self, examples: &Path) {
+        match self.pip(&["install", "mpi4py", "mpich"]) {
+            Ok(()) => self.job("beside mpi4py", SHAPES[2], examples, &["with_mpi.py"]),
+            Err(why) => {
+                println!("SKIPPED with_mpi.py: there is no mpi4py with MPICH: {why}");
+                self.counts.skipped += 1;
+            }
+        }
+    }
+
+    /// A program that uses torch.distributed too, with the system's torch: the registry's has 500 MB and needs drivers.
+    fn beside_torch(&mut self, prefix: &Path, examples: &Path) {
+        let python = || {
+            let mut python = Command::new("/usr/bin/python3");
+            python.env("PYTHONPATH", prefix.join("lib/python")).env("OPENBLAS_NUM_THREADS", "1");
+            python
+        };
+        if let Err(why) = command::read(python().args(["-c", "import torch.distributed, oxshmem"])) {
+            println!("SKIPPED with_torch.py: /usr/bin/python3 has no torch (Debian: python3-torch): {why}");
+            self.counts.skipped += 1;
+            return;
+        }
+        let job = ["-m", "oxshmem", "-n", "4", "--timeout", "300", "with_torch.py"];
+        match command::output(python().args(job).current_dir(examples)) {
+            Ok(output) => self.count("beside torch", output.status.success(), &String::from_utf8_lossy(&output.stderr)),
+            Err(why) => self.count("beside torch", false, &why),
         }
     }
 

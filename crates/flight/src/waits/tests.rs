@@ -25,7 +25,7 @@ const ANYONE: Subject = Subject::Operation { peer: None };
 fn a_record_that_is_being_written_is_not_read() {
     let records = records();
     records.records[0].since.store(OPENING, Relaxed);
-    let index = records.open("shmem_quiet", 0, ANYONE, 0, &[]);
+    let index = records.open("shmem_quiet", 0, ANYONE, 0, CallOrigin::default());
     let waits = records.all();
     assert_eq!((index, waits.len(), waits[0].call.as_str()), (Some(1), 1, "shmem_quiet"));
 }
@@ -34,9 +34,10 @@ fn a_record_that_is_being_written_is_not_read() {
 #[test]
 fn what_is_read_has_been_written_as_a_whole() {
     for _ in 0..if cfg!(miri) { 5 } else { 3_000 } {
-        let records = records();
+        let records = &records();
         let entry = std::thread::scope(|scope| {
-            scope.spawn(|| records.open("shmem_barrier_all", 1, ANYONE, 0, &[1]));
+            let caller = CallOrigin { frames: &[1], line: "step at heat.py:28" };
+            scope.spawn(move || records.open("shmem_barrier_all", 1, ANYONE, 0, caller));
             loop {
                 if let Some(entry) = records.all().pop() {
                     break entry;
@@ -44,6 +45,7 @@ fn what_is_read_has_been_written_as_a_whole() {
             }
         });
         assert_eq!((entry.call.as_str(), entry.frames.len()), ("shmem_barrier_all", 1));
+        assert_eq!(entry.sites, ["step at heat.py:28"]);
     }
 }
 
@@ -52,8 +54,8 @@ fn waits_are_told_oldest_first_until_they_end() {
     let records = records();
     assert_eq!(records.all(), []);
     let lock = Subject::Lock { after: 7 };
-    let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0, &[]).expect("a record");
-    let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000, &[]).expect("a record");
+    let second = records.open("shmem_barrier_all", 0x80, ANYONE, 0, CallOrigin::default()).expect("a record");
+    let first = records.open("shmem_set_lock", 0x40, lock, 5_000_000_000, CallOrigin::default()).expect("a record");
     let all = records.all();
     let told: Vec<_> = all.iter().map(|wait| (wait.call.as_str(), wait.address, wait.seconds)).collect();
     assert_eq!(told, [("shmem_set_lock", 0x40, 5), ("shmem_barrier_all", 0x80, 0)]);
@@ -90,14 +92,14 @@ fn a_subject_comes_back_from_its_words() {
 #[test]
 fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
     let records = records();
-    let index = records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
+    let index = records.open("shmem_wait_until", 0, ANYONE, 0, CallOrigin::default()).expect("a record");
     let opened = records.changes();
     records.has_looked(index, None);
     assert_eq!((records.changes(), records.all()[0].looks), (opened, 1));
     records.close(index);
     assert_ne!(records.changes(), opened);
     // The next wait in the same record has not looked yet.
-    records.open("shmem_wait_until", 0, ANYONE, 0, &[]).expect("a record");
+    records.open("shmem_wait_until", 0, ANYONE, 0, CallOrigin::default()).expect("a record");
     assert_eq!(records.all()[0].looks, 0);
 }
 
@@ -105,17 +107,17 @@ fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
 fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
     let records = records();
     let long = "shmem_ctx_ulonglong_wait_until_some_vector";
-    let index = records.open(long, 0, ANYONE, 0, &[]).expect("a record");
+    let index = records.open(long, 0, ANYONE, 0, CallOrigin::default()).expect("a record");
     assert_eq!(records.all()[0].call, &long[..31]);
     records.close(index);
-    assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, &[]), Some(index));
+    assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, CallOrigin::default()), Some(index));
     assert_eq!(records.all()[0].call, "shmem_quiet");
 }
 
 #[test]
 fn more_waits_than_records_are_not_written_down() {
     let records = records();
-    let open = || records.open("shmem_wait_until", 0, ANYONE, 0, &[]);
+    let open = || records.open("shmem_wait_until", 0, ANYONE, 0, CallOrigin::default());
     let all: Vec<_> = (0..RECORDS).map(|_| open()).collect();
     assert_eq!(all, (0..RECORDS).map(Some).collect::<Vec<_>>());
     assert_eq!(open(), None);

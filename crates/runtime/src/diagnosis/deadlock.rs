@@ -30,13 +30,14 @@ use oxshmem_bootstrap::Membership;
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
+use crate::diagnosis::program_line;
 use crate::memory::control::{self, ControlBlock, State};
 use crate::network;
 use crate::start::job;
 use crate::start::state;
 use crate::wait::reason::WaitReason;
 use crate::wait::suspended;
-use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject, WaitEntry};
+use oxshmem_flight::waits::{self, CallOrigin, RECORDS_BYTES, Subject, WaitEntry};
 use oxshmem_flight::{Witness, report};
 
 pub(crate) use idle::{after_init, ask, before_init, has_forked};
@@ -112,7 +113,8 @@ impl LongWait {
             let reason = describe();
             let frames = oxshmem_os::stack::callers::<{ waits::FRAMES }>();
             let WaitReason { call, address, subject } = reason;
-            let record = own.records.open(call, address, subject, waited.as_nanos() as u64, &frames);
+            let caller = CallOrigin { frames: &frames, line: program_line::text().unwrap_or_default() };
+            let record = own.records.open(call, address, subject, waited.as_nanos() as u64, caller);
             self.record = Some((reason, record));
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::diagnosis::{backtrace, variables};
+use crate::diagnosis::{backtrace, program_line, variables};
 use crate::memory::control::ControlBlock;
 use crate::start::job;
 use crate::start::state;
@@ -18,8 +18,10 @@ use crate::transfers::direct::FAST;
 #[inline(never)]
 pub(crate) fn fail(error: &Error) -> ! {
     if !first_to_speak() {
-        // The one who was first is about to print and to end the job; what we would say is most likely the same.
-        std::thread::sleep(Duration::from_millis(200));
+        // The one who was first is about to print and to end the job; what we would say is most likely the same. A stack takes
+        // seconds where files have much debug information.
+        let is_traced = state::current().is_some_and(|life| life.settings.backtrace);
+        std::thread::sleep(if is_traced { SPEAKING } else { Duration::from_millis(200) });
         job::abort(1, "");
     }
     let message = match job::identity() {
@@ -27,7 +29,8 @@ pub(crate) fn fail(error: &Error) -> ! {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
-    job::abort(1, &(message + &backtrace::wanted()))
+    let line = program_line::text().map_or_else(String::new, |line| format!("\n  called from: {line}"));
+    job::abort(1, &(message + &line + &backtrace::wanted()))
 }
 
 fn first_to_speak() -> bool {
@@ -105,6 +108,9 @@ pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str
             .fix("correct the argument"),
     )
 }
+
+/// The time that the PE which speaks has to look up its stack.
+const SPEAKING: Duration = Duration::from_secs(30);
 
 /// The time that the launcher has to hear how a PE has ended, before another one says that it misses it.
 const HEARING: Duration = Duration::from_millis(200);

@@ -89,6 +89,11 @@ impl SymmetricHeap {
         self.guard.as_ref()?.size(offset)
     }
 
+    /// The end of the highest block there ever was.
+    pub(crate) fn high_water(&self) -> u64 {
+        self.blocks.high_water()
+    }
+
     /// The most it can hold.
     pub(crate) fn capacity(&self) -> u64 {
         self.blocks.capacity()

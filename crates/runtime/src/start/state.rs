@@ -103,6 +103,11 @@ pub(crate) fn was_finalized() -> bool {
     LIVES.load(Relaxed) > 0
 }
 
+/// The end of the highest block that the caller's heap has ever had; 0 outside of a life.
+pub fn heap_high_water() -> u64 {
+    current().map_or(0, |life| life.heap.lock().high_water())
+}
+
 /// Whether `address` lies in the part of the caller's heap that is reserved, allocated or not.
 pub(crate) fn in_heap_reservation(address: usize) -> bool {
     let (start, _) = FAST.heap.own();

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use oxshmem_flight::waits::NO_THREAD;
+use oxshmem_flight::waits::{CallOrigin, NO_THREAD};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::memory::control::ControlBlock;
@@ -197,7 +197,8 @@ pub(crate) fn record(own: &ControlBlock) {
         let age = wait.known.get_or_insert_with(Instant::now).elapsed();
         if age >= RECORD_AFTER {
             let WaitReason { call, address, subject } = wait.reason;
-            wait.record = own.records.open_of(NO_THREAD, call, address, subject, age.as_nanos() as u64, &[]);
+            wait.record =
+                own.records.open_of(NO_THREAD, call, address, subject, age.as_nanos() as u64, CallOrigin::default());
         }
     }
 }

@@ -1,0 +1,124 @@
+"""The lines of a program in profiles, timelines, reports and messages of the library."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from typing import List
+
+import oxshmem as shmem
+
+# PE 1 comes to no barrier, so that the others stand in `meet` for ever.
+STAND = """import oxshmem as shmem
+flags = shmem.zeros(2, dtype=int)
+
+def meet():
+    shmem.barrier_all()
+
+if shmem.my_pe() == 1:
+    shmem.wait_until(flags, "==", 1)
+meet()
+"""
+COUNT = """import numpy as np
+import oxshmem as shmem
+from oxshmem import shmem4py
+
+row = shmem.zeros(1000)
+
+def fill(pe):
+    for i in range(10):
+        shmem.p(row, float(i), pe, index=i)
+
+fill((shmem.my_pe() + 1) % shmem.n_pes())
+shmem.put(row, np.ones(1000), 0)
+shmem.quiet()
+shmem4py.barrier_all()
+team = shmem.TEAM_WORLD.split_strided(0, 2, (shmem.n_pes() + 1) // 2)
+"""
+
+
+# Only one PE starts jobs of its own.
+@unittest.skipUnless(shmem.n_pes() == 1, "at one PE")
+class Lines(unittest.TestCase):
+    def setUp(self) -> None:
+        self.holder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.holder.cleanup)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.holder.name, name)
+
+    def command(self, program: str, *options: str) -> List[str]:
+        with open(self.path("lines.py"), "w") as file:
+            file.write(program)
+        return [sys.executable, "-m", "oxshmem", *options, self.path("lines.py")]
+
+    def job(self, program: str, *options: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        command = self.command(program, *options)
+        return subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, env={**os.environ, **variables})
+
+    def test_a_profile_names_the_lines_that_call(self) -> None:
+        folder = self.path("profile")
+        ended = self.job(COUNT, "-n", "3", f"--profile={folder}")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        tool = os.path.join(os.path.dirname(self.oshrun()), "oxshmem")
+        tables = self.path("tables")
+        subprocess.run([tool, "profile", folder, "--csv", tables], check=True, capture_output=True)
+        with open(os.path.join(tables, "places.csv")) as file:
+            rows = [line.split(",")[:3] for line in file.read().split("\n")[1:-1]]
+        for row in (["lines.py:9", "shmem_ctx_double_p", "30"], ["lines.py:12", "shmem_ctx_putmem", "3"],
+                    ["lines.py:13", "shmem_quiet", "3"], ["lines.py:14", "shmem_barrier_all", "3"],
+                    ["lines.py:15", "shmem_team_split_strided", "3"]):
+            self.assertIn(row, rows)
+        self.assertIn("lines.py:5", [place for place, _, _ in rows])
+        # Every call has a place, and what the module asks for its own sake is no call of the program.
+        self.assertEqual([row for row in rows if not row[0].startswith("lines.py:")], [["end of the program", "shmem_finalize", "3"]])
+        self.assertNotIn("shmem_addr_accessible", [routine for _, routine, _ in rows])
+        self.assertIn("of its symmetric heap", ended.stderr)
+
+    def test_a_timeline_names_the_lines_that_call(self) -> None:
+        ended = self.job(COUNT, "-n", "2", f"--trace={self.path('trace.json')}")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        with open(self.path("trace.json")) as file:
+            events = json.load(file)["traceEvents"]
+        told = [event["args"]["at"] for event in events if event["name"] == "shmem_ctx_double_p"]
+        self.assertEqual(told, ["lines.py:9"] * 20)
+
+    def test_a_deadlock_names_the_lines_that_wait(self) -> None:
+        ended = self.job(STAND, "-n", "2", SHMEM_DEADLOCK="abort", OPENBLAS_NUM_THREADS="1")
+        self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
+        self.assertIn("called from lines.py:8", ended.stderr)
+        self.assertIn("called from meet at lines.py:5", ended.stderr)
+
+    def test_a_job_that_is_asked_names_the_lines_that_wait(self) -> None:
+        tool = os.path.join(os.path.dirname(self.oshrun()), "oxshmem")
+        for nodes in ("1", "2"):
+            command = self.command(STAND, "-n", "2", "--nodes", nodes, "--timeout", "300")
+            quiet = {**os.environ, "SHMEM_DEADLOCK": "off"}
+            with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=quiet) as job:
+                asked = ""
+                while job.poll() is None and not ("from meet at lines.py:5" in asked and "from lines.py:8" in asked):
+                    asked = subprocess.run([tool, "why", str(job.pid)], text=True, capture_output=True).stdout
+                    time.sleep(0.2)
+                self.assertIsNone(job.poll(), asked)
+                job.send_signal(signal.SIGINT)
+                said = job.communicate()[1]
+            self.assertIn("called from meet at lines.py:5", said)
+            self.assertIn("called from lines.py:8", said)
+
+    def test_an_error_of_the_library_names_the_line(self) -> None:
+        program = "import oxshmem as shmem\na = shmem.zeros(4)\nif shmem.my_pe() == 0:\n    shmem.barrier_all()\nshmem.sum_reduce(a, a)\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertRegex(ended.stderr, "called from: lines.py:[45]")
+
+    def oshrun(self) -> str:
+        from oxshmem.__main__ import _oshrun
+        return _oshrun()
+
+
+if __name__ == "__main__":
+    unittest.main()
