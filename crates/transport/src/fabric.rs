@@ -200,6 +200,12 @@ pub unsafe trait Lane: Send + Sync {
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
 
+    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more.
+    fn poll_completion(&self) -> Result<bool, Error> {
+        self.progress()?;
+        Ok(self.outstanding() == 0)
+    }
+
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its
     /// local buffers may be reused. Complete operations are complete locally.
     fn poll_local_completion(&self) -> Result<bool, Error> {

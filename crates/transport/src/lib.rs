@@ -19,6 +19,7 @@ mod issuer;
 mod lock;
 pub mod loopback;
 mod memory;
+mod numbers;
 mod operation;
 mod pieces;
 mod provider;
@@ -32,6 +33,7 @@ pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segmen
 pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
+pub use numbers::{NumberHasher, NumberMap};
 pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{

@@ -5,9 +5,8 @@
 //! is full, when the network's thread has time for it, or before anything else to that PE. So a caller that waits after each
 //! message loses nothing.
 
-use std::collections::HashMap;
-
 use super::active_message::batch;
+use crate::NumberMap;
 
 /// Longest message that waits, and how long a batch becomes before it goes.
 const SHORT: usize = 2 << 10;
@@ -18,7 +17,7 @@ pub(super) const AT_ONCE: u32 = 4;
 
 /// The messages that wait, by PE.
 #[derive(Default)]
-pub(super) struct Coalescer(HashMap<u32, PeerBatch>);
+pub(super) struct Coalescer(NumberMap<u32, PeerBatch>);
 
 #[derive(Default)]
 struct PeerBatch {
