@@ -1,5 +1,5 @@
 /* Counts the instructions that one call executes outside of the library whose file is named by the first argument,
-   and of what that library calls.
+   and of what that library calls. A dash names none.
 
    PE 0 is stepped by a process of its own, which is forked before the library opens anything. It counts from a breakpoint to
    the function `over`, and leaves out what lies in the named file and what is called from there. The least count that has come three
@@ -157,7 +157,7 @@ static void trace(pid_t process, const char *file, int ready) {
       continue;
     }
     if (!counting) {
-      if (range[1] == 0) {
+      if (range[1] == 0 && strcmp(file, "-")) {
         find(process, file, range);
         if (addresses) {
           char line[4096];
