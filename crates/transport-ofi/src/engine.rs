@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// Moves everything on, on all rails; returns how much was done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain(&mut self) -> usize {
         let mut done = self.first.drain(&mut self.heard);
         if !self.heard.is_empty() {

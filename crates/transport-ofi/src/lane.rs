@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Account, Amo, Busy, Failed, Lane, NotIssued, Remote, SignalUpdate, Width};
 use parking_lot::MutexGuard;
 
 use crate::delivery::Delivery;
@@ -118,12 +118,17 @@ impl OfiLane {
     }
 
     /// The first error of the lane, or the end of the endpoint.
-    #[inline]
     fn failure(&self) -> Option<Error> {
-        if !self.account.has_failed() && !self.further.has_failed() && !self.net.is_broken() {
+        if !self.has_failed() {
             return None;
         }
         self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure())
+    }
+
+    /// Whether there is such an error.
+    #[inline(always)]
+    fn has_failed(&self) -> bool {
+        self.account.has_failed() || self.further.has_failed() || self.net.is_broken()
     }
 
     fn state<'e>(&self, engine: &'e mut Engine) -> &'e mut LaneState {
@@ -258,13 +263,13 @@ unsafe impl Lane for OfiLane {
         self.failure().map_or(Ok(before.saturating_sub(self.outstanding()) as usize), Err)
     }
 
-    fn poll_completion(&self) -> Result<bool, Error> {
+    fn poll_completion(&self) -> Result<bool, Failed> {
         self.net.drain_with(|engine| {
             if self.reads_back {
                 self.read_back(engine);
             }
         });
-        self.failure().map_or_else(|| Ok(self.outstanding() == 0), Err)
+        if self.has_failed() { Err(Failed) } else { Ok(self.outstanding() == 0) }
     }
 
     /// A put that is to be read back has left its source before.

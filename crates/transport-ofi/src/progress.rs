@@ -122,7 +122,7 @@ impl Net {
     }
 
     /// Moves everything on. Returns how much was done, with what peers have done to our memory if that is counted.
-    #[inline]
+    #[inline(always)]
     fn serve(&self, engine: &mut Engine) -> usize {
         let done = engine.drain();
         if self.descriptors.is_some() { done } else { self.count_served(engine, done) }

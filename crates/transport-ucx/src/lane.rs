@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Busy, Failed, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
 use parking_lot::MutexGuard;
 
 use crate::channel::{Channel, Issued};
@@ -129,13 +129,15 @@ unsafe impl Lane for UcxLane {
         self.channel.lock().progress(&self.net.peers)
     }
 
-    fn poll_completion(&self) -> Result<bool, Error> {
+    fn poll_completion(&self) -> Result<bool, Failed> {
         if self.channel.is_well_and_idle() {
             return Ok(true);
         }
         let mut channel = self.channel.lock();
-        channel.progress(&self.net.peers)?;
-        Ok(channel.outstanding() == 0)
+        match channel.progress(&self.net.peers) {
+            Ok(_) => Ok(channel.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {

@@ -111,6 +111,10 @@ pub trait TakesTurns: Send + Sync {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
+/// An operation of the lane has failed. [`Lane::progress`] says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failed;
+
 /// Why a provider has issued nothing, inside it.
 #[derive(Debug)]
 pub enum NotIssued {
@@ -200,10 +204,13 @@ pub unsafe trait Lane: Send + Sync {
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
 
-    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more.
-    fn poll_completion(&self) -> Result<bool, Error> {
-        self.progress()?;
-        Ok(self.outstanding() == 0)
+    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more. An error comes back
+    /// from [`Lane::progress`].
+    fn poll_completion(&self) -> Result<bool, Failed> {
+        match self.progress() {
+            Ok(_) => Ok(self.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
     }
 
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its

@@ -29,7 +29,7 @@ pub mod suite;
 
 pub use account::Account;
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segment, TakesTurns};
+pub use fabric::{AddressBook, Busy, Fabric, Failed, Lane, LaneOptions, NotIssued, Segment, TakesTurns};
 pub use issuer::{Issuer, Wait};
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};

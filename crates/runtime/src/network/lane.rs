@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Capabilities, Issuer, Lane, LaneOptions};
+use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
 use counters::Direction;
@@ -129,10 +129,14 @@ impl ContextLane {
     /// Moves the lane on; returns whether everything that this thread has issued is complete.
     #[inline(always)]
     fn look(&self) -> bool {
-        match self.lane.poll_completion() {
-            Ok(is_over) => is_over,
-            Err(error) => errors::fail(&error),
-        }
+        self.lane.poll_completion().unwrap_or_else(|Failed| self.fail())
+    }
+
+    /// Ends the job with the lane's error.
+    #[cold]
+    #[inline(never)]
+    fn fail(&self) -> bool {
+        self.lane.progress().map_or_else(|error| errors::fail(&error), |_| false)
     }
 
     #[cold]

@@ -5,8 +5,8 @@
 //! is reached by the kernel (`process_vm_writev`), active messages are datagrams of local sockets. Atomics are reads and writes under a
 //! lock of a file.
 
-mod data;
-mod messages;
+pub mod data;
+pub mod messages;
 mod worker;
 
 use std::ffi::{c_char, c_int, c_uint, c_void};

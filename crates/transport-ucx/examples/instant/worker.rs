@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxshmem_ucx_sys as ucx;
@@ -102,12 +103,17 @@ impl InstantWorker {
         sent
     }
 
-    /// The next datagram, if one has come.
+    /// The next datagram, if one has come. Its length is asked for first: a program that is stepped through would step through each byte
+    /// of a buffer that has to be cleared.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; 1 << 18];
-        // SAFETY: the buffer is as long as it says.
-        let came = unsafe { libc::recv(self.socket(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-        bytes.truncate(usize::try_from(came).ok()?);
+        let mut bytes = Vec::new();
+        // SAFETY: a look at a message copies nothing; then the buffer is as long as the message.
+        unsafe {
+            let length = libc::recv(self.socket(), ptr::null_mut(), 0, libc::MSG_PEEK | libc::MSG_TRUNC);
+            bytes.reserve_exact(usize::try_from(length).ok()?);
+            let came = libc::recv(self.socket(), bytes.as_mut_ptr().cast(), bytes.capacity(), 0);
+            bytes.set_len(usize::try_from(came).ok()?);
+        }
         Some(bytes)
     }
 

@@ -7,7 +7,7 @@ use oxshmem_base::Error;
 
 use super::active_message::TargetTask;
 use super::requester::Requester;
-use crate::{Account, Amo, Busy, Lane, OutOfRange, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old};
+use crate::{Account, Amo, Busy, Failed, Lane, OutOfRange, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old};
 
 pub(super) struct FilledLane {
     pub(super) me: u32,
@@ -261,12 +261,14 @@ unsafe impl Lane for FilledLane {
         self.failure().map_or(Ok(collected + done), Err)
     }
 
-    fn poll_completion(&self) -> Result<bool, Error> {
+    fn poll_completion(&self) -> Result<bool, Failed> {
         if self.asked.is_none() && !self.own.has_failed() {
             return self.lane.poll_completion();
         }
-        self.progress()?;
-        Ok(self.outstanding() == 0)
+        match self.progress() {
+            Ok(_) => Ok(self.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
     }
 
     /// A message has a copy of what it carries, but for the place of an old value.

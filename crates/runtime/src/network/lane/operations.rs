@@ -28,7 +28,7 @@ impl ContextLane {
         let first = unsafe { self.lane.put(to, source, n) };
         if let Some(done) = incomplete(first, n) {
             // SAFETY: the rest is a part of what the caller has promised.
-            self.issue_rest(call, to.pe, &|lane| unsafe { lane.put(to.plus(done), source.add(done), n - done) });
+            self.issue_rest(call, to.pe, &move |lane| unsafe { lane.put(to.plus(done), source.add(done), n - done) });
         }
         self.counters.note(Direction::Write);
     }
@@ -44,7 +44,9 @@ impl ContextLane {
         let first = unsafe { self.lane.put_nbi(to, source, n) };
         if let Some(done) = incomplete(first, n) {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
-            self.issue_rest(call, to.pe, &|lane| unsafe { lane.put_nbi(to.plus(done), source.add(done), n - done) });
+            self.issue_rest(call, to.pe, &move |lane| unsafe {
+                lane.put_nbi(to.plus(done), source.add(done), n - done)
+            });
         }
         self.counters.note(Direction::Write);
     }
@@ -60,7 +62,9 @@ impl ContextLane {
         let first = unsafe { self.lane.get_nbi(dest, from, n) };
         if let Some(done) = incomplete(first, n) {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
-            self.issue_rest(call, from.pe, &|lane| unsafe { lane.get_nbi(dest.add(done), from.plus(done), n - done) });
+            self.issue_rest(call, from.pe, &move |lane| unsafe {
+                lane.get_nbi(dest.add(done), from.plus(done), n - done)
+            });
         }
         self.counters.note(Direction::Read);
     }
@@ -75,7 +79,7 @@ impl ContextLane {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         if unsafe { self.lane.amo(to, width, amo, old) }.is_err() {
             // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
-            self.issue_rest(call, to.pe, &|lane| unsafe { lane.amo(to, width, amo, old) });
+            self.issue_rest(call, to.pe, &move |lane| unsafe { lane.amo(to, width, amo, old) });
         }
         self.counters.note(if old.is_null() { Direction::Write } else { Direction::Read });
         self.note_near(to.pe);
