@@ -1,5 +1,5 @@
-/* Counts the instructions that one call executes outside of the library whose file is named by the first argument,
-   and of what that library calls.
+/* Counts the instructions that one call executes outside of this program and of the library whose file is named by the first argument,
+   and of what that library calls. A dash names none.
 
    PE 0 is stepped by a process of its own, which is forked before the library opens anything. It counts from a breakpoint to
    the function `over`, and leaves out what lies in the named file and what is called from there. The least count that has come three
@@ -17,6 +17,9 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* The linker's marks round this program's instructions. */
+extern char __executable_start, etext;
 
 enum { LONG = 4096, OFTEN = 3, MOST = 60 };
 
@@ -157,7 +160,7 @@ static void trace(pid_t process, const char *file, int ready) {
       continue;
     }
     if (!counting) {
-      if (range[1] == 0) {
+      if (range[1] == 0 && strcmp(file, "-")) {
         find(process, file, range);
         if (addresses) {
           char line[4096];
@@ -185,7 +188,8 @@ static void trace(pid_t process, const char *file, int ready) {
     if (back == 0 && next >= range[0] && next < range[1])
       back = ptrace(PTRACE_PEEKDATA, process, registers.rsp, 0); /* The first instruction of a function. */
     if (next == back) back = 0;
-    if (back == 0) {
+    int ours = next >= (unsigned long)&__executable_start && next < (unsigned long)&etext;
+    if (back == 0 && !ours) {
       count++;
       if (addresses) fprintf(addresses, "%lx\n", next);
     }

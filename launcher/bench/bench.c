@@ -289,11 +289,12 @@ int main(int argc, char **argv)
     partner = leads ? me + pairs : follows ? me - pairs : me;
     clock_ns = cost_of_clock();
     if (me == 0) {
-        char name[SHMEM_MAX_NAME_LEN] = "";
+        char name[SHMEM_MAX_NAME_LEN] = "", carriers[128];
         int major, minor;
+        describe_carriers(carriers, sizeof carriers);
         shmem_info_get_name(name);
         shmem_info_get_version(&major, &minor);
-        printf("{\"library\":\"%s\",\"standard\":\"%d.%d\",\"pes\":%d,\"init\":%.0f}\n", name, major, minor, npes, took);
+        printf("{\"library\":\"%s%s\",\"standard\":\"%d.%d\",\"pes\":%d,\"init\":%.0f}\n", name, carriers, major, minor, npes, took);
     }
     int found = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)

@@ -59,6 +59,8 @@ size_t largest(void);
 void *symmetric(size_t bytes);
 /* Ends the job with a sentence. */
 void give_up(const char *why);
+/* Names the network libraries that this process has loaded, each behind a comma, with their releases. */
+void describe_carriers(char *text, size_t room);
 /* Nanoseconds of a clock that does not jump. */
 double now(void);
 

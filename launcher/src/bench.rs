@@ -8,6 +8,7 @@ mod contender;
 mod html;
 mod measure;
 mod patterns;
+mod peers;
 mod progress_bar;
 mod spread;
 mod surroundings;
@@ -23,6 +24,7 @@ use oxshmem_base::{Error, file, size};
 use campaign::{Campaign, FORMAT};
 use contender::{Contender, JobShape};
 use measure::{Effort, measure};
+use peers::{Carrier, Peer};
 
 use crate::results;
 
@@ -51,9 +53,13 @@ pub struct BenchArgs {
     /// Only operations whose names contain this
     #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
     only: String,
-    /// Measure this library beside ours, in turns: openmpi
-    #[arg(long, value_name = "LIBRARY", value_parser = ["openmpi"], conflicts_with = "with_oshcc")]
-    compare: Option<String>,
+    /// Measure this library beside ours, in turns: openmpi, sandia, osss-ucx, with =PREFIX where it is installed; also several times
+    #[arg(long, value_name = "LIBRARY", value_parser = peers::peer, conflicts_with = "with_oshcc")]
+    compare: Vec<Peer>,
+    /// What carries the messages of all libraries between nodes: tcp, ofi:PROVIDER, ucx:TRANSPORTS
+    /// [default: tcp beside openmpi, ofi:tcp beside sandia, ucx:tcp beside osss-ucx]
+    #[arg(long, value_name = "CARRIER", value_parser = peers::carrier, requires = "compare")]
+    over: Option<Carrier>,
     /// Measure another library beside ours: its compiler wrapper
     #[arg(long, value_name = "PATH", requires = "with_oshrun")]
     with_oshcc: Option<PathBuf>,
@@ -144,18 +150,26 @@ impl BenchArgs {
     }
 
     fn measured(&self) -> Result<Campaign, Error> {
-        let beside_another = self.compare.is_some() || self.with_oshcc.is_some();
+        let beside_another = !self.compare.is_empty() || self.with_oshcc.is_some();
+        let is_between_nodes = self.nodes > 1 || self.hosts.is_some();
+        if self.over.is_some() && !is_between_nodes {
+            return Err(Error::new("--over is for messages between nodes")
+                .because("all PEs are on one node, which share memory")
+                .fix("let them count as several nodes: --nodes 2"));
+        }
+        let carrier = if is_between_nodes { peers::agreed(self.over.as_ref(), &self.compare)? } else { None };
         let shape = JobShape {
             pes: self.pes,
             nodes: self.nodes,
             hosts: self.hosts.as_deref(),
             oshrun: &self.oshrun,
             bound: beside_another,
+            carrier,
         };
         let mut contenders = vec![Contender::ours(&shape)?];
         let scratch = Scratch::new()?;
-        if self.compare.is_some() {
-            contenders.push(Contender::openmpi(&shape, &scratch.0)?);
+        for peer in &self.compare {
+            contenders.push(Contender::peer(peer, &shape, &scratch.0)?);
         }
         if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
             contenders.push(Contender::other(&self.with_name, compiler, launcher, &shape, &scratch.0)?);

@@ -273,25 +273,30 @@ impl CallRing {
     }
 
     /// A call begins and ends: the record of [`CallRing::begin`] and [`CallRing::end`] in one go.
-    #[inline]
+    #[inline(always)]
     pub fn note(&self, name: &'static str, subject: CallSubject) {
-        if self.writers.load(Relaxed) != ONE {
-            return self.end(self.begin(name, subject));
-        }
+        let (place, bytes) = (subject.place(), subject.bytes);
         let number = self.made.load(Relaxed);
-        self.made.store(number + 1, Relaxed);
-        if number.is_multiple_of(BATCH) {
-            self.begin_batch(number);
+        if self.writers.load(Relaxed) != ONE || number.is_multiple_of(BATCH) {
+            return self.note_seldom(name, place, bytes);
         }
-        self.bytes.store(self.bytes.load(Relaxed) + subject.bytes, Relaxed);
+        self.made.store(number + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
         let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks());
         // The count is seen before the record.
         fence(Release);
-        record.place.store(subject.place(), Relaxed);
-        record.begin.store(stamp(subject.bytes.min(MOST), ticks), Relaxed);
+        record.place.store(place, Relaxed);
+        record.begin.store(stamp(bytes.min(MOST), ticks), Relaxed);
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
         // There is no other writer that could have taken the place.
         record.end.store(stamp(number + 1, ticks), Relaxed);
+    }
+
+    /// [`CallRing::note`] where there are several writers, or a batch begins.
+    #[cold]
+    #[inline(never)]
+    fn note_seldom(&self, name: &'static str, place: u64, bytes: u64) {
+        self.end(self.begin(name, CallSubject::of(place, bytes)));
     }
 
     #[inline(always)]

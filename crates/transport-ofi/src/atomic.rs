@@ -26,7 +26,7 @@ pub(crate) fn available(selection: &Selection) -> Result<(), Error> {
 
 /// Which of the endpoint's calls an atomic is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     /// Nothing comes back.
     Write,
     Fetch,
@@ -41,16 +41,29 @@ const fn datatype(width: Width) -> Option<fi::fi_datatype> {
     }
 }
 
-/// The operation, its form if the old value is wanted, its operand and what it compares with.
-const fn parts(amo: Amo) -> (fi::fi_op, Form, u64, u64) {
-    match amo {
-        Amo::Fetch => (fi::FI_ATOMIC_READ, Form::Fetch, 0, 0),
-        Amo::Swap(value) => (fi::FI_ATOMIC_WRITE, Form::Fetch, value, 0),
-        Amo::Add(value) => (fi::FI_SUM, Form::Fetch, value, 0),
-        Amo::And(value) => (fi::FI_BAND, Form::Fetch, value, 0),
-        Amo::Or(value) => (fi::FI_BOR, Form::Fetch, value, 0),
-        Amo::Xor(value) => (fi::FI_BXOR, Form::Fetch, value, 0),
-        Amo::CompareSwap { cond, value } => (fi::FI_CSWAP, Form::Compare, value, cond),
+/// An atomic as one of the endpoint's calls.
+pub(crate) struct AtomicCall {
+    pub(crate) op: fi::fi_op,
+    pub(crate) form: Form,
+    pub(crate) operand: u64,
+    pub(crate) compare: u64,
+}
+
+impl AtomicCall {
+    /// The call for an atomic; `wanted`: something is to come back.
+    #[inline(always)]
+    pub(crate) const fn of(amo: Amo, wanted: bool) -> Self {
+        let update = if wanted { Form::Fetch } else { Form::Write };
+        let (op, form, operand, compare) = match amo {
+            Amo::Fetch => (fi::FI_ATOMIC_READ, Form::Fetch, 0, 0),
+            Amo::Swap(value) => (fi::FI_ATOMIC_WRITE, update, value, 0),
+            Amo::Add(value) => (fi::FI_SUM, update, value, 0),
+            Amo::And(value) => (fi::FI_BAND, update, value, 0),
+            Amo::Or(value) => (fi::FI_BOR, update, value, 0),
+            Amo::Xor(value) => (fi::FI_BXOR, update, value, 0),
+            Amo::CompareSwap { cond, value } => (fi::FI_CSWAP, Form::Compare, value, cond),
+        };
+        Self { op, form, operand, compare }
     }
 }
 
@@ -70,7 +83,7 @@ impl Objects {
     pub(crate) fn has_atomics(&self) -> Result<(), Error> {
         for width in [Width::Four, Width::Eight] {
             for amo in KINDS {
-                let (op, form, ..) = parts(amo);
+                let AtomicCall { op, form, .. } = AtomicCall::of(amo, true);
                 let plain = (!matches!(amo, Amo::Fetch | Amo::CompareSwap { .. })).then_some(Form::Write);
                 for form in [form].into_iter().chain(plain) {
                     self.has(width, op, form).map_err(|why| self.lacks(width, amo, &why))?;
@@ -107,8 +120,8 @@ impl Objects {
 }
 
 /// Where things are in an operation's own bytes: first what is fetched, as for a get.
-const OPERAND: usize = 8;
-const COMPARE: usize = 16;
+pub(crate) const OPERAND: usize = 8;
+pub(crate) const COMPARE: usize = 16;
 
 impl Engine {
     /// Issues an atomic; the old value goes to `old` unless that is null.
@@ -146,10 +159,9 @@ impl Endpoint {
             return Err(self.out_of_range(to, n).into());
         };
         let slot = self.take(Use::Get { account, pe: to.pe, dest: old, n })?;
-        let (op, form, value, cond) = parts(amo);
         // Only a fetched value says that an update has been done where completions say less.
         let wanted = !old.is_null() || self.objects.delivery() == Delivery::ReadBack;
-        let form = if form == Form::Fetch && !wanted && op != fi::FI_ATOMIC_READ { Form::Write } else { form };
+        let AtomicCall { op, form, operand: value, compare: cond } = AtomicCall::of(amo, wanted);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it.
         let [result, operand, compare] = unsafe {
             let room = self.room(slot);

@@ -3,8 +3,10 @@
 
 mod completions;
 mod issue;
+mod straight;
 
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
@@ -20,6 +22,8 @@ use crate::registered::{OwnMemory, Registration};
 use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, Use, context};
 use crate::windows::Windows;
 
+use straight::PreparedArguments;
+
 pub(crate) use completions::Heard;
 pub(crate) use issue::Transfer;
 
@@ -29,6 +33,7 @@ pub(crate) struct Endpoint {
     rooms: Option<Registration>,
     pub(crate) objects: Objects,
     slots: OperationSlots,
+    arguments: PreparedArguments,
     accounts: Vec<Option<Arc<Account>>>,
     pub(crate) peers: KnownPeers,
     /// Messages that it has taken and not completed.
@@ -73,13 +78,14 @@ impl Endpoint {
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
         let mut endpoint = Self {
             own: OwnMemory::default(),
-            rooms,
             inject: objects.info.tx().inject_size,
             longest: objects.info.ep().max_msg_size,
             forgets: objects.delivery() == Delivery::ReadBack,
             reads_at_once: objects.delivery() == Delivery::Complete && !local,
             objects,
             slots,
+            arguments: PreparedArguments::new(rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc)),
+            rooms,
             accounts: Vec::new(),
             peers: KnownPeers::new(pes),
             sending: 0,
@@ -199,18 +205,20 @@ impl Endpoint {
 
     /// libfabric's descriptor of the slots' own bytes, where local memory has to be registered.
     pub(crate) fn room_descriptor(&self) -> *mut c_void {
-        self.rooms.as_ref().map_or(std::ptr::null_mut(), |rooms| rooms.desc)
+        self.rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc)
     }
 
-    /// Sends one message to a peer that has been met, if there is room for it.
-    pub(crate) fn send(&mut self, pe: u32, bytes: &[u8]) -> Issued {
+    /// Sends one message, in two parts, to a peer that has been met, if there is room for it.
+    pub(crate) fn send(&mut self, pe: u32, head: &[u8], body: &[u8]) -> Issued {
         let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
         let Some(slot) = self.slots.take(Use::Send { pe }) else { return Err(NotIssued::Busy) };
         // SAFETY: the slot is ours and its room longer than any message; libfabric gives it back by its completion.
         let code = unsafe {
             let room = self.slots.room(slot);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len());
-            fi_send(self.objects.ep, room.cast(), bytes.len(), self.room_descriptor(), peer, context(slot))
+            ptr::copy_nonoverlapping(head.as_ptr(), room, head.len());
+            ptr::copy_nonoverlapping(body.as_ptr(), room.add(head.len()), body.len());
+            let n = head.len() + body.len();
+            fi_send(self.objects.ep, room.cast(), n, self.room_descriptor(), peer, context(slot))
         } as c_int;
         let taken = self.taken(pe, code);
         match &taken {

@@ -182,6 +182,11 @@ impl Engine {
 
     /// As [`Engine::send`], for an active message.
     pub(crate) fn send_active(&mut self, pe: u32, message: &[u8]) {
+        let head = Message::active_head(self.me);
+        // Messages stay in order.
+        if self.outbox.is_empty() && self.first.peers.met(pe).is_some() && self.first.send(pe, &head, message).is_ok() {
+            return;
+        }
         self.outbox.push_back((pe, Message::encode_active(self.me, message)));
         self.flush();
     }
@@ -190,7 +195,7 @@ impl Engine {
     fn flush(&mut self) -> usize {
         let mut sent = 0;
         while let Some((pe, bytes)) = self.outbox.pop_front() {
-            let outcome = self.address_of(pe).map_err(NotIssued::from).and_then(|_| self.first.send(pe, &bytes));
+            let outcome = self.address_of(pe).map_err(NotIssued::from).and_then(|_| self.first.send(pe, &[], &bytes));
             match outcome {
                 Ok(()) => sent += 1,
                 Err(NotIssued::Busy) => {
@@ -204,17 +209,22 @@ impl Engine {
     }
 
     /// Moves everything on, on all rails; returns how much was done.
+    #[inline(always)]
     pub(crate) fn drain(&mut self) -> usize {
         let mut done = self.first.drain(&mut self.heard);
         if !self.heard.is_empty() {
-            let mut heard = mem::take(&mut self.heard);
-            heard.drain(..).for_each(|(from, message)| self.hear(from, message));
-            self.heard = heard;
+            self.hear_all();
         }
         if !self.outbox.is_empty() {
             done += self.flush();
         }
         if self.further.is_empty() { done } else { done + self.drain_further() }
+    }
+
+    fn hear_all(&mut self) {
+        let mut heard = mem::take(&mut self.heard);
+        heard.drain(..).for_each(|(from, message)| self.hear(from, message));
+        self.heard = heard;
     }
 
     /// Moves on the further rails; returns how much was done.

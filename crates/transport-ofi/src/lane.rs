@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Account, Amo, Busy, Failed, Lane, NotIssued, Remote, SignalUpdate, Width};
+use parking_lot::MutexGuard;
 
 use crate::delivery::Delivery;
 use crate::endpoint::Transfer;
@@ -18,6 +19,10 @@ pub(crate) struct OfiLane {
     further: Arc<Account>,
     number: u32,
     reads_back: bool,
+    /// The longest transfer that may go the straight way (`endpoint::straight`); 0: none.
+    straight: usize,
+    /// Atomics are noted, because a fence cannot leave them to the endpoint.
+    notes_atomics: bool,
 }
 
 impl OfiLane {
@@ -26,32 +31,38 @@ impl OfiLane {
         let mut engine = net.lock();
         let number = engine.enlist(account.clone(), &further);
         let reads_back = engine.first.objects.delivery() == Delivery::ReadBack;
+        // With several rails the bytes that each moves are counted, but for the shortest transfers.
+        let straight = match reads_back {
+            true => 0,
+            false if net.spread < usize::MAX => net.inject,
+            false => engine.first.longest(),
+        };
         drop(engine);
-        Self { net, account, further, number, reads_back }
+        let notes_atomics = !net.atomics_ordered;
+        Self { net, account, further, number, reads_back, straight, notes_atomics }
     }
 
-    /// # Safety
-    /// As for the operations of a `Lane`.
-    unsafe fn transfer(&self, remote: Remote, transfer: Transfer, n: usize) -> Result<usize, Busy> {
-        if n < self.net.spread && !self.reads_back {
-            let mut engine = self.net.lock();
-            // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
-            let issued = unsafe { engine.transfer(self.number, remote, transfer, n) };
-            drop(engine);
-            return self.account.settle(issued, n);
-        }
-        // SAFETY: this function demands the same of its caller.
-        unsafe { self.transfer_apart(remote, transfer, n) }
+    /// Whether a transfer of so many bytes may go the straight way.
+    #[inline(always)]
+    fn may_go_straight(&self, n: usize) -> bool {
+        n.wrapping_sub(1) < self.straight
     }
 
-    /// A transfer over all rails, or one of which something has to be noted.
+    /// A transfer that does not go the straight way.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
-    unsafe fn transfer_apart(&self, remote: Remote, transfer: Transfer, n: usize) -> Result<usize, Busy> {
+    #[inline(never)]
+    unsafe fn transfer(
+        &self,
+        engine: MutexGuard<'_, Engine>,
+        remote: Remote,
+        transfer: Transfer,
+        n: usize,
+    ) -> Result<usize, Busy> {
+        let mut engine = self.net.keep(engine);
         let spread = n >= self.net.spread;
         let put = matches!(transfer, Transfer::Put(..));
-        let mut engine = self.net.lock();
         if spread && put && self.state(&mut engine).fenced {
             if self.outstanding() > 0 {
                 return Err(Busy);
@@ -75,13 +86,49 @@ impl OfiLane {
         self.account.settle(issued, n)
     }
 
+    /// An atomic that does not go the straight way.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    #[inline(never)]
+    unsafe fn update(
+        &self,
+        engine: MutexGuard<'_, Engine>,
+        to: Remote,
+        width: Width,
+        amo: Amo,
+        old: *mut u8,
+    ) -> Result<(), Busy> {
+        let mut engine = self.net.keep(engine);
+        if !self.net.atomics {
+            let error = Error::new("an atomic has come to a provider that leaves them to software");
+            return self.account.settle(Err(error.into()), ());
+        }
+        // SAFETY: `old` is null or stays until completion, which this function demands.
+        let issued = unsafe { engine.atomic(self.number, to, width, amo, old) };
+        self.state(&mut engine).unordered |= self.notes_atomics || to.pe == self.net.me;
+        drop(engine);
+        self.account.settle(issued, ())
+    }
+
+    /// The lane's number and account, as the endpoint wants them for an operation.
+    #[inline(always)]
+    fn counted(&self) -> (u32, &Account) {
+        (self.number, &self.account)
+    }
+
     /// The first error of the lane, or the end of the endpoint.
-    #[inline]
     fn failure(&self) -> Option<Error> {
-        if !self.account.has_failed() && !self.further.has_failed() && !self.net.is_broken() {
+        if !self.has_failed() {
             return None;
         }
         self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure())
+    }
+
+    /// Whether there is such an error.
+    #[inline(always)]
+    fn has_failed(&self) -> bool {
+        self.account.has_failed() || self.further.has_failed() || self.net.is_broken()
     }
 
     fn state<'e>(&self, engine: &'e mut Engine) -> &'e mut LaneState {
@@ -128,33 +175,50 @@ impl OfiLane {
 // so; destinations likewise. Remote memory is bounded by the windows that its owner has registered.
 unsafe impl Lane for OfiLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        let mut engine = self.net.lock_briefly();
         // SAFETY: the source is copied; the caller promises `n` bytes.
-        unsafe { self.transfer(to, Transfer::Put(source, true), n) }
+        if self.may_go_straight(n) && unsafe { engine.first.put_straight(self.counted(), to, source, n, true) } {
+            return Ok(n);
+        }
+        // SAFETY: the source is copied; the caller promises `n` bytes.
+        unsafe { self.transfer(engine, to, Transfer::Put(source, true), n) }
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        let mut engine = self.net.lock_briefly();
+        // SAFETY: the source stays until completion.
+        if self.may_go_straight(n) && unsafe { engine.first.put_straight(self.counted(), to, source, n, false) } {
+            return Ok(n);
+        }
         // SAFETY: the source stays until completion. One that is so short that the call sends it is cheaper to copy.
-        unsafe { self.transfer(to, Transfer::Put(source, n <= self.net.inject), n) }
+        unsafe { self.transfer(engine, to, Transfer::Put(source, n <= self.net.inject), n) }
     }
 
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        let mut engine = self.net.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
-        unsafe { self.transfer(from, Transfer::Get(dest), n) }
+        if self.may_go_straight(n) && unsafe { engine.first.get_straight(self.counted(), from, dest, n) } {
+            return Ok(n);
+        }
+        // SAFETY: the destination stays until completion, by the caller's promise.
+        unsafe { self.transfer(engine, from, Transfer::Get(dest), n) }
     }
 
     /// In the network's domain every atomic is the endpoint's. Otherwise atomics are messages (see `amo`), which the software
     /// around this provider makes.
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        if !self.net.atomics {
-            let error = Error::new("an atomic has come to a provider that leaves them to software");
-            return self.account.settle(Err(error.into()), ());
+        let mut engine = self.net.lock_briefly();
+        if !self.notes_atomics
+            && to.pe != self.net.me
+            && self.may_go_straight(width.bytes())
+            && self.net.atomics
+            // SAFETY: `old` is null or stays until completion, by the caller's promise.
+            && unsafe { engine.first.update_straight(self.counted(), to, width, amo, old) }
+        {
+            return Ok(());
         }
-        let mut engine = self.net.lock();
         // SAFETY: `old` is null or stays until completion, by the caller's promise.
-        let issued = unsafe { engine.atomic(self.number, to, width, amo, old) };
-        self.state(&mut engine).unordered |= !self.net.atomics_ordered || to.pe == self.net.me;
-        drop(engine);
-        self.account.settle(issued, ())
+        unsafe { self.update(engine, to, width, amo, old) }
     }
 
     unsafe fn put_signal(
@@ -197,6 +261,15 @@ unsafe impl Lane for OfiLane {
             }
         });
         self.failure().map_or(Ok(before.saturating_sub(self.outstanding()) as usize), Err)
+    }
+
+    fn poll_completion(&self) -> Result<bool, Failed> {
+        self.net.drain_with(|engine| {
+            if self.reads_back {
+                self.read_back(engine);
+            }
+        });
+        if self.has_failed() { Err(Failed) } else { Ok(self.outstanding() == 0) }
     }
 
     /// A put that is to be read back has left its source before.

@@ -30,9 +30,15 @@ impl Message {
     /// Bytes before an active message.
     pub(crate) const HEAD: usize = 5;
 
+    /// The bytes before an active message.
+    pub(crate) fn active_head(from: u32) -> [u8; Self::HEAD] {
+        let [a, b, c, d] = from.to_le_bytes();
+        [ACTIVE, a, b, c, d]
+    }
+
     /// An active message, which may be long, with as few copies as there can be.
     pub(crate) fn encode_active(from: u32, message: &[u8]) -> Vec<u8> {
-        [&[ACTIVE][..], &from.to_le_bytes(), message].concat()
+        [&Self::active_head(from)[..], message].concat()
     }
 
     pub(crate) fn encode(&self, from: u32) -> Vec<u8> {

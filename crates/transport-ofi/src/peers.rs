@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use oxshmem_libfabric_sys as fi;
-use oxshmem_transport::{FoundPiece, Region, Remote};
+use oxshmem_transport::{FoundPiece, Region, RegionPiece, Remote};
 
 use crate::windows::{Window, Windows};
 
@@ -23,9 +23,29 @@ pub(crate) enum Inquiry {
     Answered,
 }
 
+/// The registration of a region that was reached last, with all that an operation on it needs; a length of 0: none was.
+#[derive(Clone, Copy, Default)]
+struct Shortcut {
+    start: u64,
+    len: u64,
+    address: u64,
+    key: u64,
+    peer: fi::fi_addr_t,
+}
+
+/// Some bytes of a peer, as libfabric's calls name them.
+#[derive(Clone, Copy)]
+pub(crate) struct ReachedBytes {
+    pub(crate) peer: fi::fi_addr_t,
+    pub(crate) address: u64,
+    pub(crate) key: u64,
+}
+
 /// The knowledge of one PE.
 #[derive(Default)]
 struct Peer {
+    /// By regions. Registrations stay as they are, so what was true of one remains true.
+    shortcuts: [Shortcut; Region::ALL.len()],
     /// Once its address has been read.
     address: Option<fi::fi_addr_t>,
     windows: Windows,
@@ -81,12 +101,28 @@ impl KnownPeers {
         self.get(pe).filter(|peer| peer.knows_us)?.address
     }
 
-    /// The address of a peer that has heard of us, and where the network finds a byte of it; `None` unless both are known.
-    #[inline]
-    pub(crate) fn reached(&self, remote: Remote) -> Option<(fi::fi_addr_t, FoundPiece<u64>)> {
-        let peer = self.get(remote.pe).filter(|peer| peer.knows_us)?;
+    /// `n` bytes of a peer that has heard of us, if they lie where an operation on that region has been before.
+    #[inline(always)]
+    pub(crate) fn shortcut(&self, Remote { pe, region, offset }: Remote, n: usize) -> Option<ReachedBytes> {
+        let Shortcut { start, len, address, key, peer } = self.get(pe)?.shortcuts[region as usize];
+        let from = offset.wrapping_sub(start);
+        // An offset before the start wraps to more than any length.
+        (from < len && n as u64 <= len - from).then_some(ReachedBytes {
+            peer,
+            address: address.wrapping_add(from),
+            key,
+        })
+    }
+
+    /// The address of a peer that has heard of us, and where the network finds a byte of it; `None` unless both are known. The next
+    /// operation there takes the shortcut.
+    pub(crate) fn reached(&mut self, remote: Remote) -> Option<(fi::fi_addr_t, FoundPiece<u64>)> {
+        let peer = self.of.get_mut(remote.pe as usize)?.as_deref_mut().filter(|peer| peer.knows_us)?;
+        let address_of_peer = peer.address?;
+        let &RegionPiece { start, len, address, key } = peer.windows.around(remote.region, remote.offset)?;
+        peer.shortcuts[remote.region as usize] = Shortcut { start, len, address, key, peer: address_of_peer };
         let FoundPiece { address, key, room } = peer.windows.find(remote.region, remote.offset)?;
-        Some((peer.address?, FoundPiece { address, key: *key, room }))
+        Some((address_of_peer, FoundPiece { address, key: *key, room }))
     }
 
     /// Which rail of a peer that has been met this one reaches.

@@ -92,7 +92,19 @@ impl Net {
 
     /// The endpoint.
     pub(crate) fn lock(&self) -> Locked<'_> {
-        Locked { net: self, engine: self.engine.lock() }
+        self.keep(self.engine.lock())
+    }
+
+    /// The endpoint, for what changes nothing that others read without the lock.
+    #[inline(always)]
+    pub(crate) fn lock_briefly(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock()
+    }
+
+    /// The endpoint for more than that.
+    #[inline(always)]
+    pub(crate) fn keep<'n>(&'n self, engine: MutexGuard<'n, Engine>) -> Locked<'n> {
+        Locked { net: self, engine }
     }
 
     /// A caller moves everything on.
@@ -110,11 +122,14 @@ impl Net {
     }
 
     /// Moves everything on. Returns how much was done, with what peers have done to our memory if that is counted.
+    #[inline(always)]
     fn serve(&self, engine: &mut Engine) -> usize {
         let done = engine.drain();
-        if self.descriptors.is_some() {
-            return done;
-        }
+        if self.descriptors.is_some() { done } else { self.count_served(engine, done) }
+    }
+
+    /// What was done, with what peers have done to our memory.
+    fn count_served(&self, engine: &Engine, done: usize) -> usize {
         let served = engine.first.objects.served();
         // Relaxed: the engine is locked.
         let before = self.served.swap(served, Ordering::Relaxed);

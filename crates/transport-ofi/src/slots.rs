@@ -1,6 +1,5 @@
 //! The slots of an endpoint's operations: each operation has one, which stays where it is until the completion names it.
 
-use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -15,6 +14,7 @@ pub(crate) const ROOM: usize = 4096;
 pub(crate) const LONG_ROOM: usize = 16 << 10;
 
 /// The use of a slot.
+#[derive(Clone, Copy)]
 pub(crate) enum Use {
     /// Nothing: the slot is free.
     Free,
@@ -35,19 +35,25 @@ pub(crate) struct OperationSlot {
     pub(crate) used_for: Use,
     /// Local memory that was registered for this operation alone.
     pub(crate) registration: Option<Registration>,
-    /// Bytes of the put or get.
+    /// Bytes of the put or get, if they are counted.
     moves: usize,
-    number: usize,
+    /// Its own bytes.
+    room: *mut u8,
+    /// The next free slot, while this one is free.
+    next: *mut OperationSlot,
 }
 
 /// All slots, and the bytes that belong to them.
 pub(crate) struct OperationSlots {
-    slots: Box<[UnsafeCell<OperationSlot>]>,
+    slots: *mut OperationSlot,
+    count: usize,
     bytes: *mut u8,
     /// Bytes of each, at least [`ROOM`].
     room: usize,
-    free: Vec<usize>,
-    /// Bytes of all puts and gets.
+    /// The first free slot; null: none is. It was the last in use, so it is in the processor's cache.
+    free: *mut OperationSlot,
+    taken: usize,
+    /// Bytes of all puts and gets that are counted.
     moving: usize,
 }
 
@@ -56,43 +62,76 @@ unsafe impl Send for OperationSlots {}
 
 impl OperationSlots {
     pub(crate) fn new(count: usize, room: usize) -> Self {
-        let empty = |number| {
-            let context = fi::fi_context2 { internal: [ptr::null_mut(); 8] };
-            UnsafeCell::new(OperationSlot { context, used_for: Use::Free, registration: None, moves: 0, number })
+        let bytes: *mut u8 = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
+        let empty = |number: usize| OperationSlot {
+            context: fi::fi_context2 { internal: [ptr::null_mut(); 8] },
+            used_for: Use::Free,
+            registration: None,
+            moves: 0,
+            room: bytes.wrapping_add(number * room),
+            next: ptr::null_mut(),
         };
-        let bytes = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
-        Self { slots: (0..count).map(empty).collect(), bytes, room, free: (0..count).rev().collect(), moving: 0 }
+        let slots = Box::leak((0..count).map(empty).collect::<Box<[_]>>()).as_mut_ptr();
+        let mut all = Self { slots, count, bytes, room, free: ptr::null_mut(), taken: count, moving: 0 };
+        for number in (0..count).rev() {
+            // SAFETY: the slot is one of those that were just made, and nobody has it.
+            unsafe { all.put_back(slots.add(number)) };
+        }
+        all
     }
 
     /// The bytes of all slots, to be registered once where the provider demands that.
     pub(crate) fn bytes(&self) -> (*mut u8, usize) {
-        (self.bytes, self.slots.len() * self.room)
+        (self.bytes, self.count * self.room)
     }
 
     /// A free slot, which now has this use.
+    #[inline(always)]
     pub(crate) fn take(&mut self, used_for: Use) -> Option<*mut OperationSlot> {
-        let operation = self.slots[self.free.pop()?].get();
+        let slot = self.free;
+        if slot.is_null() {
+            return None;
+        }
         // SAFETY: the slot is free, so neither libfabric nor anybody else has it.
-        unsafe { (*operation).used_for = used_for };
-        Some(operation)
+        unsafe {
+            self.free = (*slot).next;
+            (*slot).used_for = used_for;
+        }
+        self.taken += 1;
+        Some(slot)
     }
 
     /// The operation is over; returns the use of its slot.
     ///
     /// # Safety
-    /// `operation` came from `take`, and libfabric has given it back or never had it.
-    pub(crate) unsafe fn give_back(&mut self, operation: *mut OperationSlot) -> Use {
+    /// `slot` came from `take`, and libfabric has given it back or never had it.
+    #[inline(always)]
+    pub(crate) unsafe fn give_back(&mut self, slot: *mut OperationSlot) -> Use {
         // SAFETY: the slot came from `take` and libfabric does not have it, by the caller's promise; the engine's lock is held.
-        let operation = unsafe { &mut *operation };
-        operation.registration = None;
-        self.moving -= std::mem::take(&mut operation.moves);
-        self.free.push(operation.number);
-        std::mem::replace(&mut operation.used_for, Use::Free)
+        unsafe {
+            let used_for = std::mem::replace(&mut (*slot).used_for, Use::Free);
+            if (*slot).registration.is_some() {
+                (*slot).registration = None;
+            }
+            self.moving -= std::mem::take(&mut (*slot).moves);
+            self.put_back(slot);
+            used_for
+        }
+    }
+
+    /// # Safety
+    /// The slot is taken, and nobody has it any more.
+    #[inline(always)]
+    unsafe fn put_back(&mut self, slot: *mut OperationSlot) {
+        // SAFETY: nobody else has the slot, by the caller's promise.
+        unsafe { (*slot).next = self.free };
+        self.free = slot;
+        self.taken -= 1;
     }
 
     /// How many are taken.
     pub(crate) fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.taken
     }
 
     /// The operation puts or gets so many bytes.
@@ -113,10 +152,11 @@ impl OperationSlots {
     /// The operation's own bytes.
     ///
     /// # Safety
-    /// `operation` came from `take`.
-    pub(crate) unsafe fn room(&self, operation: *const OperationSlot) -> *mut u8 {
-        // SAFETY: the slot came from `take`, by the caller's promise, so its number is below the count.
-        unsafe { self.bytes.add((*operation).number * self.room) }
+    /// `slot` came from `take`.
+    #[inline(always)]
+    pub(crate) unsafe fn room(&self, slot: *const OperationSlot) -> *mut u8 {
+        // SAFETY: the slot came from `take`, by the caller's promise, so it is one of ours.
+        unsafe { (*slot).room }
     }
 
     /// The length of an operation's own bytes.
@@ -127,9 +167,13 @@ impl OperationSlots {
 
 impl Drop for OperationSlots {
     fn drop(&mut self) {
-        let rooms = ptr::slice_from_raw_parts_mut(self.bytes.cast::<u64>(), self.slots.len() * (self.room / 8));
-        // SAFETY: `new` has leaked the bytes with this length, and the endpoint that might have used them is closed.
-        drop(unsafe { Box::from_raw(rooms) });
+        let rooms = ptr::slice_from_raw_parts_mut(self.bytes.cast::<u64>(), self.count * (self.room / 8));
+        let slots = ptr::slice_from_raw_parts_mut(self.slots, self.count);
+        // SAFETY: `new` has leaked both with these lengths, and the endpoint that might have used them is closed.
+        unsafe {
+            drop(Box::from_raw(slots));
+            drop(Box::from_raw(rooms));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod flush;
 mod question;
 mod reach;
 mod reached;
+mod straight;
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
@@ -16,7 +17,6 @@ mod transfer;
 mod unacknowledged;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,13 +24,16 @@ use std::time::Instant;
 use std::{ptr, slice};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, NotIssued, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, NotIssued, NumberMap, Region, Remote, SignalUpdate, Width};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
+use self::atomic::NetworkUpdate;
 use self::flush::{Flush, LateSignal};
 use self::question::{Expected, OpenQuestion, RequestData, SentQuestion, on_answer};
 use self::reach::Watched;
 use self::reached::ReachedPeer;
+use self::straight::PreparedParams;
+use self::transfer::CopiedPut;
 use crate::message::{ANSWER, Ask};
 use crate::objects::{UcxContext, Worker, meaning};
 use crate::peers::Directory;
@@ -54,9 +57,14 @@ pub(crate) type Issued<T = ()> = Result<T, NotIssued>;
 /// Fields are dropped in this order: keys before the worker, the worker before what its callbacks are given.
 pub(crate) struct Channel {
     peers: Vec<ReachedPeer>,
-    index: HashMap<u32, usize>,
-    /// The peer of the last operation, mostly that of the next.
-    last: usize,
+    /// By world numbers, as far as there are peers.
+    index: Vec<u32>,
+    /// So many operations may go the straight way.
+    straight: u64,
+    params: PreparedParams,
+    /// The box of the last copied put, and of the last atomic, for the next ones.
+    spare_copy: Option<Box<CopiedPut>>,
+    spare_update: Option<Box<NetworkUpdate>>,
     flush: Option<Flush>,
     /// Puts, and atomics that fetch nothing, that the next flush completes.
     unflushed: u64,
@@ -95,7 +103,7 @@ struct Inbox {
     puts: [Cell<u64>; 2],
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
-    unanswered: RefCell<HashMap<u64, OpenQuestion>>,
+    unanswered: RefCell<NumberMap<u64, OpenQuestion>>,
     /// Messages that expect no answer of their own and are not known to be done.
     unacknowledged: Cell<u64>,
     /// Messages that UCX has not sent yet.
@@ -111,8 +119,11 @@ impl Channel {
         unsafe { worker.listen(ANSWER, Some(on_answer), Rc::as_ptr(&inbox).cast_mut().cast())? };
         Ok(Self {
             peers: Vec::new(),
-            index: HashMap::new(),
-            last: 0,
+            index: Vec::new(),
+            straight: 0,
+            params: PreparedParams::new(Rc::as_ptr(&inbox)),
+            spare_copy: None,
+            spare_update: None,
             flush: None,
             unflushed: 0,
             late: Vec::new(),
@@ -213,7 +224,12 @@ impl Channel {
 
     /// Operations under way that moving the channel on brings nearer to their end.
     pub(crate) fn to_move(&self) -> u64 {
-        self.outstanding() - self.inbox.unacknowledged.get() + self.inbox.unsent.get() + self.waiting
+        self.to_move_of(self.outstanding())
+    }
+
+    /// [`Self::to_move`], if so many are outstanding.
+    pub(crate) fn to_move_of(&self, outstanding: u64) -> u64 {
+        outstanding - self.inbox.unacknowledged.get() + self.inbox.unsent.get() + self.waiting
     }
 
     /// Messages that are not known to be done.
@@ -274,6 +290,11 @@ impl Channel {
         *self.inbox.error.borrow_mut() = None;
         self.fenced = false;
         self.outstanding() == 0 && !self.is_broken()
+    }
+
+    /// Whether an operation has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.inbox.error.borrow().is_some()
     }
 
     /// Whether some peer cannot be reached any more: what was under way may never be over.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, Busy, Failed, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
+use parking_lot::MutexGuard;
 
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
@@ -23,8 +24,14 @@ impl UcxLane {
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
-    fn issue<T>(&self, all: T, act: impl FnOnce(&mut Channel, &Directory) -> Issued<T>) -> Result<T, Busy> {
-        let mut channel = self.channel.lock();
+    #[inline(never)]
+    fn issue<T>(
+        &self,
+        channel: MutexGuard<'_, Channel>,
+        all: T,
+        act: impl FnOnce(&mut Channel, &Directory) -> Issued<T>,
+    ) -> Result<T, Busy> {
+        let mut channel = self.channel.keep(channel);
         let outcome = match act(&mut channel, &self.net.peers) {
             Ok(issued) => Ok(issued),
             Err(NotIssued::Busy) => Err(Busy),
@@ -46,23 +53,53 @@ impl UcxLane {
 // their operation is over, and `outstanding` counts until then. Ranges are compared with what the peer has registered.
 unsafe impl Lane for UcxLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        let mut channel = self.channel.lock_briefly();
         // SAFETY: the source is readable for `n` bytes, by the caller's promise.
-        self.issue(n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) })
+        if unsafe { channel.put_copy_straight(to, source, n) } {
+            self.channel.count();
+            return Ok(n);
+        }
+        // SAFETY: the source is readable for `n` bytes, by the caller's promise.
+        self.issue(channel, n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) })
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        let mut channel = self.channel.lock_briefly();
         // SAFETY: the source stays until completion, by the caller's promise.
-        self.issue(n, |channel, peers| unsafe { channel.put(peers, to, source, n) })
+        if unsafe { channel.put_straight(to, source, n) } {
+            self.channel.count();
+            return Ok(n);
+        }
+        // SAFETY: the source stays until completion, by the caller's promise.
+        self.issue(channel, n, |channel, peers| unsafe { channel.put(peers, to, source, n) })
     }
 
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        let mut channel = self.channel.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
-        self.issue(n, |channel, peers| unsafe { channel.get(peers, dest, from, n) })
+        if let Some(under_way) = unsafe { channel.get_straight(from, dest, n) } {
+            if under_way {
+                self.channel.count();
+            }
+            return Ok(n);
+        }
+        // SAFETY: the destination stays until completion, by the caller's promise.
+        self.issue(channel, n, |channel, peers| unsafe { channel.get(peers, dest, from, n) })
     }
 
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        let mut channel = self.channel.lock_briefly();
+        if self.net.peers.atomics
+            // SAFETY: the caller keeps `old` until completion, as `Lane` demands.
+            && let Some(under_way) = unsafe { channel.update_straight(to, width, amo, old) }
+        {
+            if under_way {
+                self.channel.count();
+            }
+            return Ok(());
+        }
         // SAFETY: the caller keeps `old` until completion, as `Lane` demands.
-        self.issue((), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
+        self.issue(channel, (), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
     }
 
     unsafe fn put_signal(
@@ -74,7 +111,9 @@ unsafe impl Lane for UcxLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         // SAFETY: the source stays until completion, by the caller's promise.
-        self.issue((), |channel, peers| unsafe { channel.put_signal(peers, to, source, n, signal, update) })
+        self.issue(self.channel.lock_briefly(), (), |channel, peers| unsafe {
+            channel.put_signal(peers, to, source, n, signal, update)
+        })
     }
 
     fn fence(&self) -> Result<(), Busy> {
@@ -88,6 +127,17 @@ unsafe impl Lane for UcxLane {
 
     fn progress(&self) -> Result<usize, Error> {
         self.channel.lock().progress(&self.net.peers)
+    }
+
+    fn poll_completion(&self) -> Result<bool, Failed> {
+        if self.channel.is_well_and_idle() {
+            return Ok(true);
+        }
+        let mut channel = self.channel.lock();
+        match channel.progress(&self.net.peers) {
+            Ok(_) => Ok(channel.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {

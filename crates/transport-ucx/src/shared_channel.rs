@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use oxshmem_transport::OperationLock;
 use parking_lot::MutexGuard;
@@ -18,6 +18,8 @@ pub(crate) struct SharedChannel {
     under_way: AtomicU64,
     /// Those of them that it helps to move on. Relaxed: a thread that sees an old number looks again.
     to_move: AtomicU64,
+    /// An operation has failed. Stored before `under_way`.
+    failed: AtomicBool,
 }
 
 /// The channel while it is held.
@@ -28,8 +30,11 @@ pub(crate) struct LockedChannel<'s> {
 
 impl Drop for LockedChannel<'_> {
     fn drop(&mut self) {
-        self.shared.to_move.store(self.channel.to_move(), Ordering::Relaxed);
-        self.shared.under_way.store(self.channel.outstanding(), Ordering::Release);
+        let outstanding = self.channel.outstanding();
+        self.channel.allow_straight(outstanding);
+        self.shared.to_move.store(self.channel.to_move_of(outstanding), Ordering::Relaxed);
+        self.shared.failed.store(self.channel.has_failed(), Ordering::Relaxed);
+        self.shared.under_way.store(outstanding, Ordering::Release);
     }
 }
 
@@ -49,11 +54,41 @@ impl DerefMut for LockedChannel<'_> {
 
 impl SharedChannel {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel: OperationLock::new(channel), under_way: AtomicU64::new(0), to_move: AtomicU64::new(0) }
+        Self {
+            channel: OperationLock::new(channel),
+            under_way: AtomicU64::new(0),
+            to_move: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn lock(&self) -> LockedChannel<'_> {
-        LockedChannel { shared: self, channel: self.channel.lock() }
+        self.keep(self.channel.lock())
+    }
+
+    /// The channel for an operation that may go the straight way, and is counted by [`SharedChannel::count`] then.
+    #[inline(always)]
+    pub(crate) fn lock_briefly(&self) -> MutexGuard<'_, Channel> {
+        self.channel.lock()
+    }
+
+    /// The channel for more than that.
+    #[inline(always)]
+    pub(crate) fn keep<'s>(&'s self, channel: MutexGuard<'s, Channel>) -> LockedChannel<'s> {
+        LockedChannel { shared: self, channel }
+    }
+
+    /// One more operation is under way. The channel is locked, so nobody else counts.
+    #[inline(always)]
+    pub(crate) fn count(&self) {
+        self.to_move.store(self.to_move.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.under_way.store(self.under_way.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// Whether nothing is under way, and nothing has failed.
+    #[inline(always)]
+    pub(crate) fn is_well_and_idle(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) == 0 && !self.failed.load(Ordering::Relaxed)
     }
 
     fn try_lock(&self) -> Option<LockedChannel<'_>> {

@@ -111,6 +111,10 @@ pub trait TakesTurns: Send + Sync {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
+/// An operation of the lane has failed. [`Lane::progress`] says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failed;
+
 /// Why a provider has issued nothing, inside it.
 #[derive(Debug)]
 pub enum NotIssued {
@@ -199,6 +203,15 @@ pub unsafe trait Lane: Send + Sync {
     /// Moves operations on. Returns how many completed. The first error of an operation of this lane is final and comes
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
+
+    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more. An error comes back
+    /// from [`Lane::progress`].
+    fn poll_completion(&self) -> Result<bool, Failed> {
+        match self.progress() {
+            Ok(_) => Ok(self.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
+    }
 
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its
     /// local buffers may be reused. Complete operations are complete locally.

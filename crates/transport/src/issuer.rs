@@ -138,7 +138,8 @@ impl<'l> Issuer<'l> {
 }
 
 impl Remote {
-    fn plus(self, bytes: usize) -> Self {
+    /// So many bytes further on.
+    pub const fn plus(self, bytes: usize) -> Self {
         Self { offset: self.offset.wrapping_add(bytes as u64), ..self }
     }
 }

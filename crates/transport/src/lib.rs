@@ -20,6 +20,7 @@ mod limits;
 mod lock;
 pub mod loopback;
 mod memory;
+mod numbers;
 mod operation;
 mod pieces;
 mod provider;
@@ -29,11 +30,12 @@ pub mod suite;
 
 pub use account::Account;
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{AddressBook, Busy, Fabric, Lane, LaneOptions, NotIssued, Segment, TakesTurns};
+pub use fabric::{AddressBook, Busy, Fabric, Failed, Lane, LaneOptions, NotIssued, Segment, TakesTurns};
 pub use issuer::{Issuer, Wait};
 pub use limits::WORD_BY_WORD;
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
+pub use numbers::{NumberHasher, NumberMap};
 pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use oxshmem_base::Error;
 
+use super::peers::{Carrier, Peer, PeerKind};
 use crate::machine::{beside, helper, installed};
 
 /// The name of our own library.
@@ -18,12 +19,12 @@ pub(crate) struct Contender {
     /// The command that starts a job, without the program.
     pub(crate) start: Vec<OsString>,
     /// Variables of the job.
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
     pub(crate) program: PathBuf,
 }
 
 /// The shape of all jobs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobShape<'s> {
     pub(crate) pes: Option<u32>,
     pub(crate) nodes: u32,
@@ -32,6 +33,8 @@ pub(crate) struct JobShape<'s> {
     pub(crate) oshrun: &'s [String],
     /// Whether PEs are bound to cores, because another library is measured beside ours.
     pub(crate) bound: bool,
+    /// What carries messages between nodes, where all libraries are to use the same.
+    pub(crate) carrier: Option<Carrier>,
 }
 
 impl JobShape<'_> {
@@ -66,40 +69,31 @@ impl Contender {
             start.push("--bind=core".into());
         }
         start.extend(shape.oshrun.iter().map(OsString::from));
-        Ok(Self { name: OURS.into(), start, environment: Vec::new(), program: helper("oshbench")? })
+        let environment = shape.carrier.as_ref().map(|carrier| carrier.ours(shape.hosts.is_none())).unwrap_or_default();
+        Ok(Self { name: OURS.into(), start, environment, program: helper("oshbench")? })
     }
 
-    /// Open MPI's OpenSHMEM, the first on `PATH`, compiled below `folder`. Where our PEs count as several nodes, its messages
-    /// go over TCP on the loopback device too.
-    pub(crate) fn openmpi(shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let has_it = |folder: &PathBuf| folder.join("oshmem_info").is_file() && !is_ours(&folder.join("oshmem_info"));
-        let bin = std::env::split_paths(&path).find(has_it).ok_or_else(|| {
-            Error::new("--compare openmpi: Open MPI's OpenSHMEM is not installed")
-                .because("no folder of PATH has an oshmem_info that is not ours")
-                .fix("install it (Debian: apt install openmpi-bin libopenmpi-dev), or name another library: --with-oshcc, --with-oshrun")
-        })?;
-        let mut start: Vec<OsString> = vec![bin.join("oshrun").into(), "--allow-run-as-root".into()];
-        let mut environment = Vec::new();
-        if shape.nodes > 1 {
-            environment = vec![("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo")];
-            start.extend(["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES"].map(OsString::from));
-            for (name, value) in
-                [("osc", "^rdma"), ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo"), ("coll", "^sm")]
-            {
-                start.extend(["--mca", name, value].map(OsString::from));
-            }
+    /// A library that `--compare` knows, compiled below `folder`.
+    pub(crate) fn peer(peer: &Peer, shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
+        let (bin, settings, name) = (peer.tools()?, peer.settings(shape)?, peer.kind.name());
+        let mut start: Vec<OsString> = vec![bin.join("oshrun").into()];
+        if peer.kind == PeerKind::OpenMpi {
+            start.push("--allow-run-as-root".into());
         }
+        start.extend(settings.words.iter().map(OsString::from));
         if let Some(hosts) = shape.hosts {
             start.extend(["-H".into(), hosts.into()]);
         }
-        start.extend(match shape.fits() {
-            true => ["--bind-to", "core"].map(OsString::from).to_vec(),
-            false => ["--bind-to", "none", "--oversubscribe"].map(OsString::from).to_vec(),
-        });
+        // The others' launchers are whatever they were built with, which binds as it is told to elsewhere.
+        if peer.kind == PeerKind::OpenMpi {
+            start.extend(match shape.fits() {
+                true => ["--bind-to", "core"].map(OsString::from).to_vec(),
+                false => ["--bind-to", "none", "--oversubscribe"].map(OsString::from).to_vec(),
+            });
+        }
         start.extend(["-np".into(), shape.pes().to_string().into()]);
-        let program = compiled("Open MPI", &bin.join("oshcc"), folder)?;
-        Ok(Self { name: "Open MPI".into(), start, environment, program })
+        let program = compiled(name, &bin.join("oshcc"), folder)?;
+        Ok(Self { name: name.into(), start, environment: settings.variables, program })
     }
 
     /// Any other library, by its compiler and its launcher with the words that it needs.
@@ -118,7 +112,11 @@ impl Contender {
     /// A job of one group.
     pub(crate) fn job(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.start[0]);
-        command.args(&self.start[1..]).arg(&self.program).args(arguments).envs(self.environment.iter().copied());
+        command
+            .args(&self.start[1..])
+            .arg(&self.program)
+            .args(arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -131,7 +129,7 @@ impl Contender {
 }
 
 /// Whether a tool belongs to this installation, perhaps by another name.
-fn is_ours(tool: &Path) -> bool {
+pub(super) fn is_ours(tool: &Path) -> bool {
     let ours = beside("osh_info").ok().and_then(|tool| tool.canonicalize().ok());
     ours.is_some() && tool.canonicalize().ok() == ours
 }
@@ -158,7 +156,7 @@ fn compiled(name: &str, compiler: &Path, folder: &Path) -> Result<PathBuf, Error
         .args(["-std=c11", "-O2", "-Wno-deprecated-declarations", "-o"])
         .arg(&program)
         .args(&files)
-        .arg("-lm")
+        .args(["-lm", "-ldl"])
         .output()
         .map_err(|error| refused(format!("{}: {error}", compiler.display())))?;
     match output.status.success() {

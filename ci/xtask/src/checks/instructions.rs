@@ -1,5 +1,6 @@
-//! The price of our layers above libfabric, in instructions: each operation is stepped through over a libfabric that completes at once
-//! (`crates/transport-ofi/examples/instant`), and compared with its budget. The count does not depend on the machine's speed.
+//! The price of our layers, in instructions: each operation is stepped through over a libfabric and a UCX that complete at once
+//! (`crates/transport-ofi/examples/instant`, `crates/transport-ucx/examples/instant`) and on one node, and compared with its budget.
+//! The count does not depend on the machine's speed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,54 @@ use std::process::Command;
 use crate::counts::{CheckCounts, failed};
 use crate::{Outcome, command, target, top};
 
-/// Budgets: a line for each operation, with a column for each of [`ATOMICS`].
+/// Budgets: a line for each operation, with a column for each of [`WAYS`].
 const BUDGETS: &str = "ci/instructions/budgets.txt";
 
-/// Values of `SHMEM_AMO`: who does atomics.
-const ATOMICS: [&str; 2] = ["network", "processor"];
+/// A library that completes at once.
+struct InstantLibrary {
+    package: &'static str,
+    example: &'static str,
+    /// What cargo makes of the example.
+    archive: &'static str,
+    /// The name by which our library opens it.
+    file: &'static str,
+    /// The list of its symbols.
+    map: &'static str,
+    transport: &'static str,
+}
+
+const LIBFABRIC: InstantLibrary = InstantLibrary {
+    package: "oxshmem-transport-ofi",
+    example: "instant",
+    archive: "libinstant.a",
+    file: "libfabric.so.1",
+    map: "ci/instructions/libfabric.map",
+    transport: "ofi:instant",
+};
+
+const UCX: InstantLibrary = InstantLibrary {
+    package: "oxshmem-transport-ucx",
+    example: "instant-ucx",
+    archive: "libinstant_ucx.a",
+    file: "libucp.so.0",
+    map: "ci/instructions/ucp.map",
+    transport: "ucx:instant",
+};
+
+/// A way to the other PE: the library, if it is on another node, and who does atomics (`SHMEM_AMO`).
+struct Way {
+    name: &'static str,
+    library: Option<&'static InstantLibrary>,
+    atomics: &'static str,
+}
+
+const WAYS: [Way; 5] = [
+    Way { name: "libfabric", library: Some(&LIBFABRIC), atomics: "network" },
+    Way { name: "libfabric, atomics by messages", library: Some(&LIBFABRIC), atomics: "processor" },
+    Way { name: "UCX", library: Some(&UCX), atomics: "network" },
+    Way { name: "UCX, atomics by messages", library: Some(&UCX), atomics: "processor" },
+    Way { name: "one node", library: None, atomics: "processor" },
+];
 
 /// Counts, and compares with the budgets.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
@@ -22,17 +66,20 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     }
     let folder = target().join("instructions");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let library = libfabric("instant", &folder)?;
     let program = folder.join("count");
     let mut compiler = Command::new(prefix.join("bin/oshcc"));
     command::run(compiler.args(["-O1", "-o"]).arg(&program).arg(top().join("ci/instructions/count.c")))?;
     let text = std::fs::read_to_string(top().join(BUDGETS)).map_err(|error| format!("{BUDGETS}: {error}"))?;
     let mut counts = CheckCounts::default();
-    for (column, atomics) in ATOMICS.into_iter().enumerate() {
+    for (column, way) in WAYS.iter().enumerate() {
+        let library = way.library.map(|library| library.build(&folder)).transpose()?;
         let mut job = Command::new(prefix.join("bin/oshrun"));
-        job.args(["--nodes", "2", "-n", "2"]).arg(&program).arg(&library);
-        job.env("LD_LIBRARY_PATH", &folder).env("SHMEM_TRANSPORT", "ofi:instant").env("SHMEM_AMO", atomics);
-        job.env("SHMEM_SYMMETRIC_SIZE", "16M");
+        job.args(["--nodes", if library.is_some() { "2" } else { "1" }, "-n", "2"]).arg(&program);
+        job.arg(library.as_deref().unwrap_or(Path::new("-")));
+        if let Some(library) = way.library {
+            job.env("LD_LIBRARY_PATH", &folder).env("SHMEM_TRANSPORT", library.transport);
+        }
+        job.env("SHMEM_AMO", way.atomics).env("SHMEM_SYMMETRIC_SIZE", "16M");
         let output = command::output(&mut job)?;
         let errors = String::from_utf8_lossy(&output.stderr);
         if errors.contains("the process cannot be traced") {
@@ -43,23 +90,29 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         if !output.status.success() {
             return Err(format!("the counting job ended with {}\n{}", output.status, errors.trim_end()));
         }
-        counts += compare(atomics, &numbers(&String::from_utf8_lossy(&output.stdout), 0)?, &numbers(&text, column)?);
+        counts += compare(way.name, &numbers(&String::from_utf8_lossy(&output.stdout), 0)?, &numbers(&text, column)?);
     }
     Ok(counts)
 }
 
 /// Builds a libfabric of ours, an example of the provider's crate, into a folder for `LD_LIBRARY_PATH`.
-pub(crate) fn libfabric(example: &str, folder: &Path) -> Outcome<PathBuf> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--package", "oxshmem-transport-ofi", "--example", example]);
-    command::run(cargo.current_dir(top()))?;
-    let library = folder.join("libfabric.so.1");
-    let mut linker = Command::new("cc");
-    linker.args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"]);
-    linker.arg(target().join(format!("debug/examples/lib{example}.a"))).arg("-Wl,--no-whole-archive");
-    linker.arg(format!("-Wl,--version-script={}", top().join("ci/instructions/libfabric.map").display()));
-    command::run(linker.arg("-o").arg(&library))?;
-    Ok(library)
+pub(crate) fn libfabric(example: &'static str, archive: &'static str, folder: &Path) -> Outcome<PathBuf> {
+    InstantLibrary { example, archive, ..LIBFABRIC }.build(folder)
+}
+
+impl InstantLibrary {
+    /// Builds it into a folder for `LD_LIBRARY_PATH`.
+    fn build(&self, folder: &Path) -> Outcome<PathBuf> {
+        let mut cargo = Command::new("cargo");
+        command::run(cargo.args(["build", "--package", self.package, "--example", self.example]).current_dir(top()))?;
+        let library = folder.join(self.file);
+        let mut linker = Command::new("cc");
+        linker.args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"]);
+        linker.arg(target().join("debug/examples").join(self.archive)).arg("-Wl,--no-whole-archive");
+        linker.arg(format!("-Wl,--version-script={}", top().join(self.map).display()));
+        command::run(linker.arg("-o").arg(&library))?;
+        Ok(library)
+    }
 }
 
 /// The numbers of one column by the operations, of a text with lines `operation: number ...`. A dash is no number: the operation waits
@@ -77,18 +130,14 @@ fn numbers(text: &str, column: usize) -> Outcome<BTreeMap<String, Option<u64>>> 
     lines.map(|line| number(line).ok_or(format!("no number in {line:?}"))).collect()
 }
 
-fn compare(
-    atomics: &str,
-    counted: &BTreeMap<String, Option<u64>>,
-    budgets: &BTreeMap<String, Option<u64>>,
-) -> CheckCounts {
+fn compare(way: &str, counted: &BTreeMap<String, Option<u64>>, budgets: &BTreeMap<String, Option<u64>>) -> CheckCounts {
     let mut counts = CheckCounts::default();
     for (operation, budget) in budgets.iter().filter_map(|(operation, budget)| Some((operation, (*budget)?))) {
         let (words, good) = match counted.get(operation).copied().flatten() {
             Some(count) => (format!("{count} instructions"), count <= budget),
             None => ("not counted".into(), false),
         };
-        let line = format!("{operation}, atomics of the {atomics}: {words}, budget {budget}");
+        let line = format!("{operation}, {way}: {words}, budget {budget}");
         if good {
             println!("{line}")
         } else {
@@ -114,7 +163,7 @@ mod tests {
         let budgets = of("# note\n\nput 8: 10 20\nget: 30 40\n", 1);
         assert_eq!(budgets["put 8"], Some(20));
         let outcome = |text: &str| {
-            let CheckCounts { passed, failed, .. } = compare("network", &of(text, 0), &budgets);
+            let CheckCounts { passed, failed, .. } = compare("libfabric", &of(text, 0), &budgets);
             (passed, failed)
         };
         assert_eq!(outcome("put 8: 20\nget: 40\n"), (2, 0));
@@ -123,6 +172,6 @@ mod tests {
         assert_eq!(outcome("put 8: 20\nget: 40\nadd: 1\n"), (2, 1), "one has no budget");
         assert!(numbers("put 8 20", 0).is_err() && numbers("put 8: x", 0).is_err());
         let waits = of("put 8: -\n", 0);
-        assert_eq!(compare("network", &of("put 8: 999\n", 0), &waits).failed, 0, "a wait has no budget");
+        assert_eq!(compare("libfabric", &of("put 8: 999\n", 0), &waits).failed, 0, "a wait has no budget");
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn brief() -> Outcome<CheckCounts> {
 pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
     let folder = target().join("personas");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    instructions::libfabric("personas", &folder)?;
+    instructions::libfabric("personas", "libpersonas.a", &folder)?;
     let usual = if std::env::var_os("CHECK_LONG").is_some() { LONG } else { BRIEF };
     let cases = arguments.filter.clone().unwrap_or_else(|| usual.into());
     let path = ("LD_LIBRARY_PATH".to_string(), folder.display().to_string());

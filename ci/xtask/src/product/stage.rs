@@ -106,7 +106,7 @@ fn compile(recipe: &Recipe, prefix: &Path, name: &str, sources: &[PathBuf]) -> O
     let mut compiler = recipe.toolchain.cc();
     compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(prefix.join(&program)).args(sources);
     compiler.arg("-I").arg(prefix.join("include")).arg("-L").arg(prefix.join(recipe.libdir));
-    command::run(compiler.args(["-loxshmem", "-lm", &library]))?;
+    command::run(compiler.args(["-loxshmem", "-lm", "-ldl", &library]))?;
     strip(recipe, prefix, &program)
 }
 

@@ -14,7 +14,7 @@ use crate::start::job;
 use crate::teams::via::{InWorld, Via};
 pub use crate::transfers::atomic::{AmoInteger, AmoType};
 use crate::transfers::direct::near_atomic;
-use crate::transfers::indirect;
+use crate::transfers::indirect::updates;
 
 /// The object itself, if it is on the node and the processor does atomics. Misaligned objects miss: they have no atomics.
 #[inline(always)]
@@ -35,7 +35,7 @@ pub unsafe fn fetch<V: Via, T: AmoType>(via: V, source: *const T, pe: c_int) -> 
         // SAFETY: `object` returns a mapped, aligned object; which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::load(there) },
         // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-        None => unsafe { indirect::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
+        None => unsafe { updates::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
     }
 }
 
@@ -50,7 +50,7 @@ pub unsafe fn set<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int)
         Some(there) => unsafe { T::store(there, value) },
         None => {
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-            unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
+            unsafe { updates::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
         }
     }
 }
@@ -81,7 +81,7 @@ pub unsafe fn swap<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int
         // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::swap(there, value) },
         // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-        None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
+        None => unsafe { updates::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
     }
 }
 
@@ -97,7 +97,7 @@ pub unsafe fn compare_swap<V: Via, T: AmoInteger>(via: V, dest: *mut T, cond: T,
         None => {
             let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-            unsafe { indirect::amo(via.call(), via.context(), dest, amo, true, pe) }
+            unsafe { updates::amo(via.call(), via.context(), dest, amo, true, pe) }
         }
     }
 }
@@ -135,7 +135,7 @@ macro_rules! operation {
                 // promises.
                 Some(there) => unsafe { T::$fetching(there, value) },
                 // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-                None => unsafe { indirect::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
+                None => unsafe { updates::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
             }
         }
         #[doc = concat!($what, ".")]
@@ -148,7 +148,7 @@ macro_rules! operation {
             unsafe {
                 match object(via, dest, pe) {
                     Some(there) => T::$fetching(there, value),
-                    None => indirect::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
+                    None => updates::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
                 };
             }
         }

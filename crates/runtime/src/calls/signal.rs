@@ -12,7 +12,8 @@ use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::teams::via::Via;
 use crate::transfers::direct::{atomic_window, window};
-use crate::transfers::{indirect, length};
+use crate::transfers::indirect::updates;
+use crate::transfers::length;
 
 /// `SHMEM_SIGNAL_SET` and `SHMEM_SIGNAL_ADD` of the header.
 const SET: c_int = 0;
@@ -66,7 +67,7 @@ unsafe fn transfer<V: Via, T>(
                 _ => unknown(via.call(), sig_op),
             };
             let (call, context) = (via.call(), via.context());
-            return indirect::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
+            return updates::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
         }
         rma::put(via, dest, source, nelems, pe);
         match sig_op {

@@ -30,7 +30,7 @@ impl Drop for RecordedCall {
 }
 
 /// A call begins and ends that is about one other PE, or about none.
-#[inline]
+#[inline(always)]
 pub(crate) fn note(name: &'static str, peer: Option<u32>, bytes: usize) {
     if let Some(own) = ControlBlock::if_open() {
         own.doings().calls.note(name, CallSubject { peer, team: None, bytes: bytes as u64 });

@@ -1,21 +1,22 @@
 //! A context's lane of the network, for all threads that use the context; and the runtime's own.
 
 mod counters;
+mod operations;
 
 use oxshmem_base::planted;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Capabilities, Issuer, Lane, LaneOptions};
+use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
-pub(crate) use counters::{Direction, OperationCount, OperationCounters};
+use counters::Direction;
+pub(crate) use counters::{OperationCount, OperationCounters};
 
 use crate::diagnosis::deadlock;
 use crate::diagnosis::errors;
 use crate::network;
-use crate::start::job;
 use crate::wait::{self, Needs, Reason};
 
 /// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
@@ -61,34 +62,16 @@ impl ContextLane {
     /// Issues what `act` issues, to a PE if it is for one.
     #[inline]
     pub(crate) fn issue<R>(&self, call: &'static str, pe: Option<u32>, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
-        if self.impatient.load(Relaxed) > 0 {
-            self.hold_back(call);
-        }
+        self.begin(call);
         let needs = pe.map_or(Needs::Anyone, Needs::Room);
         let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
         act(&Issuer::new(&*self.lane, &self.capabilities, &wait))
     }
 
-    /// Issues one of the context's operations, which counts as its traffic.
-    #[inline]
-    pub(crate) fn operate(&self, call: &'static str, pe: u32, direction: Direction, act: impl FnOnce(&Issuer<'_>)) {
-        self.counters.note(direction);
-        self.issue(call, Some(pe), act);
-    }
-
-    /// [`ContextLane::operate`] of what may be to a PE of this node.
-    #[inline]
-    pub(crate) fn operate_near(
-        &self,
-        call: &'static str,
-        pe: u32,
-        direction: Direction,
-        act: impl FnOnce(&Issuer<'_>),
-    ) {
-        self.operate(call, pe, direction, act);
-        if network::does_atomics() && job::window_of(pe).is_some() {
-            self.near.store(true, Relaxed);
-        }
+    /// Whether all that this thread has issued is known to be complete, without a look at the lane.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.counters.are_settled()
     }
 
     /// Whether everything that this thread has issued is complete.
@@ -123,19 +106,46 @@ impl ContextLane {
             self.issue(call, None, |lane| lane.fence());
         }
         if self.near.load(Relaxed) {
-            self.drain(call, Needs::Anyone);
+            self.complete(call);
         }
     }
 
     /// Returns when everything that this thread has issued is complete.
+    #[inline(always)]
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
+        let issued = self.counters.sum();
+        // Mostly the first look is the last.
+        if !self.look() {
+            self.wait_until_idle(self.reason(call, needs));
+        }
+        self.counters.settle(issued);
+    }
+
+    /// [`ContextLane::drain`], whoever must act.
+    pub(crate) fn complete(&self, call: &'static str) {
+        self.drain(call, Needs::Anyone);
+    }
+
+    /// Moves the lane on; returns whether everything that this thread has issued is complete.
+    #[inline(always)]
+    fn look(&self) -> bool {
+        self.lane.poll_completion().unwrap_or_else(|Failed| self.fail())
+    }
+
+    /// Ends the job with the lane's error.
+    #[cold]
+    #[inline(never)]
+    fn fail(&self) -> bool {
+        self.lane.progress().map_or_else(|error| errors::fail(&error), |_| false)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_until_idle(&self, reason: Reason<'_>) {
         let mut patience = Patience::new(self);
-        wait::until(self.reason(call, needs), None, || {
-            if let Err(error) = self.lane.progress() {
-                errors::fail(&error);
-            }
+        wait::until(reason, None, || {
             patience.look();
-            self.is_idle().then_some(())
+            self.look().then_some(())
         });
     }
 
@@ -202,7 +212,7 @@ pub(crate) fn issue<R>(call: &'static str, act: impl FnOnce(&Issuer<'_>) -> R) -
 
 /// Returns when everything that the runtime has issued is complete.
 pub(crate) fn complete(call: &'static str) {
-    own().drain(call, Needs::Anyone);
+    own().complete(call);
 }
 
 /// Returns when all that the runtime has issued is complete locally: the network has read its sources. The targets may not have
@@ -221,7 +231,7 @@ fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
 /// Returns when everything that this PE has issued is complete, whatever the context. (INIT-5)
 pub(crate) fn complete_all(call: &'static str) {
     let lanes = lanes().clone();
-    lanes.iter().for_each(|lane| lane.drain(call, Needs::Anyone));
+    lanes.iter().for_each(|lane| lane.complete(call));
 }
 
 /// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.

@@ -12,7 +12,6 @@ use crate::teams::predefined_handles;
 use crate::teams::team::TeamState;
 use crate::teams::valid_handles::{self, HandleKind};
 use crate::transfers::direct::FAST;
-use crate::wait::Needs;
 
 /// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
 #[repr(transparent)]
@@ -118,18 +117,20 @@ impl ContextHandle {
         (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed))
     }
 
-    /// The world number of the team's member `pe`, where the arithmetic applies; for threads that may have met the initialising one
-    /// nowhere else.
+    /// The world number of the team's member `pe`, where the arithmetic applies, and the context's lane, if it has needed one; for threads
+    /// that may have met the initialising one nowhere else.
     #[inline(always)]
-    pub(crate) fn published_world(self, pe: c_int) -> Option<u32> {
+    pub(crate) fn published_member(self, pe: c_int) -> Option<(u32, &'static ContextLane)> {
         if !self.is_believed() {
             return None;
         }
         let object = self.believed();
         // A context that was destroyed has no team; the three numbers of one may be those of other memory by now.
-        let is_member = (pe as u32) < object.size.load(Acquire) && !object.team.load(Relaxed).is_null();
-        is_member
-            .then(|| (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed)))
+        if pe as u32 >= object.size.load(Acquire) || object.team.load(Relaxed).is_null() {
+            return None;
+        }
+        let world = (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed));
+        Some((world, lane::known(&object.lane)?))
     }
 
     /// The team it was made on; `None` for the invalid handle and outside init and finalize.
@@ -168,7 +169,7 @@ impl ContextHandle {
     #[inline(always)]
     fn busy_lane(self, call: &'static str) -> Option<&'static ContextLane> {
         let object = if self.is_believed() { self.believed() } else { self.looked_up(call)? };
-        lane::known(&object.lane).filter(|lane| !lane.is_idle())
+        lane::known(&object.lane).filter(|lane| !lane.is_settled())
     }
 
     #[cold]
@@ -181,7 +182,7 @@ impl ContextHandle {
     #[inline(always)]
     pub(crate) fn quiet(self, call: &'static str) {
         if let Some(lane) = self.busy_lane(call) {
-            lane.drain(call, Needs::Anyone);
+            lane.complete(call);
         }
     }
 

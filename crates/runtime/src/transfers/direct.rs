@@ -214,6 +214,13 @@ pub(crate) fn is_apart(pe: u32) -> bool {
     pe.wrapping_sub(FAST.first.load(Relaxed)) >= windows
 }
 
+/// Whether world number `pe` has a window, or nothing is known of windows here.
+#[inline(always)]
+pub(crate) fn may_have_window(pe: u32) -> bool {
+    let windows = FAST.windows.load(Acquire);
+    windows == 0 || pe.wrapping_sub(FAST.first.load(Relaxed)) < windows
+}
+
 /// Nothing. The compiler keeps the way that leads here out of the way of those that hit.
 #[cold]
 #[inline]

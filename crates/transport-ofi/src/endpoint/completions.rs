@@ -30,7 +30,7 @@ impl Endpoint {
                     for entry in &entries[..read] {
                         // SAFETY: libfabric has written the first `read` entries.
                         let entry = unsafe { entry.assume_init_ref() };
-                        self.completed(entry.op_context.cast(), entry.len, None, heard);
+                        self.succeeded(entry.op_context.cast(), entry.len, heard);
                     }
                     if read < entries.len() {
                         break;
@@ -68,6 +68,28 @@ impl Endpoint {
         let why = self.objects.queue_meaning(entry);
         self.completed(entry.op_context.cast(), 0, Some((entry.err, why)), heard);
         1
+    }
+
+    /// An operation has gone well.
+    #[inline(always)]
+    fn succeeded(&mut self, slot: *mut OperationSlot, len: usize, heard: &mut Vec<Heard>) {
+        // SAFETY: libfabric gives back the context that it was given, null or a slot of ours.
+        let (account, fetched) = match unsafe { slot.as_ref() }.map(|slot| slot.used_for) {
+            Some(Use::Put { account, .. }) => (account, None),
+            Some(Use::Get { account, dest, n: 8, .. }) if !dest.is_null() => (account, Some(dest)),
+            _ => return self.completed(slot, len, None, heard),
+        };
+        // SAFETY: the slot is ours, and the operation is over. The room of one that fetches is longer than 8 bytes; the lane's caller
+        // keeps the destination until completion, which is now.
+        unsafe {
+            if let Some(dest) = fetched {
+                dest.cast::<u64>().write_unaligned(self.slots.room(slot).cast::<u64>().read());
+            }
+            self.slots.give_back(slot);
+        }
+        if let Some(Some(account)) = self.accounts.get(account as usize) {
+            account.complete(1);
+        }
     }
 
     /// An operation is over.

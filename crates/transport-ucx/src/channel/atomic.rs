@@ -18,26 +18,40 @@ use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// An atomic under way, kept until UCX is done with it. UCX reads the operand and writes the reply.
-struct NetworkUpdate {
-    operand: u64,
+pub(super) struct NetworkUpdate {
+    pub(super) operand: u64,
     /// The value that a comparison stores if it succeeds; then the old value.
-    reply: u64,
-    fetches: bool,
-    width: Width,
-    old: *mut u8,
-    inbox: Rc<Inbox>,
+    pub(super) reply: u64,
+    pub(super) fetches: bool,
+    pub(super) width: Width,
+    pub(super) old: *mut u8,
+    /// The channel's.
+    pub(super) inbox: *const Inbox,
 }
 
-/// UCX's operation, its operand, and the first contents of the reply. UCX reads by adding nothing.
-const fn parts(amo: Amo) -> (ucp_atomic_op_t, u64, u64) {
-    match amo {
-        Amo::Fetch => (UCP_ATOMIC_OP_ADD, 0, 0),
-        Amo::Swap(value) => (UCP_ATOMIC_OP_SWAP, value, 0),
-        Amo::Add(value) => (UCP_ATOMIC_OP_ADD, value, 0),
-        Amo::And(value) => (UCP_ATOMIC_OP_AND, value, 0),
-        Amo::Or(value) => (UCP_ATOMIC_OP_OR, value, 0),
-        Amo::Xor(value) => (UCP_ATOMIC_OP_XOR, value, 0),
-        Amo::CompareSwap { cond, value } => (UCP_ATOMIC_OP_CSWAP, cond, value),
+/// An atomic as UCX's call.
+pub(super) struct AtomicCall {
+    pub(super) op: ucp_atomic_op_t,
+    pub(super) fetches: bool,
+    pub(super) operand: u64,
+    /// The first contents of the reply.
+    pub(super) reply: u64,
+}
+
+impl AtomicCall {
+    /// The call for an atomic; `wanted`: the old value is. UCX reads by adding nothing.
+    #[inline(always)]
+    pub(super) const fn of(amo: Amo, wanted: bool) -> Self {
+        let (op, fetches, operand, reply) = match amo {
+            Amo::Fetch => (UCP_ATOMIC_OP_ADD, wanted, 0, 0),
+            Amo::Swap(value) => (UCP_ATOMIC_OP_SWAP, true, value, 0),
+            Amo::Add(value) => (UCP_ATOMIC_OP_ADD, wanted, value, 0),
+            Amo::And(value) => (UCP_ATOMIC_OP_AND, wanted, value, 0),
+            Amo::Or(value) => (UCP_ATOMIC_OP_OR, wanted, value, 0),
+            Amo::Xor(value) => (UCP_ATOMIC_OP_XOR, wanted, value, 0),
+            Amo::CompareSwap { cond, value } => (UCP_ATOMIC_OP_CSWAP, true, cond, value),
+        };
+        Self { op, fetches, operand, reply }
     }
 }
 
@@ -66,12 +80,10 @@ impl Channel {
             let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };
             return Err(wrong.error(to.pe).into());
         }
-        let (op, operand, reply) = parts(amo);
-        let fetches = !old.is_null() || matches!(amo, Amo::Swap(_) | Amo::CompareSwap { .. });
+        let AtomicCall { op, fetches, operand, reply } = AtomicCall::of(amo, !old.is_null());
         // Pieces of a region end with a page, so an aligned object is in one of them.
         let issued = self.transfer(peers, to, n, |channel, target, _, _| {
-            let inbox = channel.inbox.clone();
-            let update = NetworkUpdate { operand, reply, fetches, width, old, inbox };
+            let update = NetworkUpdate { operand, reply, fetches, width, old, inbox: Rc::as_ptr(&channel.inbox) };
             let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
             let param = ucp_request_param_t {
                 op_attr_mask: UCP_OP_ATTR_FIELD_DATATYPE | reply,
@@ -88,23 +100,43 @@ impl Channel {
                     started(atomic(target.endpoint, op, operand, 1, target.address, target.key, param))
                 })
             };
-            match outcome {
-                Started::Request(_) if fetches => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
-                // The flush completes it.
-                Started::Request(_) => channel.unflushed += 1,
-                Started::Done => {
-                    channel.unflushed += u64::from(!fetches);
-                    update.iter().for_each(|update| update.deliver());
-                }
-                Started::Failed(status) => channel.fail(to.pe, "an atomic", status),
-            }
+            channel.note_update(to.pe, outcome, fetches, update);
         });
         issued.map(drop)
+    }
+
+    /// The outcome of an atomic on `pe`, with its box if UCX has none. Returns whether it is under way.
+    #[inline(always)]
+    pub(super) fn note_update(
+        &mut self,
+        pe: u32,
+        outcome: Started,
+        fetches: bool,
+        back: Option<Box<NetworkUpdate>>,
+    ) -> bool {
+        match outcome {
+            Started::Request(_) if fetches => self.inbox.gets.set(self.inbox.gets.get() + 1),
+            // The flush completes it.
+            Started::Request(_) => self.unflushed += 1,
+            Started::Done => {
+                self.unflushed += u64::from(!fetches);
+                back.iter().for_each(|update| update.deliver());
+            }
+            Started::Failed(status) => self.fail(pe, "an atomic", status),
+        }
+        // A failure counts, until somebody looks at the lane.
+        let under_way = !fetches || outcome != Started::Done;
+        if back.is_some() {
+            self.spare_update = back;
+        }
+        self.straight = self.straight.saturating_sub(under_way.into());
+        under_way
     }
 }
 
 impl NetworkUpdate {
     /// UCX has done it: the fetched value goes to the caller.
+    #[inline(always)]
     fn deliver(&self) {
         if self.fetches {
             // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
@@ -113,13 +145,14 @@ impl NetworkUpdate {
     }
 }
 
-unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status_t, update: *mut c_void) {
+pub(super) unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status_t, update: *mut c_void) {
     // SAFETY: `update` is the box of `atomic`, which UCX hands back once.
     let update = unsafe { Box::from_raw(update.cast::<NetworkUpdate>()) };
     if status == UCS_OK {
         update.deliver();
     }
-    let inbox = &update.inbox;
+    // SAFETY: the inbox is that of the channel whose worker calls.
+    let inbox = unsafe { &*update.inbox };
     if update.fetches {
         inbox.gets.set(inbox.gets.get() - 1);
     }

@@ -23,6 +23,9 @@ pub(super) struct Watched {
     inbox: Rc<Inbox>,
 }
 
+/// The index of a peer that has not been connected to.
+const UNKNOWN: u32 = u32::MAX;
+
 impl Channel {
     /// The peer of a range, with keys for all of it; busy until these have come.
     pub(super) fn reach(&mut self, peers: &Directory, at: Remote, n: usize) -> Issued<usize> {
@@ -84,12 +87,8 @@ impl Channel {
 
     /// The index of a peer, connected if it is new.
     pub(super) fn peer(&mut self, peers: &Directory, pe: u32) -> Result<usize, Error> {
-        if self.peers.get(self.last).is_some_and(|peer| peer.pe == pe) {
-            return Ok(self.last);
-        }
-        if let Some(&known) = self.index.get(&pe) {
-            self.last = known;
-            return Ok(known);
+        if let Some(&known) = self.index.get(pe as usize).filter(|&&known| known != UNKNOWN) {
+            return Ok(known as usize);
         }
         let watched = Rc::new(Watched { pe, inbox: self.inbox.clone() });
         let arg = Rc::as_ptr(&watched).cast_mut().cast();
@@ -101,10 +100,11 @@ impl Channel {
                 .because(error)
                 .fix("let UCX_TLS or SHMEM_TRANSPORT=ucx:... name transports that both nodes have (ucx_info -d)")
         })?;
-        self.last = self.peers.len();
-        self.index.insert(pe, self.last);
+        let (place, number) = (pe as usize, self.peers.len());
+        self.index.resize(self.index.len().max(place + 1), UNKNOWN);
+        self.index[place] = number as u32;
         self.peers.push(ReachedPeer::new(pe, endpoint));
-        Ok(self.last)
+        Ok(number)
     }
 }
 

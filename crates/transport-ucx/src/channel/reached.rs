@@ -1,7 +1,9 @@
 //! A peer of a channel.
 
-use oxshmem_transport::RegionPieces;
-use oxshmem_ucx_sys::ucp_ep_h;
+use std::ptr;
+
+use oxshmem_transport::{Region, RegionPiece, RegionPieces, Remote};
+use oxshmem_ucx_sys::{ucp_ep_h, ucp_rkey_h};
 
 use crate::keys::UnpackedKey;
 
@@ -10,6 +12,8 @@ pub(super) struct ReachedPeer {
     pub(super) pe: u32,
     pub(super) endpoint: ucp_ep_h,
     pub(super) keys: RegionPieces<UnpackedKey>,
+    /// By regions, the piece that was reached last; one without length: none was. Pieces stay as they are.
+    pub(super) shortcuts: [RegionPiece<ucp_rkey_h>; Region::ALL.len()],
     /// Messages since the last one that it answers, and the bytes of their data.
     pub(super) unacknowledged: u64,
     pub(super) unacknowledged_bytes: usize,
@@ -24,6 +28,24 @@ impl ReachedPeer {
     /// A new one, with keys of nothing.
     pub(super) fn new(pe: u32, endpoint: ucp_ep_h) -> Self {
         let (keys, batch) = (RegionPieces::NONE, Vec::new());
-        Self { pe, endpoint, keys, unacknowledged: 0, unacknowledged_bytes: 0, batch, waiting: 0, sent: None }
+        let shortcuts = [RegionPiece { start: 0, len: 0, address: 0, key: ptr::null_mut() }; Region::ALL.len()];
+        Self {
+            pe,
+            endpoint,
+            keys,
+            shortcuts,
+            unacknowledged: 0,
+            unacknowledged_bytes: 0,
+            batch,
+            waiting: 0,
+            sent: None,
+        }
+    }
+
+    /// The next operation on this piece takes the shortcut.
+    pub(super) fn note_shortcut(&mut self, Remote { region, offset, .. }: Remote) {
+        if let Some(&RegionPiece { start, len, address, ref key }) = self.keys.around(region, offset) {
+            self.shortcuts[region as usize] = RegionPiece { start, len, address, key: key.handle };
+        }
     }
 }

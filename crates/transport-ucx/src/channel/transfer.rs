@@ -70,17 +70,20 @@ impl Channel {
             let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
             let copy = CopiedPut { bytes, puts: ptr::from_ref(channel.gathering()) };
             // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
-            let (put, _) = unsafe {
+            let (put, back) = unsafe {
                 start_owning(Box::new(copy), copy_done, blank(), |copy, param| {
                     channel.put_piece(target, (*copy).bytes.as_ptr(), n, param)
                 })
             };
+            if back.is_some() {
+                channel.spare_copy = back;
+            }
             channel.note_put(to.pe, put);
         })
     }
 
     /// The outcome of a put to `pe`, whose callback counts it off.
-    fn note_put(&self, pe: u32, put: Started) {
+    pub(super) fn note_put(&self, pe: u32, put: Started) {
         match put {
             Started::Done => {}
             Started::Request(_) => self.gathering().set(self.gathering().get() + 1),
@@ -118,12 +121,17 @@ impl Channel {
             // SAFETY: the endpoint is open and the key is its own; the caller keeps the destination until completion.
             let get =
                 unsafe { started((channel.ucx().get)(endpoint, dest.add(start).cast(), n, address, key, &param)) };
-            match get {
-                Started::Done => {}
-                Started::Request(_) => channel.inbox.gets.set(channel.inbox.gets.get() + 1),
-                Started::Failed(status) => channel.fail(from.pe, "a get", status),
-            }
+            channel.note_get(from.pe, get);
         })
+    }
+
+    /// The outcome of a get from `pe`, whose callback counts it off.
+    pub(super) fn note_get(&self, pe: u32, get: Started) {
+        match get {
+            Started::Done => {}
+            Started::Request(_) => self.inbox.gets.set(self.inbox.gets.get() + 1),
+            Started::Failed(status) => self.fail(pe, "a get", status),
+        }
     }
 
     /// Issues an operation for each piece of a remote range; returns how many bytes that is, which is all.
@@ -138,6 +146,7 @@ impl Channel {
             return Ok(0);
         }
         let peer = self.reach(peers, at, n)?;
+        self.peers[peer].note_shortcut(at);
         let mut start = 0;
         while start < n {
             let (endpoint, keys) = (self.peers[peer].endpoint, &self.peers[peer].keys);
@@ -153,19 +162,19 @@ impl Channel {
 }
 
 /// A copy of a put's source, kept until UCX is done with it, and where the put counts.
-struct CopiedPut {
-    bytes: Vec<u8>,
-    puts: *const Cell<u64>,
+pub(super) struct CopiedPut {
+    pub(super) bytes: Vec<u8>,
+    pub(super) puts: *const Cell<u64>,
 }
 
-unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
+pub(super) unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
     // SAFETY: `copy` is the box of `put_copy`, which UCX hands back once.
     let copy = unsafe { Box::from_raw(copy.cast::<CopiedPut>()) };
     // SAFETY: the request is the one of this callback; the counter is the channel's, whose worker calls.
     unsafe { put_done(request, status, copy.puts.cast_mut().cast()) }
 }
 
-unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: *mut c_void) {
+pub(super) unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: *mut c_void) {
     // SAFETY: `puts` is a counter in the inbox of the channel whose worker calls.
     let puts = unsafe { &*puts.cast::<Cell<u64>>() };
     puts.set(puts.get() - 1);
@@ -173,7 +182,7 @@ unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: 
     unsafe { finish(request, status, |why| tracing::debug!("UCX: a put was lost: {why}")) };
 }
 
-unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
+pub(super) unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
     // SAFETY: `inbox` is that of the channel whose worker calls.
     let inbox = unsafe { &*inbox.cast::<Inbox>() };
     inbox.gets.set(inbox.gets.get() - 1);

@@ -68,6 +68,13 @@ impl<'d> ActiveMessage<'d> {
     pub(super) const HEAD: usize = 4 + 4 * 8;
 
     pub(super) fn encode(&self) -> Vec<u8> {
+        let mut message = Vec::new();
+        self.encode_to(&mut message);
+        message
+    }
+
+    /// Makes `message` this one.
+    pub(super) fn encode_to(&self, message: &mut Vec<u8>) {
         let mut data = &[][..];
         let (head, numbers) = match *self {
             Self::Ask { number, task, answered } => {
@@ -96,11 +103,14 @@ impl<'d> ActiveMessage<'d> {
                 ([REFUSED, region as u8, 0, 0], [number, offset, bytes as u64, registered as u64])
             }
         };
-        let mut message = Vec::with_capacity(Self::HEAD + data.len());
-        message.extend_from_slice(&head);
-        numbers.iter().for_each(|number| message.extend_from_slice(&number.to_le_bytes()));
+        let mut bytes = [0; Self::HEAD];
+        bytes[..head.len()].copy_from_slice(&head);
+        for (place, number) in bytes[head.len()..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        message.clear();
+        message.extend_from_slice(&bytes);
         message.extend_from_slice(data);
-        message
     }
 
     pub(super) fn decode(message: &'d [u8]) -> Option<Self> {

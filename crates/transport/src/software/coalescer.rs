@@ -5,14 +5,13 @@
 //! is full, when the network's thread has time for it, or before anything else to that PE. So a caller that waits after each
 //! message loses nothing.
 
-use std::collections::HashMap;
-
 use super::active_message::batch;
 use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
+use crate::NumberMap;
 
 /// The messages that wait, by PE.
 #[derive(Default)]
-pub(super) struct Coalescer(HashMap<u32, PeerBatch>);
+pub(super) struct Coalescer(NumberMap<u32, PeerBatch>);
 
 #[derive(Default)]
 struct PeerBatch {

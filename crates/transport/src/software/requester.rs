@@ -1,7 +1,6 @@
 //! The requests of a lane to targets' processors, and the answers to them.
 
 use oxshmem_base::planted;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +9,7 @@ use parking_lot::Mutex;
 use super::active_message::{ActiveMessage, TargetTask};
 use super::service::Service;
 use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
-use crate::{Account, Busy, Width, deliver_old};
+use crate::{Account, Busy, NumberMap, Width, deliver_old};
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -21,13 +20,15 @@ pub(super) struct Requester {
 
 #[derive(Default)]
 struct Requests {
-    waiting: HashMap<u64, OpenRequest>,
+    waiting: NumberMap<u64, OpenRequest>,
     /// How many of them expect no answer of their own.
     unacknowledged: usize,
     /// How many of them went to a PE since it was last asked for an answer.
-    unasked: HashMap<u32, u32>,
+    unasked: NumberMap<u32, u32>,
     /// Counts fences.
     era: u64,
+    /// The bytes of the last message, for those of the next one.
+    message: Vec<u8>,
 }
 
 /// A message that is not known to be done.
@@ -103,8 +104,8 @@ impl Requester {
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
         // The lock is held until the request is noted: its answer is taken under the same lock.
-        let message = ActiveMessage::Ask { number, task, answered }.encode();
-        let sent = self.service.send(pe, &message, answered).map(|()| {
+        ActiveMessage::Ask { number, task, answered }.encode_to(&mut questions.message);
+        let sent = self.service.send(pe, &questions.message, answered).map(|()| {
             self.account.issue(1);
             let era = questions.era;
             let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };

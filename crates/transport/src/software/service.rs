@@ -4,7 +4,7 @@
 //! Where messages stay in order, an operation that needs no old value can go *unacknowledged*: no answer comes unless it fails, and the
 //! answer to a later question acknowledges all that was sent to this PE before.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::active_message::{ActiveMessage, TargetTask, batch};
 use super::coalescer::Coalescer;
 use crate::driver::Drive;
-use crate::{NotIssued, OutOfRange, RegisteredMemory, Width};
+use crate::{NotIssued, NumberMap, OutOfRange, RegisteredMemory, Width};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -64,7 +64,7 @@ pub(super) struct Service {
     /// the same time. Without the lock a second one could execute a signal, or answer a mark, while the first one still copies the
     /// data of the message before it.
     serving: Mutex<()>,
-    pub(super) answers: Mutex<HashMap<u64, Result<u64, OutOfRange>>>,
+    pub(super) answers: Mutex<NumberMap<u64, Result<u64, OutOfRange>>>,
     /// Answers to peers for which there was no room.
     unsent: Mutex<VecDeque<(u32, Vec<u8>)>>,
     /// The number of them, stored under their lock. Every poll loads it, because a lock would cost a tenth of a short put.

@@ -1,7 +1,7 @@
 //! How many operations a lane was given, and how many of them are known to be complete.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::network::lane::ContextLane;
 
@@ -14,11 +14,16 @@ pub(crate) enum Direction {
     Read,
 }
 
-/// The counters of one lane. Relaxed: they say how much, not when.
+/// The counters of one lane.
+///
+/// An operation is counted when it has been issued, with release. Who reads the counts with acquire, and then finds the lane empty, knows
+/// that all operations of these counts are complete, and stores their sum as `settled`. So a thread whose counts have that sum has nothing
+/// under way: its own operations are among them.
 #[derive(Default)]
 pub(crate) struct OperationCounters {
     issued: [AtomicU64; 2],
     completed: [AtomicU64; 2],
+    settled: AtomicU64,
 }
 
 /// The counters at one moment.
@@ -31,17 +36,37 @@ pub(crate) struct OperationCount {
 }
 
 impl OperationCounters {
-    /// An operation is about to be issued.
-    #[inline]
+    /// An operation has been issued.
+    #[inline(always)]
     pub(crate) fn note(&self, direction: Direction) {
-        self.issued[direction as usize].fetch_add(1, Relaxed);
+        self.issued[direction as usize].fetch_add(1, Release);
+    }
+
+    /// How many operations have been issued.
+    #[inline(always)]
+    pub(crate) fn sum(&self) -> u64 {
+        self.issued[0].load(Acquire).wrapping_add(self.issued[1].load(Acquire))
+    }
+
+    /// The lane was empty after its operations were so many.
+    #[inline(always)]
+    pub(crate) fn settle(&self, sum: u64) {
+        self.settled.store(sum, Release);
+    }
+
+    /// Whether all operations of this thread are known to be complete. The older number is read first: counts that have its sum are the
+    /// ones that it was made of, because they only grow.
+    #[inline(always)]
+    pub(crate) fn are_settled(&self) -> bool {
+        let settled = self.settled.load(Acquire);
+        self.sum() == settled
     }
 
     /// The counters of a lane.
     pub(crate) fn read(lane: &ContextLane) -> OperationCount {
         let this = &lane.counters;
         // Before the look at the lane: an operation that is counted here is complete if the lane is empty then.
-        let issued = this.issued.each_ref().map(|count| count.load(Relaxed));
+        let issued = this.issued.each_ref().map(|count| count.load(Acquire));
         if lane.is_idle() {
             for (completed, issued) in this.completed.iter().zip(issued) {
                 completed.fetch_max(issued, Relaxed);

@@ -1,0 +1,227 @@
+//! Atomics and signals where the arithmetic of the node does not settle them.
+
+use core::ffi::c_int;
+use core::ptr;
+
+use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
+
+use super::{FoundObject, What, elsewhere, put, reached, search};
+use crate::diagnosis::errors;
+use crate::network;
+use crate::network::lane::ContextLane;
+use crate::teams::context::ContextHandle;
+use crate::transfers::atomic::{AmoType, execute};
+use crate::wait::Needs;
+
+/// An atomic; returns the old value if `fetch`, otherwise perhaps before it happens.
+///
+/// # Safety
+/// As the standard asks of the atomic calls.
+#[inline(never)]
+pub(crate) unsafe fn amo<T: AmoType>(
+    call: &'static str,
+    context: ContextHandle,
+    address: *const T,
+    amo: Amo,
+    fetch: bool,
+    pe: c_int,
+) -> T {
+    let at = address as usize;
+    if at & (size_of::<T>() - 1) == 0
+        && let Some(width) = const { width_of::<T>() }
+        && let Some((to, lane)) = reached(call, context, at, size_of::<T>(), What::Atomic, pe)
+    {
+        // SAFETY: `reached` found the whole object inside a region, and it is aligned.
+        return T::of_bits(unsafe { update(call, lane, to, width, amo, fetch) });
+    }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { amo_seldom(call, context, address, amo, fetch, pe) }
+}
+
+/// The width of objects that the network updates as they are.
+const fn width_of<T>() -> Option<Width> {
+    match size_of::<T>() {
+        4 => Some(Width::Four),
+        8 => Some(Width::Eight),
+        _ => None,
+    }
+}
+
+/// An atomic by the network; returns the old value if `fetch`.
+///
+/// # Safety
+/// `to` is an aligned object inside a region.
+#[inline(always)]
+unsafe fn update(call: &'static str, lane: &ContextLane, to: Remote, width: Width, amo: Amo, fetch: bool) -> u64 {
+    let mut old = 0_u64;
+    let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
+    // SAFETY: `old` stays valid until the drain has ended; the caller vouches for the object.
+    unsafe { lane.amo(call, to, width, amo, place) };
+    if fetch {
+        lane.drain(call, Needs::One(to.pe));
+    }
+    old
+}
+
+/// [`amo`] where the table does not tell.
+///
+/// # Safety
+/// As for [`amo`].
+#[cold]
+#[inline(never)]
+unsafe fn amo_seldom<T: AmoType>(
+    call: &'static str,
+    context: ContextHandle,
+    address: *const T,
+    amo: Amo,
+    fetch: bool,
+    pe: c_int,
+) -> T {
+    let at = address as usize;
+    if at & (size_of::<T>() - 1) != 0 {
+        errors::misaligned(call, at, size_of::<T>());
+    }
+    let bits = match search(call, context, at, size_of::<T>(), What::Atomic, pe) {
+        // SAFETY: `search` found the whole object in mapped memory, and it is aligned.
+        FoundObject::Here(there) => unsafe { execute(there, size_of::<T>(), amo) },
+        FoundObject::There(to) => {
+            let on = Lanes { call, context, to };
+            match size_of::<T>() {
+                2 if network::does_atomics() => on.half(amo),
+                2 => on.amo(Width::Two, amo, fetch),
+                4 => on.amo(Width::Four, amo, fetch),
+                8 => on.amo(Width::Eight, amo, fetch),
+                other => {
+                    errors::bad_argument(call, "the size of the object", other as i64, "2, 4 and 8 bytes between nodes")
+                }
+            }
+        }
+    };
+    T::of_bits(bits)
+}
+
+/// An object that is reached by the network.
+struct Lanes {
+    call: &'static str,
+    context: ContextHandle,
+    to: Remote,
+}
+
+impl Lanes {
+    /// An atomic; returns the old value if `fetch`.
+    fn amo(&self, width: Width, amo: Amo, fetch: bool) -> u64 {
+        // SAFETY: `search` found the object inside a region, and it is aligned.
+        unsafe { update(self.call, self.context.lane(), self.to, width, amo, fetch) }
+    }
+
+    /// An atomic on half a word of 4 bytes (a lock of Fortran has two): the network's have at least 4 bytes, so the word is
+    /// exchanged unless somebody has been faster. Both halves of such a word are changed in no other way.
+    fn half(&self, amo: Amo) -> u64 {
+        let (shift, mask) = ((self.to.offset & 2) * 8, u64::from(u16::MAX));
+        let whole = Self { to: Remote { offset: self.to.offset & !2, ..self.to }, ..*self };
+        let mut word = whole.amo(Width::Four, Amo::Fetch, true);
+        loop {
+            let old = word >> shift & mask;
+            let new = amo.apply(old) & mask;
+            if new == old {
+                return old;
+            }
+            let value = word & !(mask << shift) | new << shift;
+            let there = whole.amo(Width::Four, Amo::CompareSwap { cond: word, value }, true);
+            if there == word {
+                return old;
+            }
+            word = there;
+        }
+    }
+}
+
+/// Put of `n` bytes that ends with a signal.
+///
+/// # Safety
+/// `source` is readable for `n` bytes; until the next quiet if `nbi`.
+#[inline(never)]
+pub(crate) unsafe fn put_signal(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    signal: *mut u64,
+    update: SignalUpdate,
+    nbi: bool,
+    pe: c_int,
+) {
+    if !signal.is_aligned() {
+        errors::misaligned(call, signal as usize, 8);
+    }
+    if n > 0
+        && let Some((to, lane)) = elsewhere(context, dest as usize, n, What::Atomic, pe)
+        && let Some((signal, _)) = reached(call, context, signal as usize, 8, What::Atomic, pe)
+    {
+        // SAFETY: both are inside regions of one PE; the caller vouches for the source.
+        return unsafe { signalled(call, lane, to, source, n, signal, update, nbi) };
+    }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { put_signal_seldom(call, context, dest, source, n, signal, update, nbi, pe) }
+}
+
+/// [`put_signal`] where the table does not tell.
+///
+/// # Safety
+/// As for [`put_signal`].
+#[cold]
+#[inline(never)]
+unsafe fn put_signal_seldom(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    signal: *mut u64,
+    update: SignalUpdate,
+    nbi: bool,
+    pe: c_int,
+) {
+    match search(call, context, signal as usize, 8, What::Atomic, pe) {
+        FoundObject::Here(there) => {
+            // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
+            unsafe {
+                put(call, context, dest, source, n, pe);
+                execute(there, 8, update.amo());
+            }
+        }
+        FoundObject::There(signal) => {
+            // Without data the destination may be anything. The data goes with its signal.
+            let data = || search(call, context, dest as usize, n, What::Atomic, pe);
+            let to = match if n > 0 { data() } else { FoundObject::There(signal) } {
+                FoundObject::There(to) => to,
+                FoundObject::Here(_) => unreachable!("data and signal go one way"),
+            };
+            // SAFETY: both are inside regions of one PE; the caller vouches for the source.
+            unsafe { signalled(call, context.lane(), to, source, n, signal, update, nbi) };
+        }
+    }
+}
+
+/// A put with a signal by the network.
+///
+/// # Safety
+/// Both places are inside regions of one PE; `source` is readable for `n` bytes, until the next quiet if `nbi`.
+#[inline(always)]
+unsafe fn signalled(
+    call: &'static str,
+    lane: &ContextLane,
+    to: Remote,
+    source: *const u8,
+    n: usize,
+    signal: Remote,
+    update: SignalUpdate,
+    nbi: bool,
+) {
+    // SAFETY: the source stays readable until the drain has ended, or until the next quiet by the caller's promise.
+    unsafe { lane.put_signal(call, to, source, n, signal, update) };
+    if !nbi {
+        lane.drain(call, Needs::One(to.pe));
+    }
+}

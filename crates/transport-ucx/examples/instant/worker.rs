@@ -1,0 +1,126 @@
+//! Workers and endpoints: a worker is a socket, an endpoint the name of another one.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use oxshmem_ucx_sys as ucx;
+
+/// One worker. Its user lets one thread at a time be in it.
+pub(crate) struct InstantWorker {
+    /// Closes it when the worker goes.
+    socket: File,
+    pub(crate) name: InstantName,
+    /// Who takes the messages of each kind, with what.
+    pub(crate) handlers: HashMap<u32, (ucx::ucp_am_recv_callback_t, *mut c_void)>,
+    endpoints: HashMap<InstantName, Box<InstantEndpoint>>,
+    /// Messages for which their receivers had no room.
+    pub(crate) unsent: VecDeque<(InstantName, Vec<u8>)>,
+}
+
+/// The name of a worker: its process, and its number there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(crate) struct InstantName {
+    pub(crate) process: u64,
+    pub(crate) number: u64,
+}
+
+/// Another worker, as one reaches it.
+pub(crate) struct InstantEndpoint {
+    pub(crate) worker: *mut InstantWorker,
+    pub(crate) peer: InstantName,
+}
+
+/// The address of a worker's socket: a name that no file has.
+fn address(name: InstantName) -> (libc::sockaddr_un, libc::socklen_t) {
+    // SAFETY: zero is a value of every member.
+    let mut address: libc::sockaddr_un = unsafe { zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let text = format!("\0oxshmem-instant-ucx-{}-{}", name.process, name.number);
+    for (place, byte) in address.sun_path.iter_mut().zip(text.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    (address, (size_of::<libc::sa_family_t>() + text.len()) as libc::socklen_t)
+}
+
+impl InstantWorker {
+    /// A new worker. Peers may reach the memory of this process from now on.
+    pub(crate) fn open() -> Self {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
+        let number = OPENED.fetch_add(1, Ordering::Relaxed);
+        let name = InstantName { process: std::process::id().into(), number };
+        let (address, length) = address(name);
+        // SAFETY: system calls with numbers, and an address that lives during the call; the new descriptor is nobody else's.
+        let socket = unsafe {
+            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+            let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
+            assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0, "the worker's name is taken");
+            File::from_raw_fd(socket)
+        };
+        Self { socket, name, handlers: HashMap::new(), endpoints: HashMap::new(), unsent: VecDeque::new() }
+    }
+
+    pub(crate) fn socket(&self) -> c_int {
+        self.socket.as_raw_fd()
+    }
+
+    /// A worker's endpoint to a peer, which stays where it is.
+    ///
+    /// # Safety
+    /// The worker is of this library's making, and the calling thread alone is in it.
+    pub(crate) unsafe fn endpoint(worker: *mut Self, peer: InstantName) -> *mut InstantEndpoint {
+        // SAFETY: the calling thread alone is in the worker, by the caller's promise.
+        let endpoints = unsafe { &mut (*worker).endpoints };
+        &raw mut **endpoints.entry(peer).or_insert_with(|| Box::new(InstantEndpoint { worker, peer }))
+    }
+
+    /// Sends a datagram. Returns whether it has gone, or nobody is there any more who could take it.
+    pub(crate) fn send(&self, to: InstantName, bytes: &[u8]) -> bool {
+        let (address, length) = address(to);
+        // SAFETY: a slice, and an address that lives during the call.
+        let sent = unsafe {
+            let address = (&raw const address).cast();
+            libc::sendto(self.socket(), bytes.as_ptr().cast(), bytes.len(), 0, address, length)
+        };
+        sent >= 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock
+    }
+
+    /// Sends what has waited. Returns how much went.
+    pub(crate) fn send_waiting(&mut self) -> usize {
+        let mut sent = 0;
+        while let Some((to, bytes)) = self.unsent.pop_front() {
+            if !self.send(to, &bytes) {
+                self.unsent.push_front((to, bytes));
+                break;
+            }
+            sent += 1;
+        }
+        sent
+    }
+
+    /// The next datagram, if one has come. Its length is asked for first: a program that is stepped through would step through each byte
+    /// of a buffer that has to be cleared.
+    pub(crate) fn receive(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::<u8>::new();
+        // SAFETY: a look at a message copies nothing; then the buffer is as long as the message.
+        unsafe {
+            let length = libc::recv(self.socket(), ptr::null_mut(), 0, libc::MSG_PEEK | libc::MSG_TRUNC);
+            bytes.reserve_exact(usize::try_from(length).ok()?);
+            let came = libc::recv(self.socket(), bytes.as_mut_ptr().cast(), bytes.capacity(), 0);
+            bytes.set_len(usize::try_from(came).ok()?);
+        }
+        Some(bytes)
+    }
+
+    /// Whether a datagram has come.
+    pub(crate) fn has_news(&self) -> bool {
+        let mut looked_at = libc::pollfd { fd: self.socket(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which lives during the call.
+        unsafe { libc::poll(&raw mut looked_at, 1, 0) > 0 }
+    }
+}

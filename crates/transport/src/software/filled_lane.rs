@@ -1,0 +1,281 @@
+//! A provider's lane with everything filled in. What the provider does alone goes to it at once.
+
+use std::ptr;
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+
+use super::active_message::TargetTask;
+use super::requester::Requester;
+use crate::{Account, Amo, Busy, Failed, Lane, OutOfRange, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old};
+
+pub(super) struct FilledLane {
+    pub(super) me: u32,
+    pub(super) lane: Box<dyn Lane>,
+    pub(super) memory: Arc<RegisteredMemory>,
+    /// All atomics of the job are the network's, those of a PE on itself too.
+    pub(super) by_network: bool,
+    /// Errors of operations of this PE on itself.
+    pub(super) own: Account,
+    pub(super) asked: Option<ByMessages>,
+}
+
+/// How atomics, and puts with signals, are made of messages.
+pub(super) struct ByMessages {
+    pub(super) requester: Requester,
+    /// They follow the puts: then a fence waits for nothing, and a put only for the answers of those on its PE that were sent before
+    /// the last fence.
+    pub(super) follows: bool,
+    /// Operations that need no old value go unacknowledged.
+    pub(super) skips_acknowledgements: bool,
+    /// So do puts that fit a message.
+    pub(super) skips_put_acknowledgements: bool,
+}
+
+impl ByMessages {
+    /// The requester, if a put of so many bytes to this PE goes by message. So does a put that would have to wait for messages before it:
+    /// they stay in order by themselves. So does one that joins a batch.
+    fn sends_put(&self, pe: u32, n: usize) -> Option<&Requester> {
+        let requester = &self.requester;
+        let fits = self.skips_acknowledgements && (1..=requester.longest_put()).contains(&n);
+        let waits = || self.follows && requester.may_be_overtaken(pe) || requester.gathers(pe, n);
+        (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
+    }
+
+    /// Has something done that needs no old value.
+    fn request(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
+        if self.skips_acknowledgements {
+            return self.requester.send_unacknowledged(pe, task);
+        }
+        // SAFETY: null asks for no old value.
+        unsafe { self.requester.ask(pe, task, ptr::null_mut()) }
+    }
+}
+
+/// The bytes of a put.
+///
+/// # Safety
+/// `source` is readable for `n` bytes, which nobody writes while the slice is used.
+unsafe fn bytes<'s>(source: *const u8, n: usize) -> &'s [u8] {
+    // SAFETY: the source is readable for `n` bytes, as this function demands; an empty slice needs no address.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
+}
+
+impl FilledLane {
+    /// An operation of this PE on itself has been done, or is wrong.
+    fn here(&self, outcome: Result<(), OutOfRange>) {
+        if let Err(wrong) = outcome {
+            self.own.fail(wrong.error(self.me));
+        }
+    }
+
+    /// Whether a put to this PE is the provider's alone: no message before it could be overtaken, and none is sent in its place.
+    #[inline(always)]
+    fn passes(&self, pe: u32) -> bool {
+        pe != self.me
+            && self.asked.as_ref().is_none_or(|asked| {
+                !asked.skips_acknowledgements && (!asked.follows || asked.requester.account.outstanding() == 0)
+            })
+    }
+
+    /// [`Lane::put`] where a message may have to be thought of.
+    ///
+    /// # Safety
+    /// As for `Lane::put`.
+    #[inline(never)]
+    unsafe fn put_beside(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        if to.pe == self.me {
+            // SAFETY: the caller promises that the source is readable for `n` bytes.
+            self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
+            return Ok(n);
+        }
+        if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.sends_put(to.pe, n)) {
+            // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
+            let data = unsafe { bytes(source, n) };
+            return requester
+                .send_unacknowledged(to.pe, TargetTask::Put { to: to.position(), data, signal: None })
+                .map(|()| n);
+        }
+        self.may_put_to(to.pe)?;
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+        let issued = unsafe { self.lane.put(to, source, n)? };
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements) {
+            asked.requester.note_put(to.pe);
+        }
+        Ok(issued)
+    }
+
+    /// [`Lane::put_nbi`] likewise.
+    ///
+    /// # Safety
+    /// As for `Lane::put_nbi`.
+    #[inline(never)]
+    unsafe fn put_nbi_beside(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        let by_message = || self.asked.as_ref().is_some_and(|asked| asked.sends_put(to.pe, n).is_some());
+        if to.pe == self.me || by_message() {
+            // SAFETY: the source is readable for `n` bytes until completion; `put` needs it during the call.
+            return unsafe { self.put_beside(to, source, n) };
+        }
+        self.may_put_to(to.pe)?;
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+        unsafe { self.lane.put_nbi(to, source, n) }
+    }
+
+    /// [`Lane::amo`] where the provider has none, or on this PE's own memory.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    #[inline(never)]
+    unsafe fn amo_beside(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        if to.pe == self.me {
+            let outcome = self.memory.amo(to.region, to.offset, width, amo);
+            // SAFETY: the caller promises that `old` is null or writable.
+            self.here(outcome.map(|value| unsafe { deliver_old(old, width, value) }));
+            return Ok(());
+        }
+        match &self.asked {
+            Some(asked) if old.is_null() => asked.request(to.pe, TargetTask::Amo { at: to.position(), width, amo }),
+            // SAFETY: the caller keeps `old` until completion.
+            Some(asked) => unsafe {
+                asked.requester.ask(to.pe, TargetTask::Amo { at: to.position(), width, amo }, old)
+            },
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            None => unsafe { self.lane.amo(to, width, amo, old) },
+        }
+    }
+
+    /// The first error of operations that this layer does.
+    #[inline]
+    fn failure(&self) -> Option<Error> {
+        let asked = self.asked.as_ref().map(|asked| &asked.requester.account);
+        [asked, Some(&self.own)].into_iter().flatten().find(|account| account.has_failed())?.error()
+    }
+
+    /// A put may be issued now without overtaking an atomic that a fence has put before it.
+    fn may_put_to(&self, pe: u32) -> Result<(), Busy> {
+        match &self.asked {
+            Some(ByMessages { requester, follows: true, .. }) if requester.may_be_overtaken(pe) => Err(Busy),
+            _ => Ok(()),
+        }
+    }
+}
+
+// SAFETY: buffers are handed on to the inner lane under the same promises, or used before the call returns; `old` is written
+// before completion; this PE's own memory is bounded by what it has registered.
+unsafe impl Lane for FilledLane {
+    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        if self.passes(to.pe) {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.put(to, source, n) };
+        }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.put_beside(to, source, n) }
+    }
+
+    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+        if self.passes(to.pe) {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.put_nbi(to, source, n) };
+        }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.put_nbi_beside(to, source, n) }
+    }
+
+    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        if from.pe == self.me {
+            // SAFETY: the caller promises that the destination is writable for `n` bytes.
+            self.here(unsafe { self.memory.get(dest, from.region, from.offset, n) });
+            return Ok(n);
+        }
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+        unsafe { self.lane.get_nbi(dest, from, n) }
+    }
+
+    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        if self.by_network || self.asked.is_none() && to.pe != self.me {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.amo(to, width, amo, old) };
+        }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.amo_beside(to, width, amo, old) }
+    }
+
+    unsafe fn put_signal(
+        &self,
+        to: Remote,
+        source: *const u8,
+        n: usize,
+        signal: Remote,
+        update: SignalUpdate,
+    ) -> Result<(), Busy> {
+        if to.pe == self.me {
+            // SAFETY: the caller promises that the source is readable for `n` bytes.
+            let put = unsafe { self.memory.put(to.region, to.offset, source, n) };
+            if let Err(wrong) = put {
+                self.own.fail(wrong.error(self.me));
+                return Ok(());
+            }
+            // SAFETY: null asks for no old value.
+            return unsafe { self.amo(signal, Width::Eight, update.amo(), ptr::null_mut()) };
+        }
+        if let Some(asked) = &self.asked {
+            // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
+            let data = unsafe { bytes(source, n) };
+            return asked.request(
+                to.pe,
+                TargetTask::Put { to: to.position(), data, signal: Some((signal.position(), update)) },
+            );
+        }
+        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+        unsafe { self.lane.put_signal(to, source, n, signal, update) }
+    }
+
+    /// Atomics made of messages know nothing of the inner lane's order, unless they follow it: both sides are complete then.
+    fn fence(&self) -> Result<(), Busy> {
+        match &self.asked {
+            Some(ByMessages { follows: false, .. }) if self.outstanding() > 0 => Err(Busy),
+            Some(ByMessages { follows: false, .. }) => Ok(()),
+            Some(ByMessages { requester, .. }) => {
+                requester.fence();
+                self.lane.fence()
+            }
+            None => self.lane.fence(),
+        }
+    }
+
+    /// A message follows the puts by itself, but for those that the inner lane must wait for.
+    fn fence_puts(&self) -> Result<(), Busy> {
+        match &self.asked {
+            Some(ByMessages { follows: false, .. }) => self.fence(),
+            _ => self.lane.fence_puts(),
+        }
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
+    }
+
+    fn progress(&self) -> Result<usize, Error> {
+        let collected = self.asked.as_ref().map_or(0, |asked| asked.requester.collect());
+        let done = self.lane.progress()?;
+        self.failure().map_or(Ok(collected + done), Err)
+    }
+
+    fn poll_completion(&self) -> Result<bool, Failed> {
+        if self.asked.is_none() && !self.own.has_failed() {
+            return self.lane.poll_completion();
+        }
+        match self.progress() {
+            Ok(_) => Ok(self.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
+    }
+
+    /// A message has a copy of what it carries, but for the place of an old value.
+    fn poll_local_completion(&self) -> Result<bool, Error> {
+        let requester = self.asked.as_ref().map(|asked| &asked.requester);
+        let expects = requester.is_some_and(Requester::expects_values);
+        let free = self.lane.poll_local_completion()?;
+        self.failure().map_or(Ok(free && !expects), Err)
+    }
+}
