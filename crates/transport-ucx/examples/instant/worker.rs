@@ -15,7 +15,7 @@ pub(crate) struct InstantWorker {
     /// Closes it when the worker goes.
     socket: File,
     pub(crate) name: InstantName,
-    /// Who takes the messages of each kind, with what.
+    /// The receivers of messages by their kinds, each with its argument.
     pub(crate) handlers: HashMap<u32, (ucx::ucp_am_recv_callback_t, *mut c_void)>,
     endpoints: HashMap<InstantName, Box<InstantEndpoint>>,
     /// Messages for which their receivers had no room.
@@ -106,7 +106,7 @@ impl InstantWorker {
     /// The next datagram, if one has come. Its length is asked for first: a program that is stepped through would step through each byte
     /// of a buffer that has to be cleared.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::<u8>::new();
         // SAFETY: a look at a message copies nothing; then the buffer is as long as the message.
         unsafe {
             let length = libc::recv(self.socket(), ptr::null_mut(), 0, libc::MSG_PEEK | libc::MSG_TRUNC);
