@@ -128,7 +128,7 @@ impl Net {
         if self.descriptors.is_some() { done } else { self.count_served(engine, done) }
     }
 
-    /// What was done, with what peers have done to our memory.
+    /// The sum of what was done and what peers have done to our memory.
     fn count_served(&self, engine: &Engine, done: usize) -> usize {
         let served = engine.first.objects.served();
         // Relaxed: the engine is locked.

@@ -121,7 +121,7 @@ impl Channel {
             peers: Vec::new(),
             index: Vec::new(),
             straight: 0,
-            params: PreparedParams::new(Rc::as_ptr(&inbox)),
+            params: PreparedParams::new(&inbox),
             spare_copy: None,
             spare_update: None,
             flush: None,

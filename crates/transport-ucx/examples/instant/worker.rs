@@ -15,7 +15,7 @@ pub(crate) struct InstantWorker {
     /// Closes it when the worker goes.
     socket: File,
     pub(crate) name: InstantName,
-    /// Who takes the messages of each kind, with what.
+    /// The receivers of messages by their kinds, each with its argument.
     pub(crate) handlers: HashMap<u32, (ucx::ucp_am_recv_callback_t, *mut c_void)>,
     endpoints: HashMap<InstantName, Box<InstantEndpoint>>,
     /// Messages for which their receivers had no room.

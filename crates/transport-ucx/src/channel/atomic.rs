@@ -30,7 +30,7 @@ pub(super) struct NetworkUpdate {
 }
 
 /// An atomic as UCX's call.
-pub(super) struct AtomicCall {
+pub(super) struct UpdateCall {
     pub(super) op: ucp_atomic_op_t,
     pub(super) fetches: bool,
     pub(super) operand: u64,
@@ -38,7 +38,7 @@ pub(super) struct AtomicCall {
     pub(super) reply: u64,
 }
 
-impl AtomicCall {
+impl UpdateCall {
     /// The call for an atomic; `wanted`: the old value is. UCX reads by adding nothing.
     #[inline(always)]
     pub(super) const fn of(amo: Amo, wanted: bool) -> Self {
@@ -80,7 +80,7 @@ impl Channel {
             let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };
             return Err(wrong.error(to.pe).into());
         }
-        let AtomicCall { op, fetches, operand, reply } = AtomicCall::of(amo, !old.is_null());
+        let UpdateCall { op, fetches, operand, reply } = UpdateCall::of(amo, !old.is_null());
         // Pieces of a region end with a page, so an aligned object is in one of them.
         let issued = self.transfer(peers, to, n, |channel, target, _, _| {
             let update = NetworkUpdate { operand, reply, fetches, width, old, inbox: Rc::as_ptr(&channel.inbox) };

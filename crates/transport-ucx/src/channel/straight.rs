@@ -2,7 +2,9 @@
 //! nothing stands in the way (`Channel::allow_straight`), and what UCX reads after the call has a place from an operation that is over.
 //! Everything else goes the way that `transfer` and `atomic` know, and nothing has happened then.
 
-use std::ptr;
+use std::ffi::c_void;
+use std::rc::Rc;
+use std::{ptr, slice};
 
 use oxshmem_transport::{Amo, Remote, Width};
 use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
@@ -11,7 +13,7 @@ use oxshmem_ucx_sys::{
     UCP_OP_ATTR_FIELD_USER_DATA, ucp_request_param_t, ucp_request_param_t__bindgen_ty_1 as Callback,
 };
 
-use super::atomic::{AtomicCall, NetworkUpdate, updated};
+use super::atomic::{NetworkUpdate, UpdateCall, updated};
 use super::transfer::{RemotePiece, copy_done, got, put_done};
 use super::{COPIED, Channel, Inbox, MOST_ASKED, MOST_UNDER_WAY};
 use crate::objects::{Over, blank};
@@ -26,19 +28,20 @@ pub(super) struct PreparedParams {
 }
 
 impl PreparedParams {
-    /// `inbox` is the channel's.
-    pub(super) fn new(inbox: *const Inbox) -> Self {
-        let with = |over: Over, data: *mut _| ucp_request_param_t {
+    /// `inbox` is the channel's, which lives as long.
+    pub(super) fn new(inbox: &Rc<Inbox>) -> Self {
+        let with = |over: Over, data: *const c_void| ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
             cb: Callback { send: Some(over) },
-            user_data: data,
+            user_data: data.cast_mut(),
             ..blank()
         };
-        // SAFETY: the inbox is the channel's and lives as long.
-        let puts =
-            unsafe { (*inbox).puts.each_ref().map(|counter| with(put_done, ptr::from_ref(counter).cast_mut().cast())) };
-        let get = with(got, inbox.cast_mut().cast());
-        Self { puts, copy: with(copy_done, ptr::null_mut()), get, update: with(updated, ptr::null_mut()) }
+        Self {
+            puts: inbox.puts.each_ref().map(|counter| with(put_done, ptr::from_ref(counter).cast())),
+            copy: with(copy_done, ptr::null()),
+            get: with(got, Rc::as_ptr(inbox).cast()),
+            update: with(updated, ptr::null()),
+        }
     }
 }
 
@@ -97,7 +100,7 @@ impl Channel {
         let Some(mut copy) = self.spare_copy.take() else { return false };
         copy.bytes.clear();
         // SAFETY: the source has `n` bytes, by the caller's promise.
-        copy.bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(source, n) });
+        copy.bytes.extend_from_slice(unsafe { slice::from_raw_parts(source, n) });
         copy.puts = self.gathering();
         self.straight -= 1;
         self.unflushed += 1;
@@ -149,7 +152,7 @@ impl Channel {
         }
         let RemotePiece { endpoint, address, key } = self.shortcut(to, n)?;
         let mut update = self.spare_update.take()?;
-        let AtomicCall { op, fetches, operand, reply } = AtomicCall::of(amo, !old.is_null());
+        let UpdateCall { op, fetches, operand, reply } = UpdateCall::of(amo, !old.is_null());
         *update = NetworkUpdate { operand, reply, fetches, width, old, inbox: update.inbox };
         let update = Box::into_raw(update);
         let param = &mut self.params.update;
