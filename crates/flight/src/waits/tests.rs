@@ -14,6 +14,7 @@ fn records() -> Records {
             call: [0; CallName::WORDS].map(Word::new),
             subject: [0; SUBJECT].map(Word::new),
             frames: [0; FRAMES].map(Word::new),
+            line: [0; LINE].map(Word::new),
         }),
         changes: word(),
     }
