@@ -176,128 +176,82 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     }
 }
 
+/// Calls on a set: each with one value for all variables, and as a `_vector` with a value for each.
 macro_rules! set_calls {
-    ($value:ident: $value_type:ty, $values:ident;
-     $all:ident $any:ident $some:ident $test_all:ident $test_any:ident $test_some:ident) => {
-        /// Waits until all variables satisfy the comparison.
+    ($(
+        #[doc = $about:literal]
+        $name:ident $vector:ident($set:ident, $call:ident $(, $indices:ident)?) $(-> $result:ty)? $body:block
+    )*) => {$(
+        set_calls!(@ $about $name(value: T, Same) $set $call ($($indices)?) ($($result)?) $body);
+        set_calls!(@ $about $vector(values: *const T, Each) $set $call ($($indices)?) ($($result)?) $body);
+    )*};
+    (@ $about:literal $name:ident($value:ident: $type:ty, $values:ident) $set:ident $call:ident
+     ($($indices:ident)?) ($($result:ty)?) $body:block) => {
+        #[doc = $about]
         ///
         /// # Safety
         /// See [`super::wait_until`].
-        pub unsafe fn $all<T: AmoType + PartialOrd>(
+        pub unsafe fn $name<T: AmoType + PartialOrd>(
             ivars: *mut T,
             nelems: usize,
+            $($indices: *mut usize,)?
             status: *const c_int,
             cmp: c_int,
-            $value: $value_type,
-        ) {
-            const CALL: &str = concat!("shmem_", stringify!($all));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-            unsafe { set.wait_all(CALL) }
-        }
-
-        /// Waits until a variable satisfies the comparison, and says which.
-        ///
-        /// # Safety
-        /// See [`super::wait_until`].
-        pub unsafe fn $any<T: AmoType + PartialOrd>(
-            ivars: *mut T,
-            nelems: usize,
-            status: *const c_int,
-            cmp: c_int,
-            $value: $value_type,
-        ) -> usize {
-            const CALL: &str = concat!("shmem_", stringify!($any));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-            unsafe { set.wait_any(CALL) }
-        }
-
-        /// Waits until at least one variable satisfies the comparison, and says which ones do.
-        ///
-        /// # Safety
-        /// See [`super::wait_until`].
-        pub unsafe fn $some<T: AmoType + PartialOrd>(
-            ivars: *mut T,
-            nelems: usize,
-            indices: *mut usize,
-            status: *const c_int,
-            cmp: c_int,
-            $value: $value_type,
-        ) -> usize {
-            const CALL: &str = concat!("shmem_", stringify!($some));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
-            unsafe { set.wait_some(CALL, indices) }
-        }
-
-        /// Whether all variables satisfy the comparison.
-        ///
-        /// # Safety
-        /// See [`super::wait_until`].
-        pub unsafe fn $test_all<T: AmoType + PartialOrd>(
-            ivars: *mut T,
-            nelems: usize,
-            status: *const c_int,
-            cmp: c_int,
-            $value: $value_type,
-        ) -> c_int {
-            const CALL: &str = concat!("shmem_", stringify!($test_all));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-            let holds = unsafe { set.all() };
-            if !holds {
-                polled();
-            }
-            holds.into()
-        }
-
-        /// A variable that satisfies the comparison, or the largest number.
-        ///
-        /// # Safety
-        /// See [`super::wait_until`].
-        pub unsafe fn $test_any<T: AmoType + PartialOrd>(
-            ivars: *mut T,
-            nelems: usize,
-            status: *const c_int,
-            cmp: c_int,
-            $value: $value_type,
-        ) -> usize {
-            const CALL: &str = concat!("shmem_", stringify!($test_any));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-            let found = if nelems == 0 { None } else { unsafe { set.any() } };
-            if found.is_none() {
-                polled();
-            }
-            found.unwrap_or(usize::MAX)
-        }
-
-        /// The variables that satisfy the comparison.
-        ///
-        /// # Safety
-        /// See [`super::wait_until`].
-        pub unsafe fn $test_some<T: AmoType + PartialOrd>(
-            ivars: *mut T,
-            nelems: usize,
-            indices: *mut usize,
-            status: *const c_int,
-            cmp: c_int,
-            $value: $value_type,
-        ) -> usize {
-            const CALL: &str = concat!("shmem_", stringify!($test_some));
-            let set = Set::new(CALL, ivars, nelems, status, cmp, $values($value));
-            // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
-            let count = unsafe { set.some(indices) };
-            if count == 0 {
-                polled();
-            }
-            count
+            $value: $type,
+        ) $(-> $result)? {
+            let $call = concat!("shmem_", stringify!($name));
+            let $set = Set::new($call, ivars, nelems, status, cmp, $values($value));
+            $body
         }
     };
 }
 
-set_calls!(value: T, Same;
-    wait_until_all wait_until_any wait_until_some test_all test_any test_some);
-set_calls!(values: *const T, Each;
-    wait_until_all_vector wait_until_any_vector wait_until_some_vector test_all_vector test_any_vector test_some_vector);
+set_calls! {
+    /// Waits until all variables satisfy the comparison.
+    wait_until_all wait_until_all_vector(set, call) {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+        unsafe { set.wait_all(call) }
+    }
+
+    /// Waits until a variable satisfies the comparison, and says which.
+    wait_until_any wait_until_any_vector(set, call) -> usize {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+        unsafe { set.wait_any(call) }
+    }
+
+    /// Waits until at least one variable satisfies the comparison, and says which ones do.
+    wait_until_some wait_until_some_vector(set, call, indices) -> usize {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
+        unsafe { set.wait_some(call, indices) }
+    }
+
+    /// Whether all variables satisfy the comparison.
+    test_all test_all_vector(set, call) -> c_int {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+        let holds = unsafe { set.all() };
+        if !holds {
+            polled();
+        }
+        holds.into()
+    }
+
+    /// A variable that satisfies the comparison, or the largest number.
+    test_any test_any_vector(set, call) -> usize {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
+        let found = if set.nelems == 0 { None } else { unsafe { set.any() } };
+        if found.is_none() {
+            polled();
+        }
+        found.unwrap_or(usize::MAX)
+    }
+
+    /// The variables that satisfy the comparison.
+    test_some test_some_vector(set, call, indices) -> usize {
+        // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
+        let count = unsafe { set.some(indices) };
+        if count == 0 {
+            polled();
+        }
+        count
+    }
+}
