@@ -15,7 +15,7 @@ const QUICK: u32 = 256;
 /// How often each job runs; a figure is the median.
 const ROUNDS: usize = 3;
 
-/// What the program tells, in its order: seconds, then the descriptors of the PE that has most.
+/// The figures that the program tells, in its order: seconds, then the descriptors of the PE that has most.
 const COLUMNS: [&str; 7] = ["init", "puts", "barrier", "maximum", "split", "finalize", "descriptors"];
 
 /// The figures of one job.

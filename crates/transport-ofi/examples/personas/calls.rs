@@ -21,7 +21,7 @@ use crate::socket::EndName;
 /// `attr` is of an entry of this library, and `fabric` is the caller's variable.
 pub(crate) unsafe fn open_fabric(attr: *mut fi::fi_fabric_attr, fabric: *mut *mut fi::fid_fabric) -> c_int {
     static OPENED: AtomicU64 = AtomicU64::new(0);
-    // SAFETY: the caller's promise; a system call with numbers: peers may read and write this process.
+    // SAFETY: the attributes are an entry's and the variable is the caller's; a system call with numbers lets peers reach this process.
     unsafe {
         libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
         let name = CStr::from_ptr((*attr).prov_name);

@@ -14,7 +14,7 @@ use crate::socket::{EndName, EndSocket, Purpose, Sent};
 /// Bytes that travel in a command or an answer; more are read and written by the kernel.
 pub(crate) const INLINE: usize = 4096;
 
-/// What a card is asked to do.
+/// The kinds of commands.
 pub(crate) const PUT: u64 = 0;
 pub(crate) const GET: u64 = 1;
 pub(crate) const ATOMIC: u64 = 2;
@@ -173,7 +173,7 @@ impl Card {
     }
 }
 
-type Copy2 = unsafe extern "C" fn(
+type CopyCall = unsafe extern "C" fn(
     libc::pid_t,
     *const libc::iovec,
     libc::c_ulong,
@@ -183,7 +183,7 @@ type Copy2 = unsafe extern "C" fn(
 ) -> libc::ssize_t;
 
 /// Copies between the memory here and that of the process that asks.
-fn reach(copy: Copy2, command: &Command, at: usize) -> Result<(), i32> {
+fn reach(copy: CopyCall, command: &Command, at: usize) -> Result<(), i32> {
     let n = command.bytes as usize;
     let mut done = 0;
     while done < n {
@@ -229,7 +229,7 @@ unsafe fn atomic(command: &Command, at: usize) -> u64 {
         _ if old == command.compare => operand,
         _ => old,
     };
-    // SAFETY: as above.
+    // SAFETY: the object is aligned and inside registered memory, by the caller's promise.
     unsafe {
         if four {
             AtomicU32::from_ptr(place.cast()).store(new as u32, Ordering::Release);

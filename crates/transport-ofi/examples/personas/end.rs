@@ -20,7 +20,7 @@ pub(crate) struct Operation {
     pub(crate) what: Effect,
 }
 
-/// What an operation does.
+/// The effect of an operation.
 pub(crate) enum Effect {
     /// Of a copy, or of bytes that stay where they are until completion.
     Put {
@@ -319,7 +319,7 @@ impl Effect {
 /// `at` has so many bytes, 4 or 8.
 unsafe fn word(at: usize, bytes: usize) -> u64 {
     let at = ptr::with_exposed_provenance::<u8>(at);
-    // SAFETY: the caller's promise.
+    // SAFETY: the object has as many bytes, by the caller's promise, and an unaligned read asks for no more.
     unsafe { if bytes == 4 { at.cast::<u32>().read_unaligned().into() } else { at.cast::<u64>().read_unaligned() } }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::mem::zeroed;
 
-/// What a socket of an endpoint is for.
+/// The purpose of an endpoint's socket.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// Messages of peers.

@@ -29,7 +29,7 @@ pub(super) struct Nature {
     pub(super) cards: usize,
 }
 
-/// What an operation does, as far as order goes.
+/// The effect of an operation, as far as order goes.
 #[derive(Clone, Copy)]
 pub(super) enum OrderPlace {
     /// A put of so many bytes.

@@ -210,7 +210,7 @@ unsafe extern "C" fn compare(
 /// # Safety
 /// An endpoint of this library; the message and what it points to live during the call; the other objects until completion.
 unsafe fn atomic(ep: *mut fi::fid_ep, message: *const fi::fi_msg_atomic, compare: usize, result: usize) -> isize {
-    // SAFETY: as this function demands.
+    // SAFETY: an endpoint of this library; the message and what it points to live during the call.
     let (end, message, from, target) = unsafe { (end_of(ep), &*message, &*(*message).msg_iov, &*(*message).rma_iov) };
     let bytes = if message.datatype == fi::FI_UINT32 { 4 } else { 8 };
     let operand = from.addr.expose_provenance();
