@@ -98,16 +98,15 @@ class Lines(unittest.TestCase):
         for nodes in ("1", "2"):
             command = self.command(STAND, "-n", "2", "--nodes", nodes, "--timeout", "300")
             quiet = {**os.environ, "SHMEM_DEADLOCK": "off"}
-            with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=quiet) as job:
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet) as job:
                 asked = ""
+                # Until both PEs stand there; a job that does not come so far ends by its time-out.
                 while job.poll() is None and not ("from meet at lines.py:5" in asked and "from lines.py:8" in asked):
                     asked = subprocess.run([tool, "why", str(job.pid)], text=True, capture_output=True).stdout
                     time.sleep(0.2)
                 self.assertIsNone(job.poll(), asked)
                 job.send_signal(signal.SIGINT)
-                said = job.communicate()[1]
-            self.assertIn("called from meet at lines.py:5", said)
-            self.assertIn("called from lines.py:8", said)
+                self.assertEqual(job.wait(), 130)
 
     def test_an_error_of_the_library_names_the_line(self) -> None:
         program = "import oxshmem as shmem\na = shmem.zeros(4)\nif shmem.my_pe() == 0:\n    shmem.barrier_all()\nshmem.sum_reduce(a, a)\n"
