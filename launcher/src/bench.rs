@@ -24,7 +24,7 @@ use oxshmem_base::{Error, file, size};
 use campaign::{Campaign, FORMAT};
 use contender::{Contender, JobShape};
 use measure::{Effort, measure};
-use peers::{Carrier, Peer};
+use peers::{MessageCarrier, PeerLibrary};
 
 use crate::results;
 
@@ -55,11 +55,11 @@ pub struct BenchArgs {
     only: String,
     /// Measure this library beside ours, in turns: openmpi, sandia, osss-ucx, with =PREFIX where it is installed; also several times
     #[arg(long, value_name = "LIBRARY", value_parser = peers::peer, conflicts_with = "with_oshcc")]
-    compare: Vec<Peer>,
-    /// What carries the messages of all libraries between nodes: tcp, ofi:PROVIDER, ucx:TRANSPORTS
+    compare: Vec<PeerLibrary>,
+    /// Carrier of the messages of all libraries between nodes: tcp, ofi:PROVIDER, ucx:TRANSPORTS
     /// [default: tcp beside openmpi, ofi:tcp beside sandia, ucx:tcp beside osss-ucx]
     #[arg(long, value_name = "CARRIER", value_parser = peers::carrier, requires = "compare")]
-    over: Option<Carrier>,
+    over: Option<MessageCarrier>,
     /// Measure another library beside ours: its compiler wrapper
     #[arg(long, value_name = "PATH", requires = "with_oshrun")]
     with_oshcc: Option<PathBuf>,
@@ -157,7 +157,11 @@ impl BenchArgs {
                 .because("all PEs are on one node, which share memory")
                 .fix("let them count as several nodes: --nodes 2"));
         }
-        let carrier = if is_between_nodes { peers::agreed(self.over.as_ref(), &self.compare)? } else { None };
+        // Between hosts each library takes what it thinks best, unless the user says.
+        let carrier = match self.nodes > 1 || self.over.is_some() {
+            true => peers::agreed(self.over.as_ref(), &self.compare)?,
+            false => None,
+        };
         let shape = JobShape {
             pes: self.pes,
             nodes: self.nodes,

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use oxshmem_base::Error;
 
-use super::peers::{Carrier, Peer, PeerKind};
+use super::peers::{MessageCarrier, PeerKind, PeerLibrary};
 use crate::machine::{beside, helper, installed};
 
 /// The name of our own library.
@@ -33,8 +33,8 @@ pub(crate) struct JobShape<'s> {
     pub(crate) oshrun: &'s [String],
     /// Whether PEs are bound to cores, because another library is measured beside ours.
     pub(crate) bound: bool,
-    /// What carries messages between nodes, where all libraries are to use the same.
-    pub(crate) carrier: Option<Carrier>,
+    /// The carrier of messages between nodes, where all libraries are to use the same.
+    pub(crate) carrier: Option<MessageCarrier>,
 }
 
 impl JobShape<'_> {
@@ -74,8 +74,9 @@ impl Contender {
     }
 
     /// A library that `--compare` knows, compiled below `folder`.
-    pub(crate) fn peer(peer: &Peer, shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
-        let (bin, settings, name) = (peer.tools()?, peer.settings(shape)?, peer.kind.name());
+    pub(crate) fn peer(peer: &PeerLibrary, shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
+        let (bin, settings, name) =
+            (peer.tools()?, peer.settings(shape.carrier.as_ref(), shape.hosts.is_none())?, peer.kind.name());
         let mut start: Vec<OsString> = vec![bin.join("oshrun").into()];
         if peer.kind == PeerKind::OpenMpi {
             start.push("--allow-run-as-root".into());
@@ -126,12 +127,6 @@ impl Contender {
         let words = self.start.iter().map(|word| word.to_string_lossy().into_owned());
         variables.chain(words).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// Whether a tool belongs to this installation, perhaps by another name.
-pub(super) fn is_ours(tool: &Path) -> bool {
-    let ours = beside("osh_info").ok().and_then(|tool| tool.canonicalize().ok());
-    ours.is_some() && tool.canonicalize().ok() == ours
 }
 
 /// Compiles the installed sources with the compiler of another library.

@@ -1,14 +1,14 @@
 //! The libraries that `--compare` knows: where they are installed, and how each is told which network carries its messages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use oxshmem_base::Error;
 
-use super::contender::{JobShape, is_ours};
+use crate::machine::beside;
 
 /// A library that is measured beside ours.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Peer {
+pub(crate) struct PeerLibrary {
     pub(crate) kind: PeerKind,
     /// Where it is installed; otherwise it is looked for on `PATH`.
     prefix: Option<PathBuf>,
@@ -22,9 +22,9 @@ pub(crate) enum PeerKind {
     OsssUcx,
 }
 
-/// What carries messages between nodes, as `SHMEM_TRANSPORT` names it.
+/// The carrier of messages between nodes, as `SHMEM_TRANSPORT` names it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Carrier {
+pub(crate) enum MessageCarrier {
     /// Each library's own way over TCP.
     Tcp,
     /// libfabric's provider.
@@ -35,7 +35,7 @@ pub(crate) enum Carrier {
 
 /// Words for a launcher, and variables of the job.
 #[derive(Default)]
-pub(crate) struct Settings {
+pub(crate) struct PeerSettings {
     pub(crate) words: Vec<String>,
     pub(crate) variables: Vec<(&'static str, String)>,
 }
@@ -61,36 +61,40 @@ impl PeerKind {
         }
     }
 
-    /// What carries its messages and ours, where the user does not say.
-    fn usual_carrier(self) -> Carrier {
+    /// The carrier of its messages and ours, where the user does not say.
+    fn usual_carrier(self) -> MessageCarrier {
         match self {
-            Self::OpenMpi => Carrier::Tcp,
-            Self::Sandia => Carrier::Libfabric("tcp".into()),
-            Self::OsssUcx => Carrier::Ucx("tcp".into()),
+            Self::OpenMpi => MessageCarrier::Tcp,
+            Self::Sandia => MessageCarrier::Libfabric("tcp".into()),
+            Self::OsssUcx => MessageCarrier::Ucx("tcp".into()),
         }
     }
 
     /// How it is told to use a carrier, on this machine's loopback device if the nodes are this machine's; `None`: it cannot.
-    pub(crate) fn settings(self, carrier: &Carrier, on_loopback: bool) -> Option<Settings> {
-        let mut settings = Settings::default();
+    pub(crate) fn settings(self, carrier: &MessageCarrier, on_loopback: bool) -> Option<PeerSettings> {
+        let mut settings = PeerSettings::default();
         let mut set = |name, value: &str| settings.variables.push((name, value.to_owned()));
         match (self, carrier) {
-            (_, Carrier::Ucx(tls)) => set("UCX_TLS", &format!("{tls},self")),
-            (Self::OpenMpi, Carrier::Tcp) => set("UCX_TLS", "tcp,self"),
-            (Self::Sandia, Carrier::Libfabric(provider)) => set("SHMEM_OFI_PROVIDER", provider),
-            (Self::OpenMpi, Carrier::Libfabric(_)) => {}
-            (Self::Sandia | Self::OsssUcx, Carrier::Tcp) | (Self::OsssUcx, Carrier::Libfabric(_)) => return None,
+            (_, MessageCarrier::Ucx(tls)) => set("UCX_TLS", &format!("{tls},self")),
+            (Self::OpenMpi, MessageCarrier::Tcp) => set("UCX_TLS", "tcp,self"),
+            (Self::Sandia, MessageCarrier::Libfabric(provider)) => set("SHMEM_OFI_PROVIDER", provider),
+            (Self::OpenMpi, MessageCarrier::Libfabric(_)) => {}
+            (Self::Sandia | Self::OsssUcx, MessageCarrier::Tcp) | (Self::OsssUcx, MessageCarrier::Libfabric(_)) => {
+                return None;
+            }
         }
         if on_loopback {
             carrier.loopback().into_iter().for_each(|(name, value)| set(name, value));
         }
         if self == Self::OpenMpi {
             let carried: &[(&str, &str)] = match carrier {
-                Carrier::Tcp if on_loopback => &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")],
-                Carrier::Tcp => &[("pml", "ob1"), ("btl", "tcp,self")],
+                MessageCarrier::Tcp if on_loopback => {
+                    &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")]
+                }
+                MessageCarrier::Tcp => &[("pml", "ob1"), ("btl", "tcp,self")],
                 // It takes UCX for cards alone unless it is told otherwise.
-                Carrier::Ucx(_) => &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
-                Carrier::Libfabric(provider) => {
+                MessageCarrier::Ucx(_) => &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
+                MessageCarrier::Libfabric(provider) => {
                     &[("pml", "cm"), ("mtl", "ofi"), ("mtl_ofi_provider_include", provider)]
                 }
             };
@@ -107,13 +111,14 @@ impl PeerKind {
     }
 }
 
-impl Carrier {
+impl MessageCarrier {
     /// The variables that keep its libraries on the loopback device.
     fn loopback(&self) -> Vec<(&'static str, &'static str)> {
         match self {
-            Self::Tcp | Self::Ucx(_) => vec![("UCX_NET_DEVICES", "lo")],
+            Self::Tcp => vec![("UCX_NET_DEVICES", "lo")],
+            Self::Ucx(names) if names.split(',').any(|name| name == "tcp") => vec![("UCX_NET_DEVICES", "lo")],
             Self::Libfabric(provider) if provider == "tcp" => vec![("FI_TCP_IFACE", "lo")],
-            Self::Libfabric(_) => Vec::new(),
+            Self::Ucx(_) | Self::Libfabric(_) => Vec::new(),
         }
     }
 
@@ -125,7 +130,7 @@ impl Carrier {
     }
 }
 
-impl std::fmt::Display for Carrier {
+impl std::fmt::Display for MessageCarrier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Tcp => f.write_str("tcp"),
@@ -136,26 +141,26 @@ impl std::fmt::Display for Carrier {
 }
 
 /// The carrier that `--over` names.
-pub(crate) fn carrier(text: &str) -> Result<Carrier, String> {
+pub(crate) fn carrier(text: &str) -> Result<MessageCarrier, String> {
     match text.split_once(':') {
-        None if text == "tcp" => Ok(Carrier::Tcp),
-        Some(("ofi", provider)) if !provider.is_empty() => Ok(Carrier::Libfabric(provider.into())),
-        Some(("ucx", tls)) if !tls.is_empty() => Ok(Carrier::Ucx(tls.into())),
+        None if text == "tcp" => Ok(MessageCarrier::Tcp),
+        Some(("ofi", provider)) if !provider.is_empty() => Ok(MessageCarrier::Libfabric(provider.into())),
+        Some(("ucx", tls)) if !tls.is_empty() => Ok(MessageCarrier::Ucx(tls.into())),
         _ => Err(format!("`{text}` is none of tcp, ofi:PROVIDER, ucx:TRANSPORTS")),
     }
 }
 
 /// A library of `--compare`: its word, and perhaps where it is installed.
-pub(crate) fn peer(text: &str) -> Result<Peer, String> {
+pub(crate) fn peer(text: &str) -> Result<PeerLibrary, String> {
     let (word, prefix) = text.split_once('=').map_or((text, None), |(word, prefix)| (word, Some(prefix.into())));
     let words = PeerKind::ALL.map(PeerKind::word).join(", ");
     let kind = PeerKind::ALL.into_iter().find(|kind| kind.word() == word);
     let kind = kind.ok_or_else(|| format!("`{word}` is none of {words}, each perhaps with =PREFIX"))?;
-    Ok(Peer { kind, prefix })
+    Ok(PeerLibrary { kind, prefix })
 }
 
-/// What carries the messages of ours and of all peers: what the user says, otherwise what the peers usually take.
-pub(crate) fn agreed(over: Option<&Carrier>, peers: &[Peer]) -> Result<Option<Carrier>, Error> {
+/// The carrier of our messages and those of all peers: the user's, otherwise the one that the peers usually take.
+pub(crate) fn agreed(over: Option<&MessageCarrier>, peers: &[PeerLibrary]) -> Result<Option<MessageCarrier>, Error> {
     let carrier = over.cloned().or_else(|| peers.first().map(|peer| peer.kind.usual_carrier()));
     let other = peers.iter().find(|peer| over.is_none() && Some(peer.kind.usual_carrier()) != carrier);
     match (&carrier, other) {
@@ -171,7 +176,7 @@ pub(crate) fn agreed(over: Option<&Carrier>, peers: &[Peer]) -> Result<Option<Ca
     }
 }
 
-impl Peer {
+impl PeerLibrary {
     /// The folder of its tools.
     pub(crate) fn tools(&self) -> Result<PathBuf, Error> {
         let (word, name) = (self.kind.word(), self.kind.name());
@@ -203,27 +208,34 @@ impl Peer {
     }
 
     /// The words behind its launcher, and the variables of its jobs.
-    pub(crate) fn settings(&self, shape: &JobShape<'_>) -> Result<Settings, Error> {
-        let Some(carrier) = &shape.carrier else { return Ok(Settings::default()) };
-        self.kind.settings(carrier, shape.hosts.is_none()).ok_or_else(|| {
+    pub(crate) fn settings(&self, carrier: Option<&MessageCarrier>, on_loopback: bool) -> Result<PeerSettings, Error> {
+        let Some(carrier) = carrier else { return Ok(PeerSettings::default()) };
+        self.kind.settings(carrier, on_loopback).ok_or_else(|| {
             Error::new(format!("--over {carrier}: {} has no such way", self.kind.name()))
+                .because("it is not told of such a carrier by any of its variables")
                 .fix(format!("leave --over out: its messages and ours go over {} then", self.kind.usual_carrier()))
         })
     }
+}
+
+/// Whether a tool belongs to this installation, perhaps by another name.
+fn is_ours(tool: &Path) -> bool {
+    let ours = beside("osh_info").ok().and_then(|tool| tool.canonicalize().ok());
+    ours.is_some() && tool.canonicalize().ok() == ours
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known(text: &str) -> Peer {
+    fn known(text: &str) -> PeerLibrary {
         peer(text).expect("a library")
     }
 
     #[test]
     fn a_library_goes_by_its_word_and_perhaps_its_folder() {
-        assert_eq!(known("openmpi"), Peer { kind: PeerKind::OpenMpi, prefix: None });
-        assert_eq!(known("sandia=/opt/sos"), Peer { kind: PeerKind::Sandia, prefix: Some("/opt/sos".into()) });
+        assert_eq!(known("openmpi"), PeerLibrary { kind: PeerKind::OpenMpi, prefix: None });
+        assert_eq!(known("sandia=/opt/sos"), PeerLibrary { kind: PeerKind::Sandia, prefix: Some("/opt/sos".into()) });
         assert!(peer("mpich").is_err_and(|why| why.contains("openmpi, sandia, osss-ucx")));
         let nowhere = known("osss-ucx=/nowhere").tools().expect_err("nothing is there");
         assert!(nowhere.to_string().contains("bin/oshcc"), "{nowhere}");
@@ -235,11 +247,11 @@ mod tests {
     fn all_libraries_of_a_run_use_one_carrier() {
         let (sandia, osss) = (known("sandia=/a"), known("osss-ucx=/b"));
         let carrier =
-            |over, peers: &[Peer]| agreed(over, peers).map(|carrier| carrier.map(|carrier| carrier.to_string()));
+            |over, peers: &[PeerLibrary]| agreed(over, peers).map(|carrier| carrier.map(|carrier| carrier.to_string()));
         assert_eq!(carrier(None, std::slice::from_ref(&sandia)).ok().flatten().as_deref(), Some("ofi:tcp"));
         assert_eq!(carrier(None, std::slice::from_ref(&osss)).ok().flatten().as_deref(), Some("ucx:tcp"));
         assert!(carrier(None, &[sandia.clone(), osss.clone()]).is_err());
-        let ucx = Carrier::Ucx("tcp".into());
+        let ucx = MessageCarrier::Ucx("tcp".into());
         assert_eq!(carrier(Some(&ucx), &[sandia, osss]).ok().flatten().as_deref(), Some("ucx:tcp"));
         assert!(carrier(None, &[]).is_ok_and(|none| none.is_none()));
     }
@@ -262,7 +274,7 @@ mod tests {
         let words = told(PeerKind::OpenMpi, "tcp").expect("a way").words.join(" ");
         assert!(words.contains("--mca btl tcp,self") && words.contains("-x UCX_TLS"), "{words}");
         assert_eq!(
-            Carrier::Libfabric("tcp".into()).ours(true),
+            MessageCarrier::Libfabric("tcp".into()).ours(true),
             [pair("SHMEM_TRANSPORT", "ofi:tcp"), pair("FI_TCP_IFACE", "lo")]
         );
         assert!(carrier("udp").is_err() && carrier("ofi:").is_err());

@@ -16,7 +16,7 @@ const BUDGETS: &str = "ci/instructions/budgets.txt";
 struct InstantLibrary {
     package: &'static str,
     example: &'static str,
-    /// What cargo makes of the example.
+    /// Cargo's file of the example.
     archive: &'static str,
     /// The name by which our library opens it.
     file: &'static str,
@@ -44,18 +44,18 @@ const UCX: InstantLibrary = InstantLibrary {
 };
 
 /// A way to the other PE: the library, if it is on another node, and who does atomics (`SHMEM_AMO`).
-struct Way {
+struct CountedWay {
     name: &'static str,
     library: Option<&'static InstantLibrary>,
     atomics: &'static str,
 }
 
-const WAYS: [Way; 5] = [
-    Way { name: "libfabric", library: Some(&LIBFABRIC), atomics: "network" },
-    Way { name: "libfabric, atomics by messages", library: Some(&LIBFABRIC), atomics: "processor" },
-    Way { name: "UCX", library: Some(&UCX), atomics: "network" },
-    Way { name: "UCX, atomics by messages", library: Some(&UCX), atomics: "processor" },
-    Way { name: "one node", library: None, atomics: "processor" },
+const WAYS: [CountedWay; 5] = [
+    CountedWay { name: "libfabric", library: Some(&LIBFABRIC), atomics: "network" },
+    CountedWay { name: "libfabric, atomics by messages", library: Some(&LIBFABRIC), atomics: "processor" },
+    CountedWay { name: "UCX", library: Some(&UCX), atomics: "network" },
+    CountedWay { name: "UCX, atomics by messages", library: Some(&UCX), atomics: "processor" },
+    CountedWay { name: "one node", library: None, atomics: "processor" },
 ];
 
 /// Counts, and compares with the budgets.
