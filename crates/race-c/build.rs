@@ -14,6 +14,7 @@ fn main() {
         .file("shim/instrumentation.c")
         .file("shim/threads.c")
         .file("shim/openmp.c")
+        .file("shim/ompt.c")
         .include("shim")
         .include("../shmem-c/include")
         .std("gnu11")

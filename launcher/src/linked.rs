@@ -23,7 +23,7 @@ pub(crate) fn note(program: &Path) -> Option<Error> {
 }
 
 /// The names of the shared libraries that a program needs; nothing for what is no program of the machine.
-fn needed(program: &Path) -> Option<Vec<String>> {
+pub(crate) fn needed(program: &Path) -> Option<Vec<String>> {
     let file = ReadCache::new(File::open(program).ok()?);
     names(&file)
 }

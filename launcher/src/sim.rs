@@ -1,18 +1,20 @@
 //! `oxshmem sim`: a program over the simulated network with many seeds, and what the first failing seed says.
 
 mod explain;
+mod races;
 mod run;
 mod shrink;
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use oxshmem_base::Error;
 
+use self::races::FoundRaces;
 use self::run::{JobUnderSim, SimulatedRun};
 
 /// The command line of `oxshmem sim`.
@@ -48,6 +50,9 @@ pub struct SimArgs {
     /// Say which seeds fail and do not explain why
     #[arg(long)]
     no_story: bool,
+    /// Look for data races in all seeds: the program is compiled with `oshcc --race`
+    #[arg(long)]
+    race: bool,
     /// Print the digest of each run: equal digests are equal runs
     #[arg(long)]
     digests: bool,
@@ -63,15 +68,20 @@ struct TriedSeeds {
     failed: Vec<(u64, SimulatedRun)>,
     /// Jobs in which a PE kept its turn for too long.
     overrun: u64,
+    races: FoundRaces,
 }
 
 impl SimArgs {
-    /// Tries the seeds. Returns the report, and whether no job has failed.
+    /// Tries the seeds. Returns the report, and whether no job has failed and no race was found.
     pub fn run(&self) -> Result<(String, bool), Error> {
+        if self.race {
+            races::require(Path::new(&self.program[0]))?;
+        }
         let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
         let seeds = (0..self.seeds).map(|number| self.first.wrapping_add(number)).collect();
-        let found = Mutex::new(TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0 });
+        let found =
+            Mutex::new(TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0, races: FoundRaces::default() });
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -86,9 +96,12 @@ impl SimArgs {
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);
         }
-        let TriedSeeds { tried, mut failed, overrun, .. } = found.into_inner().expect("no thread panics");
+        let TriedSeeds { tried, mut failed, overrun, races, .. } = found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
         let mut report = summary(tried, &failed, overrun, begun.elapsed());
+        if self.race {
+            report += &races.shown(tried, &job, |seed| self.words(seed));
+        }
         if let Some((seed, outcome)) = failed.first() {
             let words = self.words(*seed);
             let _ = writeln!(report, "{}", outcome.shown(*seed));
@@ -97,7 +110,7 @@ impl SimArgs {
                 report += &shrink::explain(&job, &words, outcome)?;
             }
         }
-        Ok((report, failed.is_empty()))
+        Ok((report, failed.is_empty() && races.is_empty()))
     }
 
     /// Runs one job after the other.
@@ -107,6 +120,7 @@ impl SimArgs {
             let outcome = job.run(&self.words(seed), "")?;
             let mut found = found.lock().expect("no thread panics");
             found.tried += 1;
+            found.races.add(seed, outcome.races());
             found.overrun += u64::from(outcome.overrun() > 0);
             if self.digests {
                 println!("seed {seed}: {}", outcome.digest());

@@ -3,6 +3,7 @@
 //! One program acts by the name it is called. What it would do is a pure function of its arguments and surroundings.
 
 mod archive;
+mod blind;
 pub mod modules;
 
 use std::ffi::{OsStr, OsString};
@@ -165,7 +166,9 @@ impl Wrapper {
 
     /// A note for the user, before the compiler complains in its own words.
     pub fn note(&self, arguments: &[OsString]) -> Option<Error> {
-        self.fortran.then(|| modules::note(&self.include, arguments)).flatten()
+        let of_modules = self.fortran.then(|| modules::note(&self.include, arguments)).flatten();
+        let links = has_input(arguments) && arguments.iter().all(is_linkable);
+        of_modules.or_else(|| (links && asks_for_races(arguments)).then(|| blind::note(arguments)).flatten())
     }
 
     /// The compiler's command. The user's arguments come first, so that their folders are searched first.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Job, program_with};
+use oxshmem_faults::{Job, program_with, tool};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -55,14 +55,37 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     std::fs::remove_dir_all(&folder).expect("our folder");
 }
 
+/// Nodes of one machine share the detector's memory, though the library's transfers between them take the network.
 #[test]
-fn a_job_of_several_nodes_says_what_it_does_not_look_for() {
+fn races_between_nodes_are_found_as_on_one_node() {
     let program = program_with("races.c", &["--race"]);
-    for options in ["-n 4 --nodes 2", "-n 4 --nodes 2 --sim"] {
+    for options in ["-n 2", "-n 2 --nodes 2", "-n 2 --nodes 2 --sim=5"] {
         let case = |way: &str| Job::new(options).run(&program, ["strided_put", way]);
-        let words = ["races between PEs of different nodes are not looked for", "2 of 4 PEs are on this node"];
-        case("wrong").expect(FOUND).says(&words).says(&["data race on `table`+32 of PE 1"]);
-        let ended = case("right").expect(0).says(&words);
-        assert!(!ended.stderr.contains("data race on"), "{ended}");
+        case("wrong").expect(FOUND).says(&["data race on `table`+32 of PE 1", "shmem_long_iput by PE 0"]);
+        let ended = case("right").expect(0);
+        assert!(ended.stderr.is_empty(), "{options}: {ended}");
     }
+}
+
+#[test]
+fn an_archive_that_is_not_instrumented_is_named_when_the_program_is_linked() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-race-archive-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    std::fs::write(folder.join("part.c"), "long part; long add(long more) { return part += more; }\n")
+        .expect("our file");
+    let main =
+        "#include <shmem.h>\nlong add(long);\nint main(void) { shmem_init(); add(1); shmem_finalize(); return 0; }\n";
+    std::fs::write(folder.join("main.c"), main).expect("our file");
+    let run = |command: &mut std::process::Command| {
+        let output = command.current_dir(&folder).output().expect("the tool starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for (option, is_named) in [(&[][..], true), (&["--race"], false)] {
+        run(tool("oshcc").args(option).args(["-c", "part.c"]));
+        run(std::process::Command::new("ar").args(["rcs", "libpart.a", "part.o"]));
+        let said = run(tool("oshcc").args(["--race", "main.c", "-L.", "-lpart", "-o", "program"]));
+        assert_eq!(said.contains("./libpart.a are not looked for"), is_named, "{said}");
+    }
+    std::fs::remove_dir_all(&folder).expect("our folder");
 }

@@ -24,16 +24,36 @@ void race_prepare(void)
         on_exit(tell, 0); /* before the library's own handler is registered, so that it runs after that */
 }
 
-_Thread_local int race_depth;
+FAST_THREAD_LOCAL int race_depth;
 
 void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED); }
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
+/* The last accesses of the thread since its last call or synchronisation. The detector learns nothing from the same access again: its
+   cell has it, and whoever comes without an order meanwhile finds it there. */
+enum { SEEN = 1024 };
+static FAST_THREAD_LOCAL struct {
+    uint64_t access, epoch;
+} seen[SEEN];
+static FAST_THREAD_LOCAL uint64_t epoch = 1;
+
+void race_forget_seen(void) { epoch++; }
+
 static inline void look(const void *address, size_t len, int kind, const void *pc)
 {
-    if (__builtin_expect(is_watched((uintptr_t)address) || __atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0))
+    if (__atomic_load_n(&race_buffers, __ATOMIC_RELAXED)) {
         race_plain((uintptr_t)address, len, kind, pc);
+    } else if (__builtin_expect(is_watched((uintptr_t)address), 0)) {
+        /* An address has 47 bits. A write covers a read. */
+        uint64_t access = (uintptr_t)address << 17 | len << 1 | (kind == RACE_WRITE);
+        __typeof__(*seen) *last = &seen[(uintptr_t)address / 8 % SEEN];
+        if (last->epoch == epoch && (last->access == access || last->access == (access | 1)))
+            return;
+        if (len <= 16)
+            *last = (__typeof__(*seen)){access, epoch};
+        race_plain((uintptr_t)address, len, kind, pc);
+    }
 }
 
 #define PC __builtin_return_address(0)

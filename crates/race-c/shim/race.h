@@ -17,6 +17,9 @@ typedef long double real16_t;
 typedef __float128 real16_t;
 #endif
 
+/* The library is there when the program begins, never later. */
+#define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+
 /* Where a call is made, and the number of the routine. */
 #define AT(call) __builtin_return_address(0), (uint16_t)(call)
 #define SITE const void *pc, uint16_t call
@@ -89,10 +92,13 @@ void race_barrier_made(uintptr_t barrier, unsigned count);
 unsigned race_barrier_round(uintptr_t barrier);
 void race_thread_made(uint64_t thread, uint32_t strand);
 void race_thread_joined(uint64_t thread);
+/* Whether a runtime of OpenMP tells what its threads do, and whether an address is in its code. */
+int race_runtime_tells(void);
+int race_is_runtime(const void *pc);
 /* Not 0 as soon as there have been several strands. */
 extern uint32_t race_threaded;
 /* Not 0 inside a call of OpenSHMEM: what the library does with threads is its own business. */
-extern _Thread_local int race_depth;
+extern FAST_THREAD_LOCAL int race_depth;
 
 static inline int race_tells(void) { return race_depth == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED); }
 static inline void race_gives(const volatile void *object)
@@ -121,6 +127,9 @@ enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
 void race_plain(uintptr_t address, size_t len, int kind, const void *pc);
 void race_atomic(uintptr_t address, size_t len, int updates, const void *pc);
 void race_atomic_done(uintptr_t address, size_t len);
+
+/* The thread has made a call, or is ordered anew: its accesses are looked at again. */
+void race_forget_seen(void);
 
 /* Addresses of symmetric memory as the program sees it: parts of the node's memory that may be a PE's. */
 struct race_window {

@@ -42,8 +42,9 @@ static struct start *begin(struct start start, const void *pc)
     if (!made)
         return NULL;
     start.strand = strand - 1;
-    /* The barriers of clang's OpenMP are not seen: all its threads count as one. */
-    if (dladdr(pc, &object) && object.dli_fname && (strstr(object.dli_fname, "libomp") || strstr(object.dli_fname, "libiomp")))
+    /* The barriers of clang's OpenMP are not seen if it has no tools interface: all its threads count as one. */
+    if (!race_runtime_tells() && dladdr(pc, &object) && object.dli_fname &&
+        (strstr(object.dli_fname, "libomp") || strstr(object.dli_fname, "libiomp")))
         start.strand = 0;
     *made = start;
     return made;
@@ -94,11 +95,16 @@ JOIN(pthread_tryjoin_np, int, 0, (pthread_t thread, void **value), (thread, valu
 JOIN(pthread_timedjoin_np, int, 0, (pthread_t thread, void **value, const struct timespec *end), (thread, value, end))
 JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
 
+/* What a runtime of OpenMP does with its own locks and conditions orders nothing. */
+#define IS_RUNTIME race_is_runtime(__builtin_return_address(0))
+#define GIVE(object) (IS_RUNTIME ? (void)0 : race_gives(object))
+#define TAKE(object) (IS_RUNTIME ? (void)0 : race_takes(object))
+
 /* A call that gives what its thread knows to others, before it does what it does. */
 #define GIVES(name, type)                                                                                              \
     int name(type *object)                                                                                             \
     {                                                                                                                  \
-        race_gives(object);                                                                                            \
+        GIVE(object);                                                                                                  \
         return REAL(name)(object);                                                                                     \
     }
 /* A call that takes it, if it succeeds. */
@@ -107,7 +113,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     {                                                                                                                  \
         int result = REAL(name)(object);                                                                               \
         if (result == 0)                                                                                               \
-            race_takes(object);                                                                                        \
+            TAKE(object);                                                                                              \
         return result;                                                                                                 \
     }
 #define TAKES_UNTIL(name, type)                                                                                        \
@@ -115,24 +121,24 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     {                                                                                                                  \
         int result = REAL(name)(object, end);                                                                          \
         if (result == 0)                                                                                               \
-            race_takes(object);                                                                                        \
+            TAKE(object);                                                                                              \
         return result;                                                                                                 \
     }
 /* A wait that gives a lock back and takes it again. */
 #define WAITS(name, condition, lock)                                                                                   \
     int name(condition *restrict waits, lock *restrict object)                                                         \
     {                                                                                                                  \
-        race_gives(object);                                                                                            \
+        GIVE(object);                                                                                                  \
         int result = REAL(name)(waits, object);                                                                        \
-        race_takes(object);                                                                                            \
+        TAKE(object);                                                                                                  \
         return result;                                                                                                 \
     }
 #define WAITS_UNTIL(name, condition, lock)                                                                             \
     int name(condition *restrict waits, lock *restrict object, const struct timespec *restrict end)                    \
     {                                                                                                                  \
-        race_gives(object);                                                                                            \
+        GIVE(object);                                                                                                  \
         int result = REAL(name)(waits, object, end);                                                                   \
-        race_takes(object);                                                                                            \
+        TAKE(object);                                                                                                  \
         return result;                                                                                                 \
     }
 
@@ -166,9 +172,9 @@ WAITS_UNTIL(cnd_timedwait, cnd_t, mtx_t)
 int pthread_cond_clockwait(pthread_cond_t *restrict waits, pthread_mutex_t *restrict object, clockid_t clock,
                            const struct timespec *restrict end)
 {
-    race_gives(object);
+    GIVE(object);
     int result = REAL(pthread_cond_clockwait)(waits, object, clock, end);
-    race_takes(object);
+    TAKE(object);
     return result;
 }
 

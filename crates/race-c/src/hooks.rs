@@ -88,6 +88,7 @@ pub(crate) fn buffers_begun() {
 /// Works for the caller's strand, while races are looked for.
 pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>)) {
     if let Some(node) = node::current() {
+        threads::look_anew();
         work(node, node.detector.strand(threads::current(node)));
     }
 }
@@ -137,14 +138,17 @@ hook! {
     }
 }
 
-hook! {
-    fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) |node, strand| {
-        let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
-        let site = site(node, pc, call);
-        let is_watched = race_buffers.load(Relaxed) != 0;
-        if is_watched || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
-            local(node, strand, address, len, kind, site);
-        }
+/// A load or store of the program: the shim remembers it until the next hook.
+// SAFETY: no other function has this name; the shim declares it with the same arguments.
+#[unsafe(no_mangle)]
+extern "C" fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) {
+    let Some(node) = node::current() else { return };
+    let strand = node.detector.strand(threads::current(node));
+    let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
+    let site = site(node, pc, call);
+    let is_watched = race_buffers.load(Relaxed) != 0;
+    if is_watched || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
+        local(node, strand, address, len, kind, site);
     }
 }
 

@@ -5,7 +5,9 @@
 //! that they call, [`node`] is the memory that the node's PEs share, [`report`] says what was found.
 
 mod hooks;
+mod layout;
 mod levels;
+mod mapping;
 mod meetings;
 mod members;
 mod node;

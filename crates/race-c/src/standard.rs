@@ -15,6 +15,7 @@ unsafe extern "C" {
     pub(crate) fn pshmem_query_initialized(initialized: *mut c_int);
     pub(crate) fn pshmem_malloc(size: usize) -> *mut c_void;
     pub(crate) fn pshmem_free(block: *mut c_void);
+    pub(crate) fn pshmem_getmem(dest: *mut c_void, source: *const c_void, len: usize, pe: c_int);
     pub(crate) fn pshmem_ptr(address: *const c_void, pe: c_int) -> *mut c_void;
     pub(crate) fn pshmem_team_my_pe(team: Team) -> c_int;
     pub(crate) fn pshmem_team_n_pes(team: Team) -> c_int;

@@ -36,13 +36,25 @@ fn adopt(node: &RaceNode) -> usize {
     strand
 }
 
+unsafe extern "C" {
+    /// Adds one to a number of the caller's.
+    safe fn race_forget_seen();
+}
+
+/// Accesses that the caller has made before are looked at again.
+pub(crate) fn look_anew() {
+    race_forget_seen();
+}
+
 /// The caller is another strand from now on. Its number before.
 pub(crate) fn become_strand(strand: usize) -> usize {
+    look_anew();
     STRAND.replace(strand)
 }
 
 /// The PE has several strands.
 pub(crate) fn are_several() {
+    look_anew();
     race_threaded.store(1, Relaxed);
 }
 

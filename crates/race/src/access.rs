@@ -176,6 +176,7 @@ impl Access {
     }
 
     /// The access with these parts.
+    #[inline]
     pub(crate) fn of(key: u64, place: u64) -> Access {
         Access {
             by: StrandName { pe: (key >> 18 & 0xff) as usize, strand: (key >> 26 & 0x3f) as usize },

@@ -36,6 +36,7 @@ impl ShadowCell {
         HeldCell(self)
     }
 
+    #[inline]
     fn slot(&self, slot: usize) -> Option<Access> {
         let key = self.keys[slot].load(Relaxed);
         (key != 0).then(|| Access::of(key, self.places[slot].load(Relaxed) & !LOCKED))

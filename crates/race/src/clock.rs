@@ -76,24 +76,29 @@ pub struct ClockShape {
 
 impl ClockShape {
     /// The number of words of a clock.
+    #[inline]
     pub fn words(self) -> usize {
         self.used(self.strands)
     }
 
     /// The words in use while no PE has had more than so many strands: the first ones.
+    #[inline]
     pub(crate) fn used(self, strands: usize) -> usize {
         strands.clamp(1, self.strands) * self.pes * self.row()
     }
 
+    #[inline]
     fn row(self) -> usize {
         7 + 2 * self.pes
     }
 
+    #[inline]
     fn start(self, of: StrandName) -> usize {
         (of.strand * self.pes + of.pe) * self.row()
     }
 
     /// The word of a strand's time; `owner` is the PE whose memory is accessed.
+    #[inline]
     pub(crate) fn index(self, of: StrandName, column: Column, owner: usize) -> usize {
         self.start(of)
             + match column {

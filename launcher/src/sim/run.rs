@@ -19,6 +19,7 @@ pub(super) struct JobUnderSim {
     pub(super) pes: u32,
     nodes: Option<u32>,
     timeout: u64,
+    race: bool,
     program: Vec<String>,
 }
 
@@ -26,12 +27,13 @@ pub(super) struct JobUnderSim {
 pub(super) struct SimulatedRun {
     output: Output,
     summary: HashMap<String, String>,
+    races: String,
 }
 
 impl JobUnderSim {
     pub(super) fn new(arguments: &SimArgs) -> Result<Self, Error> {
-        let SimArgs { pes, nodes, timeout, program, .. } = arguments.clone();
-        Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, program })
+        let SimArgs { pes, nodes, timeout, race, program, .. } = arguments.clone();
+        Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, race, program })
     }
 
     /// The same program on fewer PEs.
@@ -58,10 +60,17 @@ impl JobUnderSim {
         command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
         // A deadlock ends the job at once, and says who waits for whom.
         command.env("SHMEM_DEADLOCK", "abort").stdin(Stdio::null());
+        let races = ScratchFile::new("races");
+        if self.race {
+            // A race is told at the end, and hides no failure of the program itself.
+            command.env("SHMEM_RACE_JSON", &races.0).env("SHMEM_RACE_STATUS", "0");
+        }
         let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(SimulatedRun { output, summary: text.lines().filter_map(pair).collect() })
+        // A run without races has written none.
+        let races = std::fs::read_to_string(&races.0).unwrap_or_default();
+        Ok(SimulatedRun { output, summary: text.lines().filter_map(pair).collect(), races })
     }
 }
 
@@ -95,6 +104,11 @@ impl SimulatedRun {
     /// The step from which on the run is no function of the seed; 0: it is one.
     pub(super) fn overrun(&self) -> u64 {
         self.number("overrun").unwrap_or(0)
+    }
+
+    /// The reports of races, as lines of JSON.
+    pub(super) fn races(&self) -> &str {
+        &self.races
     }
 
     pub(super) fn digest(&self) -> &str {

@@ -1,0 +1,44 @@
+//! `oshcc --race`: what it costs, and that a large hybrid job runs.
+//!
+//! `cargo test -p oxshmem-faults --test race_costs -- --nocapture` prints the costs. The time decides nothing: it is the machine's.
+
+use std::path::{Path, PathBuf};
+
+use oxshmem_faults::{Job, program_with};
+
+/// The processor's seconds and the peak of memory in KiB of a PE.
+fn cost(program: &Path, arguments: [&str; 2]) -> (f64, f64) {
+    let ended = Job::new("-n 2").run(program, arguments).expect(0);
+    let mut numbers = ended.stdout.split_whitespace().map(|number| number.parse().expect("a number"));
+    (numbers.next().expect("seconds"), numbers.next().expect("memory"))
+}
+
+fn stencil(options: &[&str]) -> PathBuf {
+    program_with("race/cost.c", &[&["-O2"], options].concat())
+}
+
+/// Each eight bytes of symmetric memory have a shadow of 64: with the memory itself, nine times as much.
+#[test]
+fn a_stencil_takes_at_most_twelve_times_the_memory() {
+    let (plain, watched) = (stencil(&[]), stencil(&["--race"]));
+    println!("{:>10} {:>8} {:>20} {:>20}", "cells", "steps", "times the processor", "times the memory");
+    for arguments in [["4096", "20000"], ["65536", "1000"], ["2000000", "10"]] {
+        let (before, after) = (cost(&plain, arguments), cost(&watched, arguments));
+        let (time, memory) = (after.0 / before.0.max(0.001), after.1 / before.1);
+        println!("{:>10} {:>8} {time:>20.1} {memory:>20.1}", arguments[0], arguments[1]);
+        assert!(memory <= 12.0, "{arguments:?}: {after:?} KiB in place of {before:?}");
+    }
+}
+
+#[test]
+fn sixteen_pes_with_four_threads_each_run_and_their_races_are_found() {
+    let threads = |options: &str| Job::new(options).env("OMP_NUM_THREADS", "4");
+    for options in ["-n 16", "-n 16 --nodes 2"] {
+        let ended = threads(options).run(&stencil(&["--race", "-fopenmp"]), ["4096", "5"]).expect(0);
+        assert!(ended.stderr.is_empty(), "{options}: {ended}");
+    }
+    let collection = program_with("race/openmp.c", &["--race", "-fopenmp"]);
+    let case = |way: &str| threads("-n 16").run(&collection, ["loop_without_wait", way]);
+    assert!(case("right").expect(0).stderr.is_empty());
+    case("wrong").expect(66).says(&["data race on `loop_without_wait_data`"]);
+}

@@ -1,0 +1,74 @@
+//! `oxshmem sim --race`: each seed is another order, and a race is told once, with the seeds that show it.
+
+use std::path::Path;
+use std::process::Output;
+use std::sync::LazyLock;
+
+use oxshmem_faults::{program, program_with, tool};
+
+const SEEDS: usize = 20;
+
+fn sim(program: &Path, arguments: &[&str]) -> Output {
+    let mut command = tool("oxshmem");
+    command.args(["sim", "--race", "-n", "3", "--seeds", &SEEDS.to_string()]).arg(program).args(arguments);
+    command.output().expect("oxshmem starts")
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+static ORDER: LazyLock<std::path::PathBuf> = LazyLock::new(|| program_with("race/order.c", &["--race"]));
+
+#[test]
+fn a_race_that_some_orders_hide_is_found_and_told_once_with_its_seeds() {
+    let output = sim(&ORDER, &[]);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("1 race was found") && text.matches("data race on `data` of PE 0").count() == 1, "{text}");
+    let seen = text.lines().find_map(|line| line.trim().strip_prefix("seen:")).expect("a line about seeds");
+    let count: usize =
+        seen.trim().trim_start_matches("with ").split(' ').next().expect("a count").parse().expect("a number");
+    assert!((1..SEEDS).contains(&count), "no seed hides it, or none shows it: {text}");
+    // The seed that is told shows it again.
+    let repeat = text.lines().find_map(|line| line.trim().strip_prefix("repeat:")).expect("a command").trim();
+    let words: Vec<&str> = repeat.split(' ').skip(1).collect();
+    let again = tool("oshrun").args(words).output().expect("oshrun starts");
+    assert_eq!(again.status.code(), Some(66), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
+#[test]
+fn no_order_of_the_right_twin_shows_a_race() {
+    let output = sim(&ORDER, &["right"]);
+    assert!(output.status.success() && text(&output).contains("No races were found"), "{}", text(&output));
+}
+
+#[test]
+fn a_program_that_cannot_find_its_races_is_refused() {
+    let output = sim(&program("race/order.c"), &[]);
+    assert!(!output.status.success() && text(&output).contains("oshcc --race"), "{}", text(&output));
+}
+
+/// The collection's cases, where each seed must name all and accuse none.
+#[test]
+fn every_seed_finds_the_races_of_the_collection() {
+    let options: &[(&str, &[&str])] = &[("atomics.c", &[]), ("openmp.c", &["-fopenmp"])];
+    for (file, more) in options {
+        let program = program_with(&format!("race/{file}"), &[&["--race"], *more].concat());
+        let seeds = if std::env::var_os("CHECK_LONG").is_some() { "20" } else { "2" };
+        let run = |way: &str| {
+            let mut command = tool("oxshmem");
+            command.args(["sim", "--race", "-n", "2", "--seeds", seeds]).arg(&program).args(["all", way]);
+            command.output().expect("oxshmem starts")
+        };
+        let (wrong, right) = (run("wrong"), run("right"));
+        assert!(right.status.success(), "{file}: {}", text(&right));
+        let told = text(&wrong);
+        let list = tool("oshrun").args(["-n", "1"]).arg(&program).arg("list").output().expect("oshrun starts");
+        let list = String::from_utf8_lossy(&list.stdout).into_owned();
+        let missed: Vec<&str> = list.lines().filter(|case| !told.contains(&format!("`{case}_data`"))).collect();
+        assert!(missed.is_empty(), "{file}: {missed:?}: {told}");
+        let all = format!("seen:    with {seeds} of {seeds} seeds");
+        assert!(told.contains(&all), "{file}: no race is seen with all seeds: {told}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Where everything lies in the memory that detectors share.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use oxshmem_race::cell::ShadowCell;
+use oxshmem_race::clock::ClockShape;
+use oxshmem_race::memory::{BUCKETS, PAIRS, bucket_words};
+use oxshmem_race::{SharedState, SignalList};
+
+/// Where everything is in the shared memory.
+pub(crate) struct SharedLayout {
+    shape: ClockShape,
+    heap_cells: usize,
+    static_cells: usize,
+    clocks: usize,
+    buckets: usize,
+    pairs: usize,
+    signals: usize,
+    shadows: usize,
+    /// All of it, in bytes.
+    pub(crate) len: usize,
+}
+
+impl SharedLayout {
+    /// Room for clocks of this shape, and the shadows of so many bytes of each PE's heap and static variables.
+    pub(crate) fn new(shape: ClockShape, heap: usize, statics: usize) -> SharedLayout {
+        let line = |offset: usize| offset.next_multiple_of(4096);
+        let clocks = line((1 + shape.pes * shape.strands) * size_of::<AtomicU32>());
+        let buckets = line(clocks + shape.pes * shape.strands * shape.words() * 4);
+        let pairs = line(buckets + BUCKETS * bucket_words(shape) * 4);
+        let signals = line(pairs + PAIRS * 8);
+        let shadows = line(signals + shape.pes * size_of::<SignalList>());
+        let (heap_cells, static_cells) = (heap / 8, statics / 8);
+        let len = line(shadows + shape.pes * (heap_cells + static_cells) * size_of::<ShadowCell>());
+        SharedLayout { shape, heap_cells, static_cells, clocks, buckets, pairs, signals, shadows, len }
+    }
+
+    /// The parts.
+    ///
+    /// # Safety
+    /// `len` bytes at `base` stay mapped, were zero at first, and are touched only through what this function returns.
+    pub(crate) unsafe fn state(&self, base: *mut u8) -> SharedState<'static> {
+        // SAFETY: the parts lie in the memory one after another, by `new`; all of their types are atomics that may be zero,
+        // and the caller promises the rest.
+        unsafe fn part<T>(base: *mut u8, offset: usize, count: usize) -> &'static [T] {
+            // SAFETY: by the promise of the function around it.
+            unsafe { std::slice::from_raw_parts(base.add(offset).cast(), count) }
+        }
+        let (pes, words) = (self.shape.pes, self.shape.words());
+        let of_pe = |pe: usize| self.shadows + pe * (self.heap_cells + self.static_cells) * size_of::<ShadowCell>();
+        // SAFETY: offsets and counts are those of `new`, which has added them up to `len`.
+        unsafe {
+            SharedState {
+                shape: self.shape,
+                used: &part::<AtomicU32>(base, 0, 1)[0],
+                kinds: part::<AtomicU32>(base, size_of::<AtomicU32>(), pes * self.shape.strands),
+                clocks: part::<AtomicU32>(base, self.clocks, pes * self.shape.strands * words),
+                buckets: part::<AtomicU32>(base, self.buckets, BUCKETS * bucket_words(self.shape)),
+                pairs: part::<AtomicU64>(base, self.pairs, PAIRS),
+                signals: part(base, self.signals, pes),
+                shadows: (0..pes)
+                    .map(|pe| {
+                        let statics = of_pe(pe) + self.heap_cells * size_of::<ShadowCell>();
+                        [part(base, of_pe(pe), self.heap_cells), part(base, statics, self.static_cells)]
+                    })
+                    .collect(),
+            }
+        }
+    }
+}
