@@ -68,7 +68,14 @@ fn reached(
 
 /// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe` by everything that there is to know, or ends the job
 /// with the reason.
-fn search(call: &'static str, context: ContextHandle, address: usize, bytes: usize, what: What, pe: c_int) -> FoundObject {
+fn search(
+    call: &'static str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    what: What,
+    pe: c_int,
+) -> FoundObject {
     find(call, address, bytes, what, range::member(call, context, pe))
 }
 
@@ -94,7 +101,14 @@ fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -
 /// # Safety
 /// `source` is readable for `n` bytes.
 #[inline(never)]
-pub(crate) unsafe fn put(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn put(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     if n == 0 {
         return;
     }
@@ -113,7 +127,14 @@ pub(crate) unsafe fn put(call: &'static str, context: ContextHandle, dest: *mut 
 /// As for [`put`].
 #[cold]
 #[inline(never)]
-unsafe fn put_seldom(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+unsafe fn put_seldom(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     match search(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
@@ -142,7 +163,14 @@ unsafe fn send(call: &'static str, lane: &ContextLane, to: Remote, source: *cons
 /// # Safety
 /// `dest` is writable for `n` bytes.
 #[inline(never)]
-pub(crate) unsafe fn get(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+pub(crate) unsafe fn get(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     if n == 0 {
         return;
     }
@@ -161,7 +189,14 @@ pub(crate) unsafe fn get(call: &'static str, context: ContextHandle, dest: *mut 
 /// As for [`get`].
 #[cold]
 #[inline(never)]
-unsafe fn get_seldom(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+unsafe fn get_seldom(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     match search(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
@@ -212,7 +247,14 @@ pub(crate) unsafe fn get_nbi(
 /// As for [`get_nbi`].
 #[cold]
 #[inline(never)]
-unsafe fn get_nbi_seldom(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+unsafe fn get_nbi_seldom(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     match search(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
@@ -252,7 +294,14 @@ pub(crate) unsafe fn put_nbi(
 /// As for [`put_nbi`].
 #[cold]
 #[inline(never)]
-unsafe fn put_nbi_seldom(call: &'static str, context: ContextHandle, dest: *mut u8, source: *const u8, n: usize, pe: c_int) {
+unsafe fn put_nbi_seldom(
+    call: &'static str,
+    context: ContextHandle,
+    dest: *mut u8,
+    source: *const u8,
+    n: usize,
+    pe: c_int,
+) {
     match search(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },

@@ -6,8 +6,8 @@
 //! message loses nothing.
 
 use super::active_message::batch;
-use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
 use crate::NumberMap;
+use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
 
 /// The messages that wait, by PE.
 #[derive(Default)]
