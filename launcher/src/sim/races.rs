@@ -31,7 +31,7 @@ struct FoundRace {
     seeds: Vec<u64>,
 }
 
-/// The races of all runs, by what is the same in each of them: the kind, and both calls with their lines.
+/// The races of all runs, by what is the same in each of them: the kind, the variable, and both calls with their lines.
 #[derive(Default)]
 pub(super) struct FoundRaces(BTreeMap<String, FoundRace>);
 
@@ -80,7 +80,9 @@ fn identity(report: &Value) -> String {
     let side = |access: &Value| format!("{} {}", access["call"], access["place"]);
     let mut sides: Vec<String> = report["accesses"].as_array().into_iter().flatten().map(side).collect();
     sides.sort();
-    format!("{} {}", report["kind"], sides.join(" "))
+    // The rest of the words about memory name PEs and bytes.
+    let variable = report["memory"].as_str().and_then(|memory| memory.split('`').nth(1)).unwrap_or_default();
+    format!("{} {variable} {}", report["kind"], sides.join(" "))
 }
 
 #[cfg(test)]
