@@ -2,7 +2,7 @@
 //! [`heap`] with its [`guard`], and the node's [`account`] of who may take how much.
 
 pub(crate) mod account;
-pub(crate) mod addresses;
+pub(crate) mod address_limit;
 pub(crate) mod control;
 pub(crate) mod facts;
 pub(crate) mod guard;

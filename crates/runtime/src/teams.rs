@@ -8,7 +8,7 @@ pub(crate) mod members;
 pub(crate) mod numbered_handles;
 pub(crate) mod predefined_handles;
 pub(crate) mod span;
-pub(crate) mod splits;
+pub(crate) mod split_arguments;
 pub(crate) mod team;
 pub(crate) mod valid_handles;
 pub(crate) mod via;

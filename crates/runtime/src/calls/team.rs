@@ -10,7 +10,7 @@ use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
-use crate::teams::splits::{self, SplitArguments};
+use crate::teams::split_arguments::{self, SplitArguments};
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 
 const NUM_CONTEXTS: c_long = 1;
@@ -97,7 +97,7 @@ pub unsafe fn split_strided(
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
-    splits::compare(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
+    split_arguments::compare(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
     match child.number(parent.my.into()) {
         // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
         Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
@@ -135,7 +135,7 @@ pub unsafe fn split_2d(
         leasing::decline(x_lease);
         return FAILED;
     };
-    splits::compare(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
+    split_arguments::compare(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
     // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
     // name a field.
     unsafe {

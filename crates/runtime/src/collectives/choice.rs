@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use oxshmem_base::chance::Sum;
 use oxshmem_base::knobs::{Algorithms, Settings};
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
@@ -50,8 +51,7 @@ impl Choice {
 
     /// A number by which the rows differ from others.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        choose::to_json(&self.rows).bytes().fold(0xcbf2_9ce4_8422_2325, fold)
+        Sum::of(choose::to_json(&self.rows).into_bytes())
     }
 
     /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.

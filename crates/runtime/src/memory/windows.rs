@@ -10,7 +10,7 @@ use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
-use crate::memory::addresses::AddressNeed;
+use crate::memory::address_limit::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
