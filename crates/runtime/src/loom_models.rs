@@ -7,6 +7,7 @@ mod active_set;
 mod bell;
 mod levels;
 mod lock;
+mod operations;
 mod slot;
 
 use std::sync::Arc;

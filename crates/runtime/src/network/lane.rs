@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions};
 use parking_lot::{Mutex, MutexGuard};
 
-use counters::Direction;
-pub(crate) use counters::{OperationCount, OperationCounters};
+pub(crate) use counters::{Direction, OperationCount, OperationCounters};
 
 use crate::diagnosis::deadlock;
 use crate::diagnosis::errors;

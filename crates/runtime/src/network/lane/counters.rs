@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::network::lane::ContextLane;
+use crate::sync::AtomicU64 as AtomicWord;
 
 /// Whether an operation brings something back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,14 +17,21 @@ pub(crate) enum Direction {
 
 /// The counters of one lane.
 ///
-/// An operation is counted when it has been issued, with release. Who reads the counts with acquire, and then finds the lane empty, knows
-/// that all operations of these counts are complete, and stores their sum as `settled`. So a thread whose counts have that sum has nothing
-/// under way: its own operations are among them.
-#[derive(Default)]
+/// An operation is counted when it has been issued, with release. A thread that reads the counts with acquire, and then finds the lane
+/// empty, knows that all operations of these counts are complete, and stores their sum as `settled`. So a thread whose counts have that
+/// sum has nothing under way: its own operations are among them. A slow thread may store an older sum over a newer one; then a quiet asks
+/// the lane once more. `loom_models::operations` tries every order of two threads and a network.
 pub(crate) struct OperationCounters {
-    issued: [AtomicU64; 2],
+    issued: [AtomicWord; 2],
     completed: [AtomicU64; 2],
-    settled: AtomicU64,
+    settled: AtomicWord,
+}
+
+impl Default for OperationCounters {
+    fn default() -> Self {
+        let completed = [0; 2].map(AtomicU64::new);
+        Self { issued: [0; 2].map(AtomicWord::new), completed, settled: AtomicWord::new(0) }
+    }
 }
 
 /// The counters at one moment.
