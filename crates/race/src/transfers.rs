@@ -9,7 +9,7 @@ use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
 const SHORT: usize = 64;
-/// So many nonblocking atomics are remembered until a quiet.
+/// Nonblocking atomics that are remembered until a quiet.
 const MOST_AWAITED: usize = 256;
 
 /// An atomic that returns a value.

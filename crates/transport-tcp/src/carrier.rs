@@ -18,7 +18,7 @@ use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
 use crate::proto::{Host, Session};
 use crate::unreachable::{self, AddressOutcome, because};
 
-/// So long may the first round through all addresses take; each further round takes twice as long, up to the longest.
+/// The longest time of the first round through all addresses; each further round takes twice as long, up to the longest.
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 
 /// The connection of one link, and what became of those before it.

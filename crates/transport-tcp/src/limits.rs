@@ -41,7 +41,7 @@ pub(crate) const BUFFER: usize = 64 << 10;
 pub(crate) const FIRST_BUFFER: usize = 2 << 10;
 /// Received where a bulk frame is likely to follow: the signal behind the last one, short messages, and the headers of the next one.
 pub(crate) const BETWEEN_BULKS: usize = 256;
-/// So many batches after a bulk frame the next one is likely to follow: a collective has a signal behind it and short messages before it.
+/// Batches after a bulk frame within which the next one is likely: a collective sends a signal after it and short messages before it.
 pub(crate) const LIKELY: u32 = 4;
 /// Bytes read from one connection before others have their turn. Chosen.
 pub(crate) const TURN: usize = 1 << 20;

@@ -59,7 +59,7 @@ pub(crate) struct Channel {
     peers: Vec<ReachedPeer>,
     /// By world numbers, as far as there are peers.
     index: Vec<u32>,
-    /// So many operations may go the straight way.
+    /// Operations that may still go the straight way.
     straight: u64,
     params: PreparedParams,
     /// The box of the last copied put, and of the last atomic, for the next ones.

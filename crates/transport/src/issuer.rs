@@ -138,7 +138,7 @@ impl<'l> Issuer<'l> {
 }
 
 impl Remote {
-    /// So many bytes further on.
+    /// The place this number of bytes further on.
     pub const fn plus(self, bytes: usize) -> Self {
         Self { offset: self.offset.wrapping_add(bytes as u64), ..self }
     }

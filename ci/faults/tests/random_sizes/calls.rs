@@ -6,7 +6,7 @@ use oxshmem_api::prototype::{Parameter, Prototype};
 /// The work of a routine, as the program compares it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// So many elements, one behind the other.
+    /// This number of elements, one after the other.
     Move,
     Spread,
     SetSpread,

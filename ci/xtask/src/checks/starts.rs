@@ -8,7 +8,7 @@ use crate::checks::launchers;
 use crate::counts::CheckCounts;
 use crate::{Outcome, command};
 
-/// So long may 64 empty programs take from the first to the last.
+/// The longest time that 64 empty programs may take, from the first to the last.
 const LIMIT: Duration = Duration::from_millis(500);
 const TRIES: usize = 11;
 

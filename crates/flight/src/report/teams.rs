@@ -3,7 +3,7 @@
 use crate::Witness;
 use crate::waits::{Named, Subject, TeamMeeting, WaitEntry};
 
-/// So many numbers are listed.
+/// Numbers that a list shows.
 const LISTED: usize = 8;
 
 pub(super) fn team(meeting: &TeamMeeting, pes: u32) -> String {

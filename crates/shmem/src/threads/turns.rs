@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 /// The payload with which the threads of a failed world panic, so that each ends without a message of its own.
 struct Stopped;
 
-/// So many looks of tasks that found nothing, with everybody waiting, are a deadlock.
+/// Polls of tasks in vain, with everybody waiting, that are a deadlock.
 const FRUITLESS: u32 = 1000;
 
 pub(super) struct Turns {

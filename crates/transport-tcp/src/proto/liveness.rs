@@ -57,7 +57,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// How late a look may come so that the time since the last one counts. If this PE looks later, it has not run: it was stopped, or its
 /// host is overloaded and so may be the peer's. Of 1,024 PEs on two busy processors each runs every few seconds.
 const DELAY: Duration = Duration::from_millis(100);
-/// So long may a host refuse: its PE has ended, a restart is not to be expected.
+/// The longest time in which a host may refuse: its PE has ended, and no restart is expected.
 const REFUSAL: Duration = Duration::from_secs(2);
 
 impl Liveness {

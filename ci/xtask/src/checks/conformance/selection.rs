@@ -35,7 +35,7 @@ pub(crate) struct CaseSelection {
     pub(crate) hosts: Option<String>,
     /// In a machine that is emulated: programs as they were built, and more patience.
     pub(crate) emulated: bool,
-    /// So many jobs run at a time.
+    /// Jobs that run at a time.
     pub(crate) at_once: usize,
     /// A case that is still running after this time hangs; what is usual for such a run if nobody says.
     pub(crate) limit: Option<Duration>,
