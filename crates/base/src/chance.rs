@@ -10,6 +10,12 @@ impl Dice {
         Self(seed)
     }
 
+    /// One of many streams of a seed. Seeds whose difference is a multiple of the step give the same numbers, some places further on;
+    /// here both numbers are mixed first.
+    pub const fn stream(seed: u64, number: u64) -> Self {
+        Self(Self::new(!seed).next() ^ Self::new(number).next())
+    }
+
     /// The next number.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -57,6 +63,17 @@ mod tests {
         let mut dice = Dice::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([dice.next(), dice.next(), dice.next()], expected);
+        // No stream goes on where another one has been.
+        let numbers: std::vec::Vec<u64> = (0..50)
+            .flat_map(|number| {
+                let mut dice = Dice::stream(7, number);
+                (0..50).map(move |_| dice.next())
+            })
+            .collect();
+        let mut different = numbers.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), numbers.len());
         assert_eq!(Sum::of(*b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(Sum::of(*b"foobar"), 0x8594_4171_f739_67e8);
     }

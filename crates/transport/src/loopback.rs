@@ -108,7 +108,7 @@ impl Fabric for Loopback {
         let mut queues = self.queues.lock();
         // Each lane has dice of its own; the golden ratio spreads neighbouring seeds.
         let number = (u64::from(self.me) << 32) + queues.len() as u64 + 1;
-        let dice = self.options.adversary.map(|seed| Dice::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let dice = self.options.adversary.map(|seed| Dice::stream(seed, number));
         let account = Arc::<Account>::default();
         let queue = Arc::new(OperationLock::new(Queue::new(dice, account.clone())));
         queues.push(queue.clone());

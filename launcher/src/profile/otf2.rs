@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(archive.events[1], [header(4), put].concat());
         assert!(archive.definitions.starts_with(&header(0)) && archive.definitions.ends_with(&[2, 1]));
         // Of the second region: its number, name, no description, the file with its line twice, the name again; RMA of SHMEM.
-        let region = [0x0f, 0x13, 1, 1, 1, 5, 1, 1, 0, 1, 6, 1, 28, 1, 28, 1, 5, 29, 13, 0];
+        let region = [0x0f, 0x12, 1, 1, 1, 5, 1, 1, 0, 1, 6, 1, 28, 1, 28, 1, 5, 29, 13, 0];
         assert!(archive.definitions.windows(region.len()).any(|part| part == region), "{:x?}", archive.definitions);
     }
 

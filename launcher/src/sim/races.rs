@@ -42,13 +42,14 @@ impl FoundRaces {
             let text = report["text"].as_str().unwrap_or_default();
             let race =
                 self.0.entry(identity(&report)).or_insert_with(|| FoundRace { text: text.into(), seeds: vec![] });
-            if !race.seeds.contains(&seed) {
-                race.seeds.push(seed);
+            if race.seeds.contains(&seed) {
+                continue;
             }
             // Threads try seeds in any order; the text is that of the first one.
-            if race.seeds.iter().all(|&other| seed <= other) {
+            if race.seeds.iter().all(|&other| seed < other) {
                 race.text = text.into();
             }
+            race.seeds.push(seed);
         }
     }
 
