@@ -113,15 +113,15 @@ impl ShadowCell {
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }
 
-    /// Forgets the accesses for which `seen` holds.
+    /// Forgets the accesses for which `seen` holds. Whoever finds them gone finds what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
-        if self.keys.iter().all(|key| key.load(Relaxed) == 0) {
+        if self.keys.iter().all(|key| key.load(Acquire) == 0) {
             return;
         }
         let _held = self.lock();
         for slot in 0..SLOTS {
             if self.slot(slot).is_some_and(|old| seen(&old)) {
-                self.keys[slot].store(0, Relaxed);
+                self.keys[slot].store(0, Release);
             }
         }
     }

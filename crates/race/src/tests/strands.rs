@@ -205,3 +205,4 @@ fn a_repeated_access_is_remembered_at_its_new_time_and_another_strand_ends_that(
     assert!(read(&b, at(0, 0)).is_some(), "the repetition came after the sync");
     assert!(!again());
 }
+

@@ -1,0 +1,93 @@
+//! What is learnt from a value that has been awaited or fetched.
+
+use super::{D, SITE, TestNode, at, fetch, put, read, sync, write};
+use crate::access::AccessKind;
+use crate::clock::StrandKind;
+use crate::detector::Strand;
+use crate::memory::SymmetricPlace;
+
+/// More than is published word by word.
+const LONG: usize = 80;
+
+fn long_put(pe: &Strand<'_, '_>, to: SymmetricPlace) {
+    assert_eq!(pe.put(D, to, LONG, AccessKind::Write, SITE), None);
+}
+
+#[test]
+fn an_observed_store_tells_nothing_of_what_its_strand_does_later() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 8));
+    write(&b, at(1, 0));
+    // PE 1 is in a barrier already when PE 0 fetches what PE 1 has stored before.
+    let waits = b.enter(7, true);
+    assert!(fetch(&a, at(1, 0), false).is_some(), "a store is not atomic to a fetch");
+    assert_eq!(read(&a, at(1, 8)), None, "the store that came later was observed");
+    a.leave(a.enter(7, true));
+    b.leave(waits);
+    write(&b, at(1, 64));
+    assert!(fetch(&a, at(1, 64), false).is_some(), "the store came after the barrier");
+}
+
+#[test]
+fn an_observed_store_does_not_tell_of_the_stores_after_it() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 0));
+    a.observe(at(1, 0), 8);
+    write(&b, at(1, 8));
+    assert!(read(&a, at(1, 8)).is_some());
+    write(&b, at(1, 0));
+    a.observe(at(1, 0), 8);
+    write(&b, at(1, 16));
+    put(&b, at(0, 0));
+    assert!(read(&a, at(1, 16)).is_some());
+}
+
+#[test]
+fn an_observed_long_put_tells_nothing_of_what_its_strand_does_later() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 8));
+    long_put(&b, at(0, 0));
+    write(&b, at(1, 16));
+    put(&b, at(0, 200));
+    b.quiet(D);
+    a.observe(at(0, 72), 8);
+    assert_eq!(read(&a, at(1, 8)), None);
+    assert!(read(&a, at(1, 16)).is_some(), "the store came after the put");
+    assert!(read(&a, at(0, 200)).is_some(), "the quiet came after the put");
+}
+
+#[test]
+fn a_fence_before_a_long_put_orders_the_puts_before_it() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    for (fenced, data) in [(true, 0), (false, 8)] {
+        put(&b, at(0, data));
+        if fenced {
+            b.fence(D);
+        }
+        long_put(&b, at(0, 64));
+        a.observe(at(0, 128), 8);
+        assert_eq!(read(&a, at(0, data)).is_none(), fenced);
+        sync(&[a, b]);
+    }
+}
+
+#[test]
+fn every_strand_that_observes_a_value_learns_from_it() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let (first, sender) = (pe.strand(0), node.pe(1));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    write(&sender, at(1, 0));
+    long_put(&sender, at(0, 0));
+    write(&sender, at(1, 8));
+    write(&sender, at(1, 16));
+    for strand in [first, second] {
+        strand.observe(at(0, 72), 8);
+        strand.observe(at(1, 16), 8);
+        assert_eq!(read(&strand, at(1, 0)).or(read(&strand, at(1, 8))), None);
+    }
+}
