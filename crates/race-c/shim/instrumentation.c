@@ -30,29 +30,54 @@ void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED)
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
-/* The last accesses of the thread since its last call or synchronisation. The detector learns nothing from the same access again: its
-   cell has it, and whoever comes without an order meanwhile finds it there. */
-enum { SEEN = 1024 };
+/* Accesses of the thread that cells remember. The detector learns nothing from the same access again as long as the cell still has it,
+   which another strand may change at any moment, and the time is the same: whoever comes without an order finds it in the cell. */
+enum { SEEN = 512 };
 static FAST_THREAD_LOCAL struct {
-    uint64_t access, epoch;
+    uint64_t access;
+    struct race_remembered by;
 } seen[SEEN];
-static FAST_THREAD_LOCAL uint64_t epoch = 1;
+/* No access is made at the time 0. */
+static const uint32_t never;
+/* The time of the strand that the thread is, since that has made an access. */
+static FAST_THREAD_LOCAL const uint32_t *now = &never;
 
-void race_forget_seen(void) { epoch++; }
+void race_is_another(void) { now = &never; }
 
-static inline void look(const void *address, size_t len, int kind, const void *pc)
+static inline int is_remembered(const struct race_remembered *by)
 {
+    return by->now == now && by->key >> 32 == __atomic_load_n(now, __ATOMIC_RELAXED) &&
+           __atomic_load_n(by->word, __ATOMIC_RELAXED) == by->key;
+}
+
+/* An access to bytes of one cell. */
+static inline void look_at_cell(uintptr_t address, size_t len, int kind, const void *pc)
+{
+    /* An address has 47 bits. A write covers a read. */
+    uint64_t access = address << 17 | len << 1 | (kind == RACE_WRITE);
+    __typeof__(*seen) *last = &seen[address / 8 % SEEN];
+    if ((last->access == access || last->access == (access | 1)) && is_remembered(&last->by))
+        return;
+    if (race_plain(address, len, kind, pc, &last->by)) {
+        last->access = access;
+        now = last->by.now;
+    }
+}
+
+static inline void look(const void *at, size_t len, int kind, const void *pc)
+{
+    uintptr_t address = (uintptr_t)at;
     if (__atomic_load_n(&race_buffers, __ATOMIC_RELAXED)) {
-        race_plain((uintptr_t)address, len, kind, pc);
-    } else if (__builtin_expect(is_watched((uintptr_t)address), 0)) {
-        /* An address has 47 bits. A write covers a read. */
-        uint64_t access = (uintptr_t)address << 17 | len << 1 | (kind == RACE_WRITE);
-        __typeof__(*seen) *last = &seen[(uintptr_t)address / 8 % SEEN];
-        if (last->epoch == epoch && (last->access == access || last->access == (access | 1)))
-            return;
-        if (len <= 16)
-            *last = (__typeof__(*seen)){access, epoch};
-        race_plain((uintptr_t)address, len, kind, pc);
+        race_plain(address, len, kind, pc, 0);
+    } else if (__builtin_expect(is_watched(address), 0)) {
+        if (address % 8 + len <= 8) {
+            look_at_cell(address, len, kind, pc);
+        } else if (len == 16 && address % 8 == 0) {
+            look_at_cell(address, 8, kind, pc);
+            look_at_cell(address + 8, 8, kind, pc);
+        } else {
+            race_plain(address, len, kind, pc, 0);
+        }
     }
 }
 

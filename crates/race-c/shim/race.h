@@ -124,12 +124,20 @@ static inline void race_takes(const volatile void *object)
 
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
-void race_plain(uintptr_t address, size_t len, int kind, const void *pc);
+/* An access that a cell remembers as long as `word` is `key`, made at the time in the upper half of `key`; `*now` is the present time of
+   the strand. */
+struct race_remembered {
+    const uint64_t *word;
+    uint64_t key;
+    const uint32_t *now;
+};
+/* Returns whether a cell remembers the access, which `remembered` then tells. It may be null. */
+int race_plain(uintptr_t address, size_t len, int kind, const void *pc, struct race_remembered *remembered);
 void race_atomic(uintptr_t address, size_t len, int updates, const void *pc);
 void race_atomic_done(uintptr_t address, size_t len);
 
-/* The thread has made a call, or is ordered anew: its accesses are looked at again. */
-void race_forget_seen(void);
+/* The thread is another strand from now on. */
+void race_is_another(void);
 
 /* Addresses of symmetric memory as the program sees it: parts of the node's memory that may be a PE's. */
 struct race_window {

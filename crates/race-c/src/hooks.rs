@@ -4,10 +4,10 @@
 //! filled or is about to read.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Site, Strand, Stream};
+use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Remembered, Site, Strand, Stream};
 
 use crate::node::{self, RaceNode};
 use crate::report::{self, LOAD, STORE};
@@ -88,7 +88,6 @@ pub(crate) fn buffers_begun() {
 /// Works for the caller's strand, while races are looked for.
 pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>)) {
     if let Some(node) = node::current() {
-        threads::look_anew();
         work(node, node.detector.strand(threads::current(node)));
     }
 }
@@ -138,18 +137,39 @@ hook! {
     }
 }
 
-/// A load or store of the program: the shim remembers it until the next hook.
+/// See [`Remembered`]; the shim has a type of the same layout.
+#[repr(C)]
+struct ShimRemembered {
+    word: *const AtomicU64,
+    key: u64,
+    now: *const AtomicU32,
+}
+
+/// A load or store of the program. Returns whether a cell remembers it, which `remembered` then tells; it may be null.
 // SAFETY: no other function has this name; the shim declares it with the same arguments.
 #[unsafe(no_mangle)]
-extern "C" fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void) {
-    let Some(node) = node::current() else { return };
+extern "C" fn race_plain(
+    address: usize,
+    len: usize,
+    kind: c_int,
+    pc: *const c_void,
+    remembered: *mut ShimRemembered,
+) -> c_int {
+    let Some(node) = node::current() else { return 0 };
     let strand = node.detector.strand(threads::current(node));
     let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
     let site = site(node, pc, call);
+    let own = node.own(address);
     let is_watched = race_buffers.load(Relaxed) != 0;
-    if is_watched || !node.own(address).is_some_and(|place| strand.is_repeated(place, len, kind, site)) {
+    let repeated = own.filter(|_| !is_watched).and_then(|place| strand.repeat(place, len, kind, site));
+    let found = repeated.or_else(|| {
         local(node, strand, address, len, kind, site);
-    }
+        strand.remembered(own.or_else(|| node.resolve(address))?, len, kind)
+    });
+    let Some(Remembered { word, key, now }) = found.filter(|_| !remembered.is_null()) else { return 0 };
+    // SAFETY: the shim passes null or the address of a variable of the caller's. What it points to then stays mapped for ever.
+    unsafe { remembered.write(ShimRemembered { word, key, now }) };
+    1
 }
 
 hook! {

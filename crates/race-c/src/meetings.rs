@@ -90,7 +90,6 @@ hook! {
 
 fn enter(members: Option<MeetingMembers>, completes: c_int, root: c_int) -> u64 {
     let (Some(node), Some(members)) = (node::current(), members) else { return 0 };
-    threads::look_anew();
     let strand = node.detector.strand(threads::current(node));
     if completes != 0 {
         quiet(node, strand, Stream::Default);

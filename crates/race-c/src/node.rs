@@ -106,6 +106,9 @@ pub(crate) fn open() {
 pub(crate) fn close() {
     // SAFETY: as when they were opened, a thread that still makes accesses of its own lets them pass or looks again.
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
+    if let Some(node) = current() {
+        node.detector.end();
+    }
     NODE.store(std::ptr::null_mut(), Release);
 }
 

@@ -37,29 +37,24 @@ fn adopt(node: &RaceNode) -> usize {
 }
 
 unsafe extern "C" {
-    /// Adds one to a number of the caller's.
-    safe fn race_forget_seen();
-}
-
-/// Accesses that the caller has made before are looked at again.
-pub(crate) fn look_anew() {
-    race_forget_seen();
+    /// Forgets a pointer of the caller's.
+    safe fn race_is_another();
 }
 
 /// The caller is another strand from now on. Its number before.
 pub(crate) fn become_strand(strand: usize) -> usize {
-    look_anew();
+    race_is_another();
     STRAND.replace(strand)
 }
 
 /// The PE has several strands.
 pub(crate) fn are_several() {
-    look_anew();
     race_threaded.store(1, Relaxed);
 }
 
 /// The caller is the thread that initialises the library.
 pub(crate) fn begin_first() {
+    race_is_another();
     STRAND.set(0);
     IS_FIRST.set(true);
 }

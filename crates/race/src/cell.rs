@@ -49,29 +49,35 @@ impl ShadowCell {
     }
 
     /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
-    /// Another strand that comes at the very same time may be missed.
+    /// Another strand that comes at the very same time may be missed. The word that holds the access.
     #[inline]
-    pub(crate) fn renew(&self, new: &Access) -> bool {
+    pub(crate) fn renew(&self, new: &Access) -> Option<&AtomicU64> {
         let (key, place) = (new.key(), new.place());
         let mut before = None;
-        for (slot, old) in self.keys.iter().enumerate() {
-            let old = old.load(Relaxed);
+        for (slot, word) in self.keys.iter().enumerate() {
+            let old = word.load(Relaxed);
             if old == key {
-                return true;
+                return Some(word);
             }
             if old != 0 && !Access::are_alike(old, key) {
-                return false;
+                return None;
             }
             if old as u32 == key as u32 {
                 before = Some((slot, old));
             }
         }
-        let Some((slot, old)) = before else { return false };
+        let (slot, old) = before?;
         let there = self.places[slot].load(Relaxed);
         // The lock's bit is not touched: whoever takes the lock in between makes this fail.
-        (there == place
+        let is_renewed = (there == place
             || there & LOCKED == 0 && self.places[slot].compare_exchange(there, place, Relaxed, Relaxed).is_ok())
-            && self.keys[slot].compare_exchange(old, key, Relaxed, Relaxed).is_ok()
+            && self.keys[slot].compare_exchange(old, key, Relaxed, Relaxed).is_ok();
+        is_renewed.then(|| &self.keys[slot])
+    }
+
+    /// The word that holds this key as long as the access is remembered.
+    pub(crate) fn holder(&self, key: u64) -> Option<&AtomicU64> {
+        self.keys.iter().find(|slot| slot.load(Relaxed) == key)
     }
 
     /// Remembers an access and returns an earlier one that clashes with it and is not `ordered` before it.
@@ -113,15 +119,15 @@ impl ShadowCell {
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }
 
-    /// Forgets the accesses for which `seen` holds.
+    /// Forgets the accesses for which `seen` holds. Whoever finds them gone finds what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
-        if self.keys.iter().all(|key| key.load(Relaxed) == 0) {
+        if self.keys.iter().all(|key| key.load(Acquire) == 0) {
             return;
         }
         let _held = self.lock();
         for slot in 0..SLOTS {
             if self.slot(slot).is_some_and(|old| seen(&old)) {
-                self.keys[slot].store(0, Relaxed);
+                self.keys[slot].store(0, Release);
             }
         }
     }

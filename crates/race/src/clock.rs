@@ -190,6 +190,18 @@ impl Clock<'_> {
         }
     }
 
+    /// Learns what a strand's clock knows, but of the strand's own program only what was until this time. The strand goes on at a
+    /// later one, because this time is known now.
+    pub(crate) fn join_until(&self, other: &Clock<'_>, of: StrandName, time: u32) {
+        let program = self.shape.index(of, Column::Program, of.pe);
+        for (at, (own, other)) in self.in_use().iter().zip(other.words).enumerate() {
+            let known = other.load(Relaxed);
+            raise(own, if at == program { known.min(time) } else { known });
+        }
+        // The strand may have gone on by itself.
+        let _ = other.words[program].compare_exchange(time, time + 1, Relaxed, Relaxed);
+    }
+
     /// Knows what another clock knows, and no more.
     pub(crate) fn become_like(&self, other: &Clock<'_>) {
         for (own, other) in self.in_use().iter().zip(other.words) {

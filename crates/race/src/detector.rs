@@ -1,10 +1,12 @@
 //! One PE's view: its calls and accesses go in, races come out.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use parking_lot::Mutex;
 
 use crate::access::{Access, AccessKind, Site};
+use crate::cell::ShadowCell;
 use crate::clock::{Clock, Column, Milestone, StrandName};
 use crate::memory::{MemoryPart, SharedState, SymmetricPlace};
 use crate::numbers::StrandTable;
@@ -34,6 +36,20 @@ pub struct Race {
     pub bytes: usize,
     /// See [`RaceRank`].
     pub rank: RaceRank,
+}
+
+/// An access of a strand's program that a cell remembers.
+///
+/// The same access again, or one that it covers, changes nothing as long as the word holds the key and the time is that in the
+/// key's upper half. Others change the word when they take the access out, and the time when they have learnt it.
+#[derive(Clone, Copy, Debug)]
+pub struct Remembered<'m> {
+    /// A word of the cell.
+    pub word: &'m AtomicU64,
+    /// The access, as the cell has it.
+    pub key: u64,
+    /// The present time of the strand's program.
+    pub now: &'m AtomicU32,
 }
 
 /// One PE.
@@ -87,6 +103,11 @@ impl<'m> Detector<'m> {
         Strand { pe: self, name: StrandName { pe: self.me, strand } }
     }
 
+    /// The PE ends: nothing that has been [remembered](Remembered) is a reason to pass over an access.
+    pub fn end(&self) {
+        (0..self.state.strands()).for_each(|strand| self.strand(strand).tick());
+    }
+
     /// All strands that the PE has had.
     pub(crate) fn names(&self) -> impl Iterator<Item = StrandName> + use<'m> {
         let pe = self.me;
@@ -122,16 +143,42 @@ impl<'m> Strand<'_, 'm> {
         self.clock().advance(self.pe.state.shape.milestone(self.name, Milestone::Issued))
     }
 
-    /// Whether a load or store of the program can be remembered without a look at what others have done: see
+    /// Remembers a load or store of the program without a look at what others have done, if that can be: see
     /// [`crate::cell::ShadowCell`].
     #[inline]
-    pub fn is_repeated(&self, place: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> bool {
+    pub fn repeat(&self, place: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Remembered<'m>> {
+        let (cell, access) = self.single(place, len, kind, site)?;
+        cell.renew(&access).map(|word| self.remembers(word, &access))
+    }
+
+    /// A load or store that the program has just made, if its cell remembers it.
+    pub fn remembered(&self, place: SymmetricPlace, len: usize, kind: AccessKind) -> Option<Remembered<'m>> {
+        let (cell, access) = self.single(place, len, kind, Site { pc: 0, call: 0 })?;
+        cell.holder(access.key()).map(|word| self.remembers(word, &access))
+    }
+
+    #[inline]
+    fn remembers(&self, word: &'m AtomicU64, access: &Access) -> Remembered<'m> {
+        let clock = self.clock();
+        let now = &clock.words[clock.shape.index(self.name, Column::Program, self.name.pe)];
+        Remembered { word, key: access.key(), now }
+    }
+
+    /// An access of the program to the bytes of one cell.
+    #[inline]
+    fn single(
+        &self,
+        place: SymmetricPlace,
+        len: usize,
+        kind: AccessKind,
+        site: Site,
+    ) -> Option<(&'m ShadowCell, Access)> {
         let shadow = self.pe.state.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
         let first = place.offset % 8;
-        let Some(cell) = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0) else { return false };
+        let cell = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0)?;
         let mask = (0xff_u8 >> (8 - len)) << first;
         let (time, column) = (self.now(), Column::Program);
-        cell.renew(&Access { by: self.name, time, column, kind, mask, site })
+        Some((cell, Access { by: self.name, time, column, kind, mask, site }))
     }
 
     /// The program accesses memory itself, or by a call that is over when it returns.

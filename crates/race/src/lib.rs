@@ -29,7 +29,7 @@ mod transfers;
 
 pub use access::{AccessKind, AtomicType, Conflict, Site};
 pub use clock::{StrandKind, StrandName, Stream};
-pub use detector::{Detector, Race, RaceRank, Strand};
+pub use detector::{Detector, Race, RaceRank, Remembered, Strand};
 pub use memory::{MemoryPart, SharedState, SymmetricPlace};
 pub use order::{CollectiveMeeting, fingerprint};
 pub use pending::CallBuffer;

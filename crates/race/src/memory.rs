@@ -57,7 +57,8 @@ pub struct SharedState<'m> {
     pub used: &'m AtomicU32,
     /// See [`StrandKind`], by strand: those of the PEs' first strands come first.
     pub kinds: &'m [AtomicU32],
-    /// The strands' clocks, [`ClockShape::words`] each. Only the strand writes its own; others read it.
+    /// The strands' clocks, [`ClockShape::words`] each. Only the strand writes its own, but for the program's time, which others let
+    /// go on when they have learnt it; others read it.
     pub clocks: &'m [AtomicU32],
     /// Clocks that synchronisation leaves behind, each with a lock before it: [`bucket_words`] each.
     pub buckets: &'m [AtomicU32],
@@ -80,6 +81,11 @@ impl<'m> SharedState<'m> {
         let all = self.shape.words();
         let words = &self.clocks[(of.strand * self.shape.pes + of.pe) * all..][..all];
         Clock { shape: self.shape, words, used: self.used }
+    }
+
+    /// The words of a clock that is nobody's and knows nothing.
+    pub(crate) fn empty_clock(&self) -> Vec<AtomicU32> {
+        (0..self.shape.used(self.strands())).map(|_| AtomicU32::new(0)).collect()
     }
 
     /// Another strand has this name from now on.

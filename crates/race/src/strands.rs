@@ -43,8 +43,8 @@ impl<'m> Detector<'m> {
     /// A task begins with what has been published under this number.
     pub fn begin_from(&self, number: u64) -> usize {
         // A clock of its own, because the table is not looked at under a bucket's lock.
-        let copy: Vec<_> = (0..self.state.shape.used(self.state.strands())).map(|_| Default::default()).collect();
-        let copy = Clock { shape: self.state.shape, words: &copy, used: self.state.used };
+        let words = self.state.empty_clock();
+        let copy = Clock { shape: self.state.shape, words: &words, used: self.state.used };
         self.state.in_bucket(number, |bucket| copy.join(&bucket));
         self.begin_strand(&copy, StrandKind::Task)
     }

@@ -12,6 +12,7 @@ use crate::pending::CallBuffer;
 use crate::signals::SignalList;
 use crate::transfers::FetchedAtomic;
 
+mod observed;
 mod strands;
 
 /// A node whose PEs have a hundred words of heap and some static variables.

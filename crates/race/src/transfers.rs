@@ -1,14 +1,16 @@
 //! Puts, gets, atomics: what each does to memory, and what it tells others.
 
 use crate::access::{Access, AccessKind, AtomicType, Site};
-use crate::clock::{Clock, Column, Milestone, Stream};
+use crate::clock::{Clock, Column, Milestone, StrandName, Stream};
 use crate::detector::{Detector, Race, Strand};
-use crate::memory::SymmetricPlace;
+use crate::memory::{SymmetricPlace, mix};
 use crate::pending::{AwaitedFetch, Buffer, Completion};
 use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
 const SHORT: usize = 64;
+/// A longer put's publication is overwritten by the strand's puts so many operations later.
+const LONG_ROUNDS: u32 = 8;
 /// Nonblocking atomics that are remembered until a quiet.
 const MOST_AWAITED: usize = 256;
 
@@ -54,9 +56,9 @@ impl Strand<'_, '_> {
         self.pe.state.in_bucket(number, |bucket| clock.join(&bucket));
     }
 
-    fn publish_words(&self, stream: Stream, place: SymmetricPlace, len: usize) {
-        for word in words(place, len) {
-            self.publish(word, Some((stream, place.pe)));
+    fn publish_all(&self, stream: Stream, owner: usize, numbers: impl IntoIterator<Item = u64>) {
+        for number in numbers {
+            self.publish(number, Some((stream, owner)));
         }
         self.tick();
     }
@@ -64,11 +66,12 @@ impl Strand<'_, '_> {
     /// A put, or an atomic without a result.
     pub fn put(&self, stream: Stream, to: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Race> {
         let number = self.issue();
-        let long = len > SHORT;
-        if !long {
-            self.publish_words(stream, to, len);
+        let is_long = len > SHORT && kind == AccessKind::Write;
+        match is_long {
+            true => self.publish_all(stream, to.pe, [long_put(self.name, number)]),
+            false => self.publish_all(stream, to.pe, words(to, len)),
         }
-        let kind = if long && kind == AccessKind::Write { AccessKind::LongWrite } else { kind };
+        let kind = if is_long { AccessKind::LongWrite } else { kind };
         self.touch(to, len, kind, Column::Sent(stream), number, site)
     }
 
@@ -129,7 +132,7 @@ impl Strand<'_, '_> {
             false => self.observe(place, len),
         }
         if updates {
-            self.publish_words(stream, place, len);
+            self.publish_all(stream, place.pe, words(place, len));
         }
         race
     }
@@ -186,6 +189,18 @@ impl Strand<'_, '_> {
     /// The value of these bytes has been awaited, or fetched: whoever made it is in the past, with all it had published.
     pub fn observe(&self, place: SymmetricPlace, len: usize) {
         let (clock, state) = (self.clock(), &self.pe.state);
+        // Before the words: what another strand has found in a cell and taken out is to be had at the word.
+        for (offset, cell, mask) in state.cells(place, len) {
+            cell.forget(|old| {
+                // A put of this PE to itself is over too when its value has been awaited.
+                let written = old.by != self.name || matches!(old.column, Column::Sent(_));
+                let observed = written && old.mask & mask != 0 && old.kind != AccessKind::Read;
+                if observed {
+                    self.learn_from(old, SymmetricPlace { offset, ..place }.word());
+                }
+                observed
+            });
+        }
         for word in words(place, len) {
             self.learn(word);
             // Also where another PE's signal is fetched: its data was there before it.
@@ -197,25 +212,32 @@ impl Strand<'_, '_> {
                 }
             }
         }
-        for (_, cell, mask) in state.cells(place, len) {
-            cell.forget(|old| {
-                // A put of this PE to itself is over too when its value has been awaited.
-                let written = old.by != self.name || matches!(old.column, Column::Sent(_));
-                let observed = written && old.mask & mask != 0 && old.kind != AccessKind::Read;
-                // Such writes have published nothing at this word.
-                if observed
-                    && (old.kind == AccessKind::LongWrite
-                        || old.column == Column::Program && old.kind == AccessKind::Write)
-                {
-                    clock.join(&state.clock(old.by));
-                }
-                observed
-            });
-        }
         if self.pe.scattered {
             self.learn_from_all();
         }
     }
+
+    /// The value of a write that has published nothing at its word has been observed: whoever made it has told what it knew then.
+    fn learn_from(&self, write: &Access, word: u64) {
+        let state = &self.pe.state;
+        let words = state.empty_clock();
+        let known = Clock { shape: state.shape, words: &words, used: state.used };
+        match (write.kind, write.column) {
+            (AccessKind::LongWrite, _) => {
+                state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket));
+            }
+            // What the strand has learnt between the store and now is not told apart from what it knew before.
+            (AccessKind::Write, Column::Program) => known.join_until(&state.clock(write.by), write.by, write.time),
+            _ => return,
+        }
+        self.clock().join(&known);
+        state.in_bucket(word, |bucket| bucket.join(&known));
+    }
+}
+
+/// The number under which a long put publishes, once for all its words.
+fn long_put(by: StrandName, time: u32) -> u64 {
+    mix(0x6c6f_6e67 ^ (by.pe as u64) << 32 ^ (by.strand as u64) << 48) ^ u64::from(time % LONG_ROUNDS)
 }
 
 /// The words that `len` bytes touch.

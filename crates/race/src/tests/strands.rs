@@ -193,15 +193,15 @@ fn a_signal_tells_only_the_strand_that_hears_it() {
 fn a_repeated_access_is_remembered_at_its_new_time_and_another_strand_ends_that() {
     let node = TestNode::new(2);
     let [a, b] = node.pes();
-    let again = || a.is_repeated(at(0, 0), 8, AccessKind::Write, SITE);
+    let again = || a.repeat(at(0, 0), 8, AccessKind::Write, SITE).is_some();
     assert!(!again(), "it was never made");
     write(&a, at(0, 0));
     assert!(again());
     sync(&[a, b]);
     assert!(again(), "at a later time");
-    assert!(
-        !a.is_repeated(at(0, 0), 4, AccessKind::Write, SITE) && !a.is_repeated(at(0, 4), 8, AccessKind::Write, SITE)
-    );
+    for (offset, len) in [(0, 4), (4, 8)] {
+        assert!(a.repeat(at(0, offset), len, AccessKind::Write, SITE).is_none());
+    }
     assert!(read(&b, at(0, 0)).is_some(), "the repetition came after the sync");
     assert!(!again());
 }

@@ -1,0 +1,133 @@
+//! What is learnt from a value that has been awaited or fetched.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{D, SITE, TestNode, at, fetch, put, read, sync, write};
+use crate::access::AccessKind;
+use crate::clock::StrandKind;
+use crate::detector::{Remembered, Strand};
+use crate::memory::SymmetricPlace;
+
+/// More than is published word by word.
+const LONG: usize = 80;
+
+fn long_put(pe: &Strand<'_, '_>, to: SymmetricPlace) {
+    assert_eq!(pe.put(D, to, LONG, AccessKind::Write, SITE), None);
+}
+
+#[test]
+fn an_observed_store_tells_nothing_of_what_its_strand_does_later() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 8));
+    write(&b, at(1, 0));
+    // PE 1 is in a barrier already when PE 0 fetches what PE 1 has stored before.
+    let waits = b.enter(7, true);
+    assert!(fetch(&a, at(1, 0), false).is_some(), "a store is not atomic to a fetch");
+    assert_eq!(read(&a, at(1, 8)), None, "the store that came later was observed");
+    a.leave(a.enter(7, true));
+    b.leave(waits);
+    write(&b, at(1, 64));
+    assert!(fetch(&a, at(1, 64), false).is_some(), "the store came after the barrier");
+}
+
+#[test]
+fn an_observed_store_does_not_tell_of_the_stores_after_it() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 0));
+    a.observe(at(1, 0), 8);
+    write(&b, at(1, 8));
+    assert!(read(&a, at(1, 8)).is_some());
+    write(&b, at(1, 0));
+    a.observe(at(1, 0), 8);
+    write(&b, at(1, 16));
+    put(&b, at(0, 0));
+    assert!(read(&a, at(1, 16)).is_some());
+}
+
+#[test]
+fn an_observed_long_put_tells_nothing_of_what_its_strand_does_later() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    write(&b, at(1, 8));
+    long_put(&b, at(0, 0));
+    write(&b, at(1, 16));
+    put(&b, at(0, 200));
+    b.quiet(D);
+    a.observe(at(0, 72), 8);
+    assert_eq!(read(&a, at(1, 8)), None);
+    assert!(read(&a, at(1, 16)).is_some(), "the store came after the put");
+    assert!(read(&a, at(0, 200)).is_some(), "the quiet came after the put");
+}
+
+#[test]
+fn a_fence_before_a_long_put_orders_the_puts_before_it() {
+    let node = TestNode::new(2);
+    let [a, b] = node.pes();
+    for (fenced, data) in [(true, 0), (false, 8)] {
+        put(&b, at(0, data));
+        if fenced {
+            b.fence(D);
+        }
+        long_put(&b, at(0, 64));
+        a.observe(at(0, 128), 8);
+        assert_eq!(read(&a, at(0, data)).is_none(), fenced);
+        sync(&[a, b]);
+    }
+}
+
+#[test]
+fn every_strand_that_observes_a_value_learns_from_it() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let (first, sender) = (pe.strand(0), node.pe(1));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    write(&sender, at(1, 0));
+    long_put(&sender, at(0, 0));
+    write(&sender, at(1, 8));
+    write(&sender, at(1, 16));
+    for strand in [first, second] {
+        strand.observe(at(0, 72), 8);
+        strand.observe(at(1, 16), 8);
+        assert_eq!(read(&strand, at(1, 0)).or(read(&strand, at(1, 8))), None);
+    }
+}
+
+#[test]
+fn a_repetition_tells_something_when_another_strand_has_taken_the_access_out() {
+    let node = TestNode::new(3);
+    let pes: [_; 3] = node.pes();
+    let [a, b, c] = pes;
+    let last = |place| b.remembered(place, 8, AccessKind::Write);
+    // As the shim asks before it passes over an access.
+    let is_repeated = |last: &Remembered<'_>| {
+        last.word.load(Relaxed) == last.key && last.key >> 32 == u64::from(last.now.load(Relaxed))
+    };
+    let places = [0, 8, 16].map(|offset| at(1, offset));
+    let seen = places.map(|place| {
+        assert!(last(place).is_none(), "it was never made");
+        write(&b, place);
+        last(place).expect("it is the only one")
+    });
+    assert!(seen.iter().all(is_repeated));
+    assert!(read(&a, places[0]).is_some());
+    assert!(is_repeated(&seen[0]), "a read takes no write out");
+    // Somebody waits for the value, and the next time is another one.
+    a.observe(places[0], 8);
+    assert_eq!(seen.each_ref().map(is_repeated), [false; 3]);
+    write(&b, places[0]);
+    assert!(read(&c, places[0]).is_some(), "the store that was repeated");
+    // Somebody overwrites it after a sync.
+    write(&b, places[1]);
+    let stored = last(places[1]).expect("it was made at the present time");
+    sync(&pes);
+    assert_eq!((stored.word.load(Relaxed), write(&a, places[1])), (stored.key, None));
+    assert_ne!(stored.word.load(Relaxed), stored.key);
+    // The end of the PE.
+    write(&b, places[2]);
+    let again = last(places[2]).expect("it was made at the present time");
+    assert!(is_repeated(&again));
+    b.pe.end();
+    assert!(!is_repeated(&again));
+}
