@@ -9,7 +9,7 @@ use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
 const SHORT: usize = 64;
-/// What a strand has published by a longer put is overwritten by its puts so many operations later.
+/// The knowledge published by a longer put is joined by that of the put so many operations later.
 const LONG_ROUNDS: u32 = 8;
 /// So many nonblocking atomics are remembered until a quiet.
 const MOST_AWAITED: usize = 256;
@@ -226,7 +226,7 @@ impl Strand<'_, '_> {
             (AccessKind::LongWrite, _) => {
                 state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket));
             }
-            // What the strand has learnt between the store and now is not told apart from what it knew before.
+            // Knowledge of others that the strand has got between the store and now is not told apart from older one.
             (AccessKind::Write, Column::Program) => known.join_until(&state.clock(write.by), write.by, write.time),
             _ => return,
         }
