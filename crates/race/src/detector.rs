@@ -1,7 +1,7 @@
 //! One PE's view: its calls and accesses go in, races come out.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
@@ -74,7 +74,7 @@ impl<'m> Detector<'m> {
     /// The PE with this number on the node.
     pub fn new(me: usize, scattered: bool, state: SharedState<'m>) -> Detector<'m> {
         let first = StrandName { pe: me, strand: 0 };
-        state.used.fetch_max(1, std::sync::atomic::Ordering::Relaxed);
+        state.used.fetch_max(1, Relaxed);
         state.clock(first).raise(first, Column::Program, me, 1);
         Detector {
             me,
@@ -147,24 +147,17 @@ impl<'m> Strand<'_, 'm> {
     /// [`crate::cell::ShadowCell`].
     #[inline]
     pub fn repeat(&self, place: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Remembered<'m>> {
-        let (cell, access) = self.single(place, len, kind, site)?;
-        cell.renew(&access).map(|word| self.remembers(word, &access))
+        let (cell, access, now) = self.single(place, len, kind, site)?;
+        cell.renew(&access).map(|word| Remembered { word, key: access.key(), now })
     }
 
     /// A load or store that the program has just made, if its cell remembers it.
     pub fn remembered(&self, place: SymmetricPlace, len: usize, kind: AccessKind) -> Option<Remembered<'m>> {
-        let (cell, access) = self.single(place, len, kind, Site { pc: 0, call: 0 })?;
-        cell.holder(access.key()).map(|word| self.remembers(word, &access))
+        let (cell, access, now) = self.single(place, len, kind, Site { pc: 0, call: 0 })?;
+        cell.holder(access.key()).map(|word| Remembered { word, key: access.key(), now })
     }
 
-    #[inline]
-    fn remembers(&self, word: &'m AtomicU64, access: &Access) -> Remembered<'m> {
-        let clock = self.clock();
-        let now = &clock.words[clock.shape.index(self.name, Column::Program, self.name.pe)];
-        Remembered { word, key: access.key(), now }
-    }
-
-    /// An access of the program to the bytes of one cell.
+    /// An access of the program to the bytes of one cell, and the word of its time.
     #[inline]
     fn single(
         &self,
@@ -172,13 +165,14 @@ impl<'m> Strand<'_, 'm> {
         len: usize,
         kind: AccessKind,
         site: Site,
-    ) -> Option<(&'m ShadowCell, Access)> {
+    ) -> Option<(&'m ShadowCell, Access, &'m AtomicU32)> {
         let shadow = self.pe.state.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
         let first = place.offset % 8;
         let cell = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0)?;
         let mask = (0xff_u8 >> (8 - len)) << first;
-        let (time, column) = (self.now(), Column::Program);
-        Some((cell, Access { by: self.name, time, column, kind, mask, site }))
+        let (clock, column) = (self.clock(), Column::Program);
+        let now = &clock.words[clock.shape.index(self.name, column, self.name.pe)];
+        Some((cell, Access { by: self.name, time: now.load(Relaxed), column, kind, mask, site }, now))
     }
 
     /// The program accesses memory itself, or by a call that is over when it returns.

@@ -9,7 +9,7 @@ use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
 const SHORT: usize = 64;
-/// A longer put's publication is overwritten by the strand's puts so many operations later.
+/// The knowledge published by a longer put is joined by that of the put so many operations later.
 const LONG_ROUNDS: u32 = 8;
 /// Nonblocking atomics that are remembered until a quiet.
 const MOST_AWAITED: usize = 256;
@@ -219,16 +219,16 @@ impl Strand<'_, '_> {
 
     /// The value of a write that has published nothing at its word has been observed: whoever made it has told what it knew then.
     fn learn_from(&self, write: &Access, word: u64) {
-        let state = &self.pe.state;
+        let (state, is_long) = (&self.pe.state, write.kind == AccessKind::LongWrite);
+        if !is_long && (write.kind, write.column) != (AccessKind::Write, Column::Program) {
+            return;
+        }
         let words = state.empty_clock();
         let known = Clock { shape: state.shape, words: &words, used: state.used };
-        match (write.kind, write.column) {
-            (AccessKind::LongWrite, _) => {
-                state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket));
-            }
-            // What the strand has learnt between the store and now is not told apart from what it knew before.
-            (AccessKind::Write, Column::Program) => known.join_until(&state.clock(write.by), write.by, write.time),
-            _ => return,
+        match is_long {
+            true => state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket)),
+            // Knowledge of others that the strand has got between the store and now is not told apart from older one.
+            false => known.join_until(&state.clock(write.by), write.by, write.time),
         }
         self.clock().join(&known);
         state.in_bucket(word, |bucket| bucket.join(&known));

@@ -1,6 +1,7 @@
 /* Threads of POSIX and C11 that hand memory over. */
 #include "cases.h"
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <threads.h>
@@ -21,6 +22,7 @@ struct means {
     cnd_t c11_condition;
     int told;
     atomic_int flag;
+    volatile int unseen;
     void (*works[2])(void);
 };
 static struct means *with;
@@ -115,6 +117,26 @@ static struct means *with;
     }
 #include "handover.h"
 
+/* Somebody has waited for the first store, and reads what the second one has stored. */
+static long again_store_data[8];
+static void again_store_first(void)
+{
+    again_store_data[0] = 1;
+    while (with->unseen < 1)
+        sched_yield();
+    if (!right)
+        again_store_data[0] = 2; /* race */
+    with->unseen = 2;
+}
+static void again_store_second(void)
+{
+    shmem_long_wait_until(again_store_data, SHMEM_CMP_NE, 0);
+    with->unseen = 1;
+    while (with->unseen < 2)
+        sched_yield();
+    sink = again_store_data[0]; /* race */
+}
+
 static void *posix_first(void *given) { return ((struct means *)given)->works[0](), NULL; }
 static int c11_first(void *given) { return ((struct means *)given)->works[0](), 0; }
 
@@ -173,8 +195,10 @@ WAYS(release, hand_over)
 WAYS(fence, hand_over)
 WAYS(exchange, hand_over)
 WAYS(c11, hand_over_c11)
+RUN(again, store, hand_over)
 
 #define ALL(how) CASE(how##_get), CASE(how##_source), CASE(how##_store), CASE(how##_atomic), CASE(how##_put)
 static const struct race_case cases[] = {ALL(mutex), ALL(condition), ALL(rwlock), ALL(spin), ALL(semaphore), ALL(barrier),
-                                         ALL(join), ALL(release), ALL(fence), ALL(exchange), ALL(c11)};
+                                         ALL(join), ALL(release), ALL(fence), ALL(exchange), ALL(c11),
+                                         CASE(again_store)};
 MAIN(cases)

@@ -1,4 +1,4 @@
-//! What is learnt from a value that has been awaited or fetched.
+//! The knowledge that comes with a value that has been awaited or fetched.
 
 use std::sync::atomic::Ordering::Relaxed;
 
