@@ -98,7 +98,9 @@ class Lines(unittest.TestCase):
         for nodes in ("1", "2"):
             command = self.command(STAND, "-n", "2", "--nodes", nodes, "--timeout", "300")
             quiet = {**os.environ, "SHMEM_DEADLOCK": "off"}
-            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet) as job:
+            # Tests that a shell runs in the background ignore SIGINT, and so would the job.
+            heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet, preexec_fn=heeds) as job:
                 asked = ""
                 # Until both PEs stand there; a job that does not come so far ends by its time-out.
                 while job.poll() is None and not ("from meet at lines.py:5" in asked and "from lines.py:8" in asked):
