@@ -1,7 +1,7 @@
 //! Which way a collective takes: the one place that chooses.
 //!
 //! A way follows from what all members know alike: the call, how the team lies on nodes and caches, the rows of the user and of
-//! the network, and whether the team has memory between nodes. So all members choose the same, and nobody asks anybody. The
+//! the network, and whether the team has memory between nodes. So all members choose the same without a message. The
 //! runtime does what [`CollectiveWay`] says; `oxshmem explain` prints it.
 //!
 //! | of a team on one node | of a team on several nodes |
