@@ -6,7 +6,7 @@
 //! | a call of one | [`call`], its [`signature`], its [`arguments`] |
 //! | who chooses | [`way`]: `oxshmem_schedule::way` by the [`facts`] of the team |
 //! | who does it on a node | [`node_exchange`]: lines with a payload; [`levels`] of a large node; [`on_node`]: loads from the members' memory |
-//! | who does it between nodes | [`between_nodes`] |
+//! | who does it between nodes | [`between_nodes`]; the memory for it and its reuse: `between_nodes::channel` |
 //! | who runs a schedule | [`run`], over the memory of the node or between leaders |
 //!
 //! An active set comes here as a team whose slot is found by its pSync array.

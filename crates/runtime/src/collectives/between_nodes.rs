@@ -7,16 +7,14 @@
 //!
 //! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
-//! [`reduce`] and [`blocks`] have the collectives that move more.
-//!
-//! **Why lines and gather buffers may be used again** two exchanges later: a member that writes for exchange k+2 has been
-//! released from k+1, so all members have entered k+1, so all have left k. Leaders that fetch from lines and gather buffers of
-//! k do so before they enter k+1.
+//! [`reduce`] and [`blocks`] have the collectives that move more. [`channel`] has the memory that they use, and says when each piece of
+//! it may be used again.
 
 pub(crate) mod blocks;
 mod broadcast_ring;
 pub(crate) mod buffer_leases;
 pub(crate) mod bytes;
+mod channel;
 mod eager;
 mod in_flight;
 mod leader_wire;
@@ -29,7 +27,6 @@ mod slices;
 
 use core::mem::MaybeUninit;
 use core::ptr;
-use oxshmem_base::planted;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::census::Round;
@@ -42,17 +39,18 @@ use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::run::{self, Arrays, NO_SHARE};
-use crate::memory::control::{self, PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING, Slot};
+use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::network;
 use crate::teams::span::Span;
-use crate::teams::team::TeamState;
 
+use channel::Exchange;
 use in_flight::InFlightBytes;
 use leader_wire::Leaders;
 use meeting::{gather_node, meet_here, release};
 use reach::There;
 
 pub(crate) use blocks::{alltoall, gather};
+pub(crate) use channel::give_back;
 pub(crate) use eager::by_ring;
 pub(crate) use line_exchange::exchange;
 pub(crate) use reduce::scan;
@@ -128,11 +126,11 @@ unsafe fn run_schedule(
     // SAFETY: the caller promises that dest has `room` bytes; private scratch lives until this function returns.
     let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
-    let me = Caller { counted: wire.counted(), share, ..Caller::new(span.node()) };
+    let me = Caller { counted: wire.memory().counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `LeaderSchedule::find` has
     // compared the size of the scratch.
     unsafe { run::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
-    wire.account(way.schedule.arrivals(&plan, span.node()));
+    wire.memory().account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
 }
 
@@ -182,22 +180,6 @@ unsafe fn gather_parts(
     }
 }
 
-fn slot_of(team: &TeamState) -> u32 {
-    team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"))
-}
-
-fn write_line(slot: &Slot, parity: usize, payload: &[u64]) {
-    slot.lines[parity].payload.with_mut(|words| {
-        // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
-        unsafe { (&mut *words)[..payload.len()].copy_from_slice(payload) };
-    });
-}
-
-fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WORDS]) -> R) -> R {
-    // SAFETY: the owner wrote it before it counted in, which the caller has seen, and writes again as `exchange` says.
-    slot.lines[parity].payload.with(|words| look(unsafe { &*words }))
-}
-
 /// A reduction of at most a payload by an operator that minds no order: combined on the node, then among the leaders.
 ///
 /// # Safety
@@ -206,13 +188,12 @@ fn read_line<R>(slot: &Slot, parity: usize, look: impl FnOnce(&[u64; PAYLOAD_WOR
 unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    let number = team.next_exchange();
-    let (parity, leader) = (number as usize & 1, team.place(span.my_leader()));
+    let exchange = Exchange::begin(call, span);
     let mut payload = [0; PAYLOAD_WORDS];
     // SAFETY: the caller promises `n` elements at `source`, and they are at most a payload.
     unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
-    write_line(team.place(team.my), parity, &payload);
-    gather_node(call, span, number);
+    exchange.write_line(&payload);
+    exchange.count_in();
     // Aligned for every type, as lines are not.
     let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
     let sum: *mut u8 = sum.as_mut_ptr().cast();
@@ -222,9 +203,7 @@ unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: R
             let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
             // SAFETY: lines are as long as both places, which are the caller's.
             unsafe {
-                read_line(team.place(member), parity, |line| {
-                    ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes)
-                });
+                exchange.read_line(member, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes));
                 if member != team.my {
                     kernel.fold(sum, &[sum, into], n, Store::Cached);
                 }
@@ -237,11 +216,12 @@ unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: R
     if team.my == span.my_leader() {
         // SAFETY: the sum has `n` elements, which are at most a payload.
         unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
-        write_line(leader, parity, &payload);
+        exchange.write_line(&payload);
     }
-    release(call, span, number, |words| &words.released);
-    // SAFETY: the caller promises `n` elements at `dest`; the leader writes this line again two exchanges later.
-    unsafe { read_line(leader, parity, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes)) };
+    exchange.release();
+    let result = span.my_leader();
+    // SAFETY: the caller promises `n` elements at `dest`; the line has a payload.
+    exchange.read_line(result, |line| unsafe { ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes) });
 }
 
 /// The and of everybody's words.
@@ -273,23 +253,4 @@ pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
     words.iter().enumerate().for_each(|(i, &word)| (both[i], both[n + i]) = (word, !word));
     all_of(call, span, &mut both[..2 * n]);
     (0..n).all(|i| both[i] == !both[n + i])
-}
-
-/// A team ends in `call`: its slot's mailboxes are empty for the next one, and its leases end. All runs of the team are over.
-pub(crate) fn give_back(call: &'static str, team: &TeamState) {
-    if let (Some(span), Some(slot)) = (&team.span, team.slot)
-        && span.my_leader() == team.my
-    {
-        let window = team.window(team.my);
-        control::mailboxes(window, slot).clear();
-        if let Some(number) = team.ring.lease.number() {
-            let ring = control::broadcast_ring(window, number);
-            broadcast_ring::acknowledge_all(call, team, ring);
-            if planted!("stamps-of-a-dead-team", true, false) {
-                ring.forget();
-            }
-        }
-    }
-    team.buffers.give_back();
-    team.ring.give_back();
 }

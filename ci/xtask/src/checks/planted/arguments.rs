@@ -23,32 +23,28 @@ const fn argument(
     ReuseArgument { what, source, faults, models }
 }
 
+const CHANNEL: &str = "runtime/src/collectives/between_nodes/channel.rs";
+const MODEL: &str = "runtime/src/collectives/between_nodes/channel/model.rs";
 const WIRE: &str = "runtime/src/collectives/between_nodes/leader_wire.rs";
 const RING: &str = "runtime/src/collectives/between_nodes/broadcast_ring.rs";
 
 /// All of them.
 pub(super) const ARGUMENTS: &[ReuseArgument] = &[
-    argument("mailboxes take turns by the parity of the run", WIRE, &["mailbox-parity", "message-by-its-head"], &[]),
-    argument("mailboxes are cleared every 2^29 runs", WIRE, &["mailboxes-never-cleared"], &[]),
     argument(
-        "lines are free two exchanges later",
-        "runtime/src/collectives/between_nodes/line_exchange.rs",
-        &["line-parity"],
-        &["runtime/src/loom_models/slot.rs"],
+        "memory of a run is free two runs later: mailboxes, counters, scratch, copies of operands",
+        CHANNEL,
+        &["mailbox-parity", "scratch-parity", "copy-parity"],
+        &[MODEL, "schedule/src/prove.rs"],
     ),
     argument(
-        "gather buffers are free two exchanges later",
-        "runtime/src/collectives/between_nodes/eager.rs",
-        &["gather-parity"],
-        &["schedule/src/prove.rs"],
+        "memory of an exchange is free two exchanges later: lines, gather and outgoing buffers",
+        CHANNEL,
+        &["line-parity", "gather-parity", "part-parity"],
+        &[MODEL, "schedule/src/prove.rs", "runtime/src/loom_models/slot.rs"],
     ),
-    argument("scratch of reductions is free two runs later", WIRE, &["scratch-parity"], &["schedule/src/prove.rs"]),
-    argument(
-        "an operand is kept until the next run but one",
-        WIRE,
-        &["operand-not-kept", "copy-parity", "operand-unfenced"],
-        &[],
-    ),
+    argument("mailboxes are cleared every 2^29 runs", CHANNEL, &["mailboxes-never-cleared"], &[]),
+    argument("all words of a message name the run", WIRE, &["message-by-its-head"], &[MODEL]),
+    argument("an operand that changes is put from a copy", WIRE, &["operand-not-kept", "operand-unfenced"], &[MODEL]),
     argument("words that are set more than once keep their order", WIRE, &["signals-of-a-word-unordered"], &[]),
     argument(
         "blocks of broadcasts are acknowledged by who has sent them on",
@@ -60,12 +56,6 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
             "block-of-another-tree",
         ],
         &["runtime/src/collectives/between_nodes/broadcast_ring/model.rs"],
-    ),
-    argument(
-        "outgoing and incoming parts and slices",
-        "runtime/src/collectives/between_nodes/parts.rs",
-        &["part-parity", "slice-parity"],
-        &[],
     ),
     argument(
         "arrays that the network reads are taken back when it has read them",
@@ -81,7 +71,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     ),
     argument(
         "buffers and slots are given back when a team ends while messages may be under way",
-        "runtime/src/teams/leasing.rs",
+        CHANNEL,
         &["stamps-of-a-dead-team", "lease-of-an-old-number"],
         &["schedule/src/lease.rs"],
     ),

@@ -7,7 +7,7 @@ use oxshmem_transport::{Region, Remote};
 
 use super::bytes::{copy_from_leader, fetched, there};
 use super::parts::NodeParts;
-use super::{InFlightBytes, There, eager, gather_node, gather_parts, leaders_meet, meet_here, release};
+use super::{InFlightBytes, There, eager, gather_parts, leaders_meet, meet_here};
 use crate::collectives::call::Call;
 use crate::network::lane;
 use crate::teams::span::Span;
@@ -120,10 +120,10 @@ pub(crate) fn alltoall(
         // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
         span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
     }
-    gather_node(call, span, parts.number());
+    parts.count_in();
     // SAFETY: all members of the node have laid down their blocks.
     unsafe { parts.exchange() };
-    release(call, span, parts.number(), |words| &words.released);
+    parts.release();
     for node in 0..nodes {
         span.on(node)
             .enumerate()

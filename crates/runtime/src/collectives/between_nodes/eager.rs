@@ -3,31 +3,21 @@
 //!
 //! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. Nobody's
 //! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's gather buffer: they
-//! lay down there what they bring, count in, and take the result from there when they are released. A gather buffer is written
-//! again two exchanges later, as lines are.
+//! lay down there what they bring, count in, and take the result from there when they are released.
 
 use core::ptr;
-use oxshmem_base::planted;
 
 use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::LeaderSchedule;
 
-use super::{NO_SHARE, There, broadcast_ring, gather_node, gather_parts, release, run_schedule};
+use super::channel::Exchange;
+use super::{NO_SHARE, There, broadcast_ring, gather_parts, run_schedule};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::run::Arrays;
-use crate::memory::control;
-use crate::memory::control::leaders::TeamBuffers;
 use crate::teams::span::Span;
-
-/// The buffers of the team's leader on the caller's node, which the team has leased.
-fn buffers(call: Call<'_>, span: &Span) -> &'static TeamBuffers {
-    let set =
-        call.team.buffers.number().unwrap_or_else(|| unreachable!("eager ways are chosen where buffers are leased"));
-    control::buffers(call.team.window(span.my_leader()), set)
-}
 
 /// A reduction by an operator that minds no order: the leader combines its node's operands, and a schedule runs among the
 /// leaders.
@@ -38,15 +28,15 @@ fn buffers(call: Call<'_>, span: &Span) -> &'static TeamBuffers {
 pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    let number = team.next_exchange();
-    gather_node(call, span, number);
+    let exchange = Exchange::begin(call, span);
+    exchange.count_in();
     let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
     if span.count(span.node()) == 1 {
         // SAFETY: `dest` and `source` have the elements, as this function demands; other leaders put to the scratch alone.
         unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays(dest, source), There::Nowhere) };
         return;
     }
-    let buffer = buffers(call, span).gather(number as usize & 1);
+    let buffer = exchange.gather();
     if team.my == span.my_leader() {
         let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
         // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the gather buffer.
@@ -54,7 +44,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     }
     // SAFETY: the gather buffer has the node's result, and is reduced in place.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays(buffer, buffer), There::Nowhere) };
-    release(call, span, number, |words| &words.released);
+    exchange.release();
     // SAFETY: the gather buffer has the result until all have entered the next exchange; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
 }
@@ -172,13 +162,12 @@ unsafe fn share(
     lay: impl FnOnce(*mut u8),
     take: impl FnOnce(*const u8),
 ) {
-    let number = call.team.next_exchange();
-    let parity = planted!("gather-parity", number as usize & 1, 0);
-    let buffer = buffers(call, span).gather(parity);
+    let exchange = Exchange::begin(call, span);
+    let buffer = exchange.gather();
     lay(buffer);
-    gather_node(call, span, number);
+    exchange.count_in();
     // SAFETY: all members of the node have counted in, so its part is whole; the gather buffers of all leaders are ready.
     unsafe { gather_parts(call, span, way, start, buffer, There::of_buffer(buffer)) };
-    release(call, span, number, |words| &words.released);
+    exchange.release();
     take(buffer);
 }

@@ -3,14 +3,8 @@
 //! **Inline messages.** A short message carries its data and its proof of arrival: 64-bit words, each of 32 bits of content and 32
 //! bits that say in which run it was sent. The words may arrive in any order; the message is there when all of them name the run. It
 //! lands in the mailbox of the signalled word, and the receiver's wait copies its content to its place. So nothing but mailboxes is
-//! written before its owner asks for it, nothing depends on the order of the network, and a signal with data is one put.
-//!
-//! Mailboxes take turns by the parity of the run, like lines and for the same reason. A leader that begins run k+2 has ended run
-//! k+1, so all have begun that one, so all have ended run k and emptied its mailboxes. Only schedules that signal a word at most
-//! once in a call use mailboxes; the prover checks that.
-//!
-//! The 31 bits of the run would come again after 2^31 runs. A leader clears its mailboxes when the team ends, and every 2^29 runs:
-//! then the run before is over, and nobody can have sent for the next run but one. So no word is ever that old.
+//! written before its owner asks for it, nothing depends on the order of the network, and a signal with data is one put. Only
+//! schedules that signal a word at most once in a call use mailboxes; the prover checks that.
 //!
 //! **Wrong messages.** Beside its length each message has the signature of its call (see `signature`). So a leader in another call
 //! is noticed before anything of its message is used. Lengths and places in a message of the same kind of call are bounded by what
@@ -21,9 +15,8 @@
 //! longer messages prove as much as short ones. Schedules that signal a word more than once set words instead, to numbers that only
 //! grow (`run`).
 //!
-//! **Operands that change.** A put reads its source late. So a run puts a copy, and keeps it in the leased buffers until the next run
-//! but one. By then the target has begun the next run, so it has seen the signal and has the bytes. Nobody waits for the network to
-//! report that.
+//! **Operands that change.** A put reads its source late. So a run puts a copy, which stays as long as the memory of the run
+//! (`channel`). Nobody waits for the network to report that it has read one.
 
 mod message;
 
@@ -40,11 +33,12 @@ use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 use crate::collectives::call::Call;
 use crate::collectives::run::Wire;
 use crate::memory::control;
-use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, Mailboxes, SCRATCH, TeamBuffers};
+use crate::memory::control::leaders::{MAILBOX_WORDS, SCRATCH};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::wait::{self, Reason};
 
+use super::channel::RunMemory;
 use super::in_flight::InFlightBytes;
 use super::reach::There;
 
@@ -58,14 +52,10 @@ pub(super) struct Leaders<'a> {
     call: Call<'a>,
     span: &'a Span,
     way: LeaderSchedule,
-    mailboxes: &'static Mailboxes,
+    memory: RunMemory,
     traffic: Traffic,
-    parity: usize,
     /// The upper half of the words of this run's inline messages.
     stamp: u32,
-    buffers: Option<&'static TeamBuffers>,
-    /// Bytes of the room for copies that this run has used.
-    copied: Cell<usize>,
     /// The caller's scratch, how long it is, and where others have theirs.
     scratch: *mut u8,
     scratch_len: usize,
@@ -94,28 +84,18 @@ impl<'a> Leaders<'a> {
         (dest, dest_len): (*mut u8, usize),
         there: There,
     ) -> Self {
-        let slot = call.team.slot.unwrap_or_else(|| unreachable!("teams that span nodes have slots"));
-        let window = call.team.window(call.team.my);
-        let parity = planted!("mailbox-parity", turn.parity(), 0);
-        let (mailboxes, traffic) = (control::mailboxes(window, slot), way.schedule.traffic());
-        let buffers = call.team.buffers.number().map(|set| control::buffers(window, set));
-        let (scratch, scratch_len, scratch_there) = match buffers {
+        let traffic = way.schedule.traffic();
+        let memory = RunMemory::begin(call.team, turn, traffic);
+        let (scratch, scratch_len, scratch_there) = match memory.scratch() {
             _ if way.private => (private, PRIVATE_SCRATCH, (Region::Control, 0)),
             _ if way.lands => match there {
                 There::Dest(region, offset) => (dest, dest_len, (region, offset)),
                 There::Nowhere | There::Buffer(_) => unreachable!("operands land where all members have entered"),
             },
             None => (private, 0, (Region::Control, 0)),
-            Some(buffers) => {
-                let scratch = buffers.scratch[planted!("scratch-parity", parity, 0)].get().cast::<u8>();
-                (scratch, SCRATCH, (Region::Control, control::offset(scratch)))
-            }
+            Some(scratch) => (scratch, SCRATCH, (Region::Control, control::offset(scratch))),
         };
-        // The runs before and after such a number clear both parities, each when it is quiet.
-        if traffic == Traffic::Synchronising && clears(turn.generation) {
-            mailboxes.clear_parity(parity ^ 1);
-        }
-        let (stamp, in_flight, copied) = (turn.generation << 1 | 1, Cell::new(0), Cell::new(0));
+        let (stamp, in_flight) = (turn.generation << 1 | 1, Cell::new(0));
         let (dest_there, in_buffers) = match there {
             There::Nowhere => (None, false),
             There::Dest(region, offset) => (Some((region, offset)), false),
@@ -125,12 +105,9 @@ impl<'a> Leaders<'a> {
             call,
             span,
             way,
-            mailboxes,
+            memory,
             traffic,
-            parity,
             stamp,
-            buffers,
-            copied,
             scratch,
             scratch_len,
             scratch_there,
@@ -147,14 +124,9 @@ impl<'a> Leaders<'a> {
         self.scratch
     }
 
-    /// The value of the counter before the run.
-    pub(super) fn counted(&self) -> u64 {
-        self.mailboxes.counted[self.parity].load(Relaxed)
-    }
-
-    /// Accounts for the arrivals of the run, which is over.
-    pub(super) fn account(&self, arrivals: u64) {
-        self.mailboxes.counted[self.parity].store(self.counted() + arrivals, Relaxed);
+    /// The memory of the run.
+    pub(super) fn memory(&self) -> &RunMemory {
+        &self.memory
     }
 
     /// The arrays that were put from, which stay as they are until they are complete locally.
@@ -162,16 +134,9 @@ impl<'a> Leaders<'a> {
         InFlightBytes(self.in_flight.get())
     }
 
-    fn word(&self, word: u32) -> &AtomicU64 {
-        match self.traffic {
-            Traffic::Synchronising => &self.mailboxes.words[self.parity][word as usize],
-            Traffic::OneWay { lane } => &self.mailboxes.lanes[lane as usize][word as usize],
-        }
-    }
-
     /// The mailbox of a word.
-    fn mailbox(&self, word: u32) -> &[AtomicU64] {
-        &self.mailboxes.boxes[self.parity][word as usize * self.way.mailbox..][..self.way.mailbox]
+    fn mailbox(&self, word: u32) -> &'static [AtomicU64] {
+        self.memory.mailbox(word, self.way.mailbox)
     }
 
     fn remote(&self, node: u32, offset: u64) -> Remote {
@@ -218,7 +183,7 @@ impl<'a> Leaders<'a> {
         }
     }
 
-    /// Where the operand of a put is as it is now until the next run but one, so that nobody waits for the network to have
+    /// Where the operand of a put is as it is now until the run is over everywhere, so that nobody waits for the network to have
     /// read it; `None` if there is no room for a copy.
     ///
     /// # Safety
@@ -230,20 +195,8 @@ impl<'a> Leaders<'a> {
         if planted!("operand-not-kept", false, true) {
             return Some(from);
         }
-        // Only these runs are sure to be over everywhere two runs later.
-        if self.traffic != Traffic::Synchronising {
-            return None;
-        }
-        let (buffers, used) = (self.buffers.filter(|_| self.way.mailbox > 0)?, self.copied.get());
-        if bytes > COPIES - used {
-            return None;
-        }
-        let copy = buffers.copies[planted!("copy-parity", self.parity, 0)].get().cast::<u8>().wrapping_add(used);
-        self.copied.set((used + bytes).next_multiple_of(64).min(COPIES));
-        // SAFETY: `from` is readable for `bytes` bytes, as this function demands; the copy is inside of the caller's buffers, and
-        // the network has read the copies of the run before last.
-        unsafe { ptr::copy_nonoverlapping(from, copy, bytes) };
-        Some(copy)
+        // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
+        if self.way.mailbox > 0 { unsafe { self.memory.keep(from, bytes) } } else { None }
     }
 
     /// Keeps a signal behind the last one of the same word, and behind the bytes that came with that. A word that is signalled more
@@ -285,10 +238,8 @@ impl Wire for Leaders<'_> {
                 let head = head(self.stamp, self.call.signature, IN_PLACE);
                 (control::offset(self.mailbox(word).as_ptr()), SignalUpdate::Set(head))
             }
-            PutSignal::Set { word, value } => (control::offset(self.word(word)), SignalUpdate::Set(value)),
-            PutSignal::Count => {
-                (control::offset(&raw const self.mailboxes.counters[self.parity]), SignalUpdate::Add(1))
-            }
+            PutSignal::Set { word, value } => (control::offset(self.memory.word(word)), SignalUpdate::Set(value)),
+            PutSignal::Count => (control::offset(self.memory.counter()), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
         if bytes > 0
@@ -323,7 +274,7 @@ impl Wire for Leaders<'_> {
     }
 
     fn wait(&self, word: u32, value: u64) {
-        let set = self.word(word);
+        let set = self.memory.word(word);
         if self.way.mailbox == 0 {
             let reason = self.reason(set.as_ptr() as usize);
             return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
@@ -341,21 +292,16 @@ impl Wire for Leaders<'_> {
     }
 
     fn wait_count(&self, total: u64) {
-        let counter = &self.mailboxes.counters[self.parity];
+        let counter = self.memory.counter();
         let reason = self.reason(counter.as_ptr() as usize);
         // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox.
-        let mailbox = &self.mailboxes.boxes[self.parity];
+        let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
         let counted = wait::until(reason, None, || {
             let foreign = || arrived(mailbox, self.stamp, self.call.signature).err().map(Err);
             if counter.load(Acquire) >= total { Some(Ok(())) } else { foreign() }
         });
         counted.unwrap_or_else(|theirs| self.call.differs(None, theirs));
     }
-}
-
-/// Whether a run clears the mailboxes of the other parity: the one after a multiple of 2^29 the even ones, that one the odd ones.
-fn clears(run: u32) -> bool {
-    planted!("mailboxes-never-cleared", run % (1 << 29) < 2, false)
 }
 
 #[cfg(test)]

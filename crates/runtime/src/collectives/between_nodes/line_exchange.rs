@@ -5,16 +5,13 @@
 
 use core::ops::Range;
 use core::ptr;
-use oxshmem_base::planted;
 
 use oxshmem_transport::{Region, Remote};
 
 use oxshmem_schedule::way::Reach;
 
-use super::{
-    HEADER, There, buffer_leases, gather_node, gather_parts, gathering, leaders_meet, read_line, release, slot_of,
-    write_line,
-};
+use super::channel::Exchange;
+use super::{HEADER, There, buffer_leases, gather_parts, gathering, leaders_meet};
 use crate::collectives::call::Call;
 use crate::collectives::limits::SHORT;
 use crate::collectives::signature::signature_of;
@@ -92,10 +89,10 @@ pub(crate) fn exchange(
     mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
     if payload.is_empty() {
-        let number = call.team.next_exchange();
-        gather_node(call, span, number);
+        let exchange = Exchange::begin(call, span);
+        exchange.count_in();
         leaders_meet(call, span);
-        return release(call, span, number, |words| &words.released);
+        return exchange.release();
     }
     let width = 8 * payload.len();
     let bytes = call.team.size as usize * width + span.nodes() as usize * HEADER;
@@ -115,28 +112,23 @@ fn exchange_batch(
     visit: &mut impl FnMut(u32, &[u64; PAYLOAD_WORDS]),
 ) {
     let (team, span, width) = (call.team, batch.span, batch.width);
-    let number = team.next_exchange();
-    let parity = planted!("line-parity", number as usize & 1, 0);
-    write_line(team.place(team.my), parity, payload);
-    gather_node(call, span, number);
-    let window = team.window(span.my_leader());
-    let buffer = match set {
-        Some(set) => control::buffers(window, set).gather(parity),
-        None => control::small_gather(window, slot_of(team), parity),
-    };
+    let exchange = Exchange::begin(call, span);
+    exchange.write_line(payload);
+    exchange.count_in();
+    let buffer = if set.is_some() { exchange.gather() } else { exchange.small_gather() };
     let header = |node: u32| buffer.wrapping_add(batch.start(node)).cast::<u64>();
     let entry = |member: u32| buffer.wrapping_add(batch.line(member));
     let reach = if set.is_some() { Reach::Results } else { Reach::Nothing };
     let start = |node: u32| batch.start(node) as u64;
     let way = gathering(call, span, start, reach);
-    let stamp = call.signature.stamp(number);
+    let stamp = exchange.stamp();
     if team.my == span.my_leader() && batch.brings(span.node()) {
         // SAFETY: the gather buffer is this leader's, has room for the batch, and a node's bytes begin at a multiple of 8.
         unsafe { header(span.node()).write(stamp) };
         for member in span.here().filter(|member| batch.members.contains(member)) {
             let entry = entry(member);
             // SAFETY: the member has counted in; the gather buffer has room for the batch, of which this line is one.
-            read_line(team.place(member), parity, |line| unsafe {
+            exchange.read_line(member, |line| unsafe {
                 ptr::copy_nonoverlapping(line.as_ptr().cast(), entry, width);
             });
         }
@@ -157,9 +149,9 @@ fn exchange_batch(
             }
         }
         // The leaders have met, so all are in this batch.
-        None => fetch_lines(call, batch, parity, entry),
+        None => fetch_lines(call, batch, &exchange, entry),
     }
-    release(call, span, number, |words| &words.released);
+    exchange.release();
     for member in batch.members.clone() {
         let mut line = [0; PAYLOAD_WORDS];
         // SAFETY: the gather buffer has this line until everybody here has entered the next exchange.
@@ -169,14 +161,13 @@ fn exchange_batch(
 }
 
 /// Each leader fetches the lines of other nodes' members from where they wrote them.
-fn fetch_lines(call: Call<'_>, batch: &LineBatch<'_>, parity: usize, entry: impl Fn(u32) -> *mut u8) {
+fn fetch_lines(call: Call<'_>, batch: &LineBatch<'_>, exchange: &Exchange<'_>, entry: impl Fn(u32) -> *mut u8) {
     leaders_meet(call, batch.span);
     let team = call.team;
     if team.my != batch.span.my_leader() {
         return;
     }
-    let own = team.place(team.my);
-    let line = read_line(own, parity, |line| control::offset(line.as_ptr()));
+    let line = exchange.read_line(team.my, |line| control::offset(line.as_ptr()));
     for member in batch.members.clone().filter(|&member| batch.span.node_of(member) != batch.span.node()) {
         let from = Remote { pe: team.world(member), region: Region::Control, offset: line };
         let entry = entry(member);

@@ -1,19 +1,17 @@
 //! An exchange of parts, one from every node of a team for every other one, eagerly into gather buffers.
 //!
 //! The members of a node write their share of each part into their leader's outgoing buffer, and count in. The leaders exchange the
-//! parts, which arrive in the gather buffer. Both buffers belong to one exchange and are written again two exchanges later, as
-//! lines are: a leader ends the exchange when it has every part, and so when all leaders have entered it.
+//! parts, which arrive in the gather buffer. Both buffers belong to one exchange.
 
-use oxshmem_base::planted;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::PartExchange;
 use oxshmem_schedule::way::room::PART_HEAD;
 
+use super::channel::Exchange;
 use super::{NO_SHARE, There, run_schedule};
 use crate::collectives::call::Call;
 use crate::collectives::run::Arrays;
 use crate::collectives::signature::{number_of, signature_of};
-use crate::memory::control;
 use crate::teams::span::Span;
 
 /// The gather buffers of an exchange of parts.
@@ -21,8 +19,7 @@ pub(super) struct NodeParts<'a> {
     call: Call<'a>,
     span: &'a Span,
     with: PartExchange,
-    /// The number of the exchange.
-    number: u64,
+    exchange: Exchange<'a>,
     outgoing: *mut u8,
     incoming: *mut u8,
 }
@@ -30,18 +27,19 @@ pub(super) struct NodeParts<'a> {
 impl<'a> NodeParts<'a> {
     /// The exchange begins, in the buffers that the team has leased.
     pub(super) fn begin(call: Call<'a>, span: &'a Span, with: PartExchange) -> Self {
-        let set = call.team.buffers.number().unwrap_or_else(|| unreachable!("parts go to leased buffers"));
-        let number = call.team.next_exchange();
-        let parity = planted!("part-parity", number as usize & 1, 0);
-        let window = call.team.window(span.my_leader());
-        let outgoing = control::outgoing(window, set, parity);
-        let incoming = control::buffers(window, set).gather(parity);
-        Self { call, span, with, number, outgoing, incoming }
+        let exchange = Exchange::begin(call, span);
+        let (outgoing, incoming) = (exchange.outgoing(), exchange.gather());
+        Self { call, span, with, exchange, outgoing, incoming }
     }
 
-    /// The number of the exchange.
-    pub(super) fn number(&self) -> u64 {
-        self.number
+    /// The caller has laid down its share of the parts.
+    pub(super) fn count_in(&self) {
+        self.exchange.count_in();
+    }
+
+    /// A leader lets its members read the parts that have come.
+    pub(super) fn release(&self) {
+        self.exchange.release();
     }
 
     fn at(&self, buffer: *mut u8, node: u32) -> *mut u8 {
@@ -64,7 +62,7 @@ impl<'a> NodeParts<'a> {
     /// All members of the node have laid down what they bring, and have counted in.
     pub(super) unsafe fn exchange(&self) {
         let Self { call, span, with: PartExchange { part, schedule }, .. } = *self;
-        let (leads, stamp) = (call.team.my == span.my_leader(), call.signature.stamp(self.number));
+        let (leads, stamp) = (call.team.my == span.my_leader(), self.exchange.stamp());
         let head = |buffer, node| self.at(buffer, node).cast::<u64>();
         if leads {
             // SAFETY: the gather buffer is this leader's and has room for the parts, each of which begins at a multiple of 16.
@@ -82,7 +80,7 @@ impl<'a> NodeParts<'a> {
             let theirs = |node: u32| unsafe { head(self.incoming, node).read() };
             if let Some(node) = (0..span.nodes()).find(|&node| theirs(node) != stamp) {
                 // A part of another length lies elsewhere, so that there is no head here.
-                if number_of(theirs(node)) != self.number {
+                if number_of(theirs(node)) != self.exchange.number() {
                     call.differs_from(span.leader(node));
                 }
                 call.differs(Some(span.leader(node)), signature_of(theirs(node)));

@@ -6,17 +6,16 @@
 //! combines its node's operands before.
 
 use core::ptr;
-use oxshmem_base::planted;
 
 use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::Operator;
 use oxshmem_schedule::way::{LeaderSchedule, PartExchange};
 
+use super::channel::Exchange;
 use super::parts::NodeParts;
-use super::{There, gather_node, gather_parts, release};
+use super::{There, gather_parts};
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
-use crate::memory::control;
 use crate::teams::span::Span;
 
 /// # Safety
@@ -37,7 +36,7 @@ pub(super) unsafe fn reduce(
     let operand = slice * element;
     let start = |node: u32| u64::from(node) * operand as u64;
     let parts = NodeParts::begin(call, span, parts);
-    let results = team.next_exchange() & planted!("slice-parity", u64::MAX, u64::MAX - 1);
+    let results = Exchange::begin(call, span);
     // Where a node's slice begins, and how many elements it has.
     let place = |node: u32| (node as usize * slice).min(n);
     let count = |node: u32| place(node + 1) - place(node);
@@ -49,7 +48,7 @@ pub(super) unsafe fn reduce(
             unsafe { ptr::copy_nonoverlapping(from, to, count(node) * element) };
         }
     }
-    gather_node(call, span, parts.number());
+    parts.count_in();
     let leads = team.my == span.my_leader();
     if leads && !in_order {
         for node in 0..nodes {
@@ -61,8 +60,7 @@ pub(super) unsafe fn reduce(
     }
     // SAFETY: the node's operands lie in the parts, and its members have counted in.
     unsafe { parts.exchange() };
-    let set = team.buffers.number().unwrap_or_else(|| unreachable!("parts go to leased buffers"));
-    let buffer = control::buffers(team.window(span.my_leader()), set).gather(results as usize & 1);
+    let buffer = results.gather();
     if leads {
         let of_member = |member: u32| {
             let node = span.node_of(member);
@@ -78,7 +76,7 @@ pub(super) unsafe fn reduce(
     }
     // SAFETY: the node's result is in its leader's gather buffer, which has room for all; the gather buffers of all leaders are ready.
     unsafe { gather_parts(call, span, gathered, start, buffer, There::of_buffer(buffer)) };
-    release(call, span, results, |words| &words.released);
+    results.release();
     // SAFETY: the gather buffer has the result until all have entered the next exchange but one; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
 }

@@ -1,5 +1,5 @@
-//! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data. How they use
-//! both is described in `between_nodes::leader_wire`.
+//! The memory of the leaders of nodes in each other's control window: mailboxes, and buffers for longer data.
+//! `between_nodes::channel` says when each piece may be used again.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -24,12 +24,8 @@ pub(crate) struct Mailboxes {
 const _: () = assert!(size_of::<Mailboxes>() == 8192);
 
 impl Mailboxes {
-    /// Makes all mailboxes as good as never used. See `between_nodes::leader_wire` for when.
-    pub(crate) fn clear(&self) {
-        (0..2).for_each(|parity| self.clear_parity(parity));
-    }
-
-    pub(crate) fn clear_parity(&self, parity: usize) {
+    /// Makes the mailboxes of a parity as good as never used. `between_nodes::channel` says when.
+    pub(crate) fn clear(&self, parity: usize) {
         self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
     }
 }
@@ -48,10 +44,3 @@ pub(crate) struct TeamBuffers {
 
 // SAFETY: the buffers are reached through raw pointers only, and schedules are proven free of races.
 unsafe impl Sync for TeamBuffers {}
-
-impl TeamBuffers {
-    /// The gather buffer of even or odd exchanges.
-    pub(crate) fn gather(&self, parity: usize) -> *mut u8 {
-        self.gather[parity].get().cast()
-    }
-}

@@ -45,17 +45,6 @@ fn fault_W1_a_message_of_another_call_or_that_is_too_long_is_not_believed() {
     assert_eq!(arrived(&mailbox, 11, sum), Ok(None));
 }
 
-/// The words of a run stay where later runs send nothing.
-#[test]
-fn a_word_is_cleared_before_its_stamp_comes_again() {
-    for written in [0, 1, 2, 7, (1 << 29) - 2, (1 << 29) - 1, 1 << 29, u32::MAX - 1, u32::MAX] {
-        let period = written & !((1 << 29) - 1);
-        let later = (1..4).flat_map(|i| [0, 1].map(|run| period.wrapping_add(i << 29).wrapping_add(run)));
-        // A run clears the other parity.
-        assert!(later.into_iter().any(|run| run & 1 != written & 1 && clears(run)), "the words of run {written} stay");
-    }
-}
-
 #[test]
 fn stamps_differ_for_two_thousand_million_runs_and_are_never_zero() {
     let stamp = |generation: u32| generation << 1 | 1;
