@@ -82,7 +82,7 @@ static void not_symmetric(const struct array *array, const char *routine, const 
 }
 
 int array_take(struct array *array, PyObject *object, int need, const char *routine, const char *argument) {
-    if (!job.is_started && begin() < 0) return -1;
+    if (!is_started() && begin() < 0) return -1;
     if (PyObject_GetBuffer(object, &array->buffer, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
         PyErr_Clear();
         PyObject *dtype = PyObject_GetAttrString(object, "dtype");

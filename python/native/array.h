@@ -45,7 +45,9 @@ PyObject *value_give(const union value *value, const struct array *array);
 
 /* What the job looks like, set by `started`. */
 struct job {
-    int me, pes, is_started;
+    int is_started; /* written last; a thread that reads it, without Python's lock too, sees the rest (is_started()) */
+    int me, pes;
+    void *standard; /* the context of calls that name none */
     const char *near; /* by PE: whether its memory is reached by address, so that no call waits for the network */
     int (*addr_accessible)(const void *, int);
     PyObject *start, *to_bytes, *from_bytes; /* Python's functions: begin the library; rare elements to and from bytes */
@@ -53,6 +55,7 @@ struct job {
 };
 extern struct job job;
 
+static inline int is_started(void) { return __atomic_load_n(&job.is_started, __ATOMIC_ACQUIRE); }
 /* Begins the library at the first call. */
 int begin(void);
 

@@ -31,14 +31,18 @@ static void *look_up(const struct routine *routine, const char *type) {
     return dlsym(RTLD_DEFAULT, name);
 }
 
-static void *by_type(struct routine *routine, const struct array *array) {
-    void *known = array->code < CODES ? __atomic_load_n(&routine->found[array->code], __ATOMIC_RELAXED) : NULL;
+/* Looks a routine up once. Two threads may do it at once, without Python's lock: both find the same. */
+static void *remembered(void **found, const struct routine *routine, const char *type) {
+    void *known = __atomic_load_n(found, __ATOMIC_RELAXED);
     if (known != NULL) return known;
-    if (array->code < CODES) known = look_up(routine, C_NAMES[array->code]);
-    if (known != NULL) {
-        __atomic_store_n(&routine->found[array->code], known, __ATOMIC_RELAXED);
-        return known;
-    }
+    known = look_up(routine, type);
+    __atomic_store_n(found, known, __ATOMIC_RELAXED);
+    return known;
+}
+
+static void *by_type(struct routine *routine, const struct array *array) {
+    void *known = array->code < CODES ? remembered(&routine->found[array->code], routine, C_NAMES[array->code]) : NULL;
+    if (known != NULL) return known;
     char list[200] = "";
     for (int code = 0; code < CODES; code++) {
         if (look_up(routine, C_NAMES[code]) == NULL) continue;
@@ -59,9 +63,11 @@ static void *by_size(struct routine *routine, const struct array *array) {
                      routine->name, (Py_ssize_t)array->size);
         return NULL;
     }
-    if (routine->sized[place] == NULL) routine->sized[place] = look_up(routine, names[place]);
-    return routine->sized[place];
+    return remembered(&routine->sized[place], routine, names[place]);
 }
+
+/* The one routine of a family without types. */
+static void *only(struct routine *routine) { return remembered(&routine->found[0], routine, ""); }
 
 /* ------------------------------------------------------------------ arguments */
 
@@ -102,9 +108,7 @@ struct ctx {
 };
 
 static int ctx_take(struct ctx *ctx, PyObject *object, const char *routine) {
-    static void *standard;
-    if (standard == NULL) standard = dlsym(RTLD_DEFAULT, "oxshmem_context_default");
-    ctx->handle = standard;
+    ctx->handle = job.standard;
     ctx->pes = job.pes;
     if (object == NULL) return 0;
     PyObject *handle = PyObject_GetAttrString(object, "_handle");
@@ -193,11 +197,14 @@ static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
         else (v).integer = (int64_t)got;                                           \
     } while (0)
 
-/* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it. */
-static int keep(PyObject *object, PyObject *ctx) {
+/* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it. It
+ * is put there when the operation has begun: a quiet of another thread empties the list first, and completes what began before
+ * that. An array that the list has no room for is complete at once. */
+static int keep(PyObject *object, PyObject *ctx, void *handle) {
     PyObject *list = ctx == NULL ? job.kept : PyObject_GetAttrString(ctx, "_kept");
     int outcome = list == NULL ? -1 : PyList_Append(list, object);
     if (ctx != NULL && list != NULL) Py_DecRef(list);
+    if (outcome < 0) ((void (*)(void *))dlsym(RTLD_DEFAULT, "shmem_ctx_quiet"))(handle);
     return outcome;
 }
 
@@ -216,7 +223,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     int held = 0;
     PyObject *given = NULL;
     (void)self;
-    if (!job.is_started && begin() < 0) return NULL;
+    if (!is_started() && begin() < 0) return NULL;
     if (count < 2 || count > LIMIT + 2) return PyErr_Format(PyExc_TypeError, "_core.call: %zd arguments", count);
     uint64_t (*routine)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                         uint64_t, uint64_t) = (void *)(uintptr_t)PyLong_AsUnsignedLongLong(args[0]);
@@ -289,7 +296,7 @@ int begin(void) {
     PyObject *done = PyObject_CallFunctionObjArgs(job.start, NULL);
     if (done == NULL) return -1;
     Py_DecRef(done);
-    if (!job.is_started) {
+    if (!is_started()) {
         PyErr_SetString(PyExc_RuntimeError, "oxshmem has been finalized: it can be used from init to finalize");
         return -1;
     }
@@ -318,15 +325,16 @@ static PyObject *begin_library(PyObject *self, PyObject *const *args, Py_ssize_t
 /* Says that the library has begun: `my_pe, n_pes, near`; or has ended: no arguments. */
 static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
-    job.is_started = 0;
+    __atomic_store_n(&job.is_started, 0, __ATOMIC_RELAXED);
     if (count == 0) return none();
     char *near;
     Py_ssize_t length;
     if (PyBytes_AsStringAndSize(args[2], &near, &length) < 0) return NULL;
     Py_IncRef(args[2]);
     job.me = (int)PyLong_AsLongLong(args[0]), job.pes = (int)PyLong_AsLongLong(args[1]), job.near = near;
+    job.standard = dlsym(RTLD_DEFAULT, "oxshmem_context_default");
     *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "pshmem_addr_accessible"); /* no call of the program */
-    job.is_started = job.addr_accessible != NULL;
+    __atomic_store_n(&job.is_started, job.addr_accessible != NULL, __ATOMIC_RELEASE);
     return none();
 }
 
@@ -334,7 +342,7 @@ static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count
  * other PEs with its status, where a finalize would wait for them. */
 static void at_exit(int status, void *unused) {
     (void)unused;
-    if (!job.is_started || status != 0) return;
+    if (!is_started() || status != 0) return;
     void (*finalize)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "shmem_finalize");
     if (lines.word != NULL) *lines.word() = "end of the program";
     if (finalize != NULL) finalize();

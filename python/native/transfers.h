@@ -103,10 +103,11 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
         goto out;
     }
     size_t bytes = source.count * source.size;
-    if (routine->fetches && keep(given[!is_get], given[3]) < 0) goto out;
     if (source.count == 0) {
         done = none();
-    } else if (dest.stride != 1 || source.stride != 1) {
+        goto out;
+    }
+    if (dest.stride != 1 || source.stride != 1) {
         if (dest.stride < 1 || source.stride < 1) {
             PyErr_Format(PyExc_ValueError, "%s: a slice with a negative stride cannot be transferred: reverse it after the copy",
                          routine->name);
@@ -117,13 +118,12 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
         ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))f)(
                                             ctx.handle, dest.address, source.address, dest.stride, source.stride,
                                             source.count, pe));
-        done = none();
     } else {
-        if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
-        ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, size_t, int))routine->found[0])(
+            ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, size_t, int))only(routine))(
                                             ctx.handle, dest.address, source.address, bytes, pe));
-        done = none();
     }
+    if (routine->fetches && keep(given[!is_get], given[3], ctx.handle) < 0) goto out;
+    done = none();
 out:
     array_release(&source);
 without:
@@ -232,12 +232,11 @@ static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_
                      (Py_ssize_t)source.count);
         goto out;
     }
-    if (routine->fetches && keep(given[1], given[6]) < 0) goto out;
-    if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
     size_t bytes = source.count * source.size;
     ASIDE(is_long(bytes, pe, &ctx),
-          ((void (*)(void *, void *, const void *, size_t, uint64_t *, uint64_t, int, int))routine->found[0])(
+          ((void (*)(void *, void *, const void *, size_t, uint64_t *, uint64_t, int, int))only(routine))(
               ctx.handle, dest.address, source.address, bytes, (uint64_t *)signal.address, (uint64_t)value.integer, (int)op, pe));
+    if (routine->fetches && keep(given[1], given[6], ctx.handle) < 0) goto out;
     done = none();
 out:
     array_release(&signal);

@@ -57,12 +57,12 @@ static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_s
     if (f == NULL) goto end;
     if (values > 0 && value_take(&a, given[2], &dest, routine->name) < 0) goto end;
     if (values > 1 && value_take(&b, given[3], &dest, routine->name) < 0) goto end;
-    if (keep(given[0], given[values + 3]) < 0) goto end;
     void *c = ctx.handle;
     BY_TYPE(dest, T *into = (T *)fetch.address; T *at = (T *)dest.address;
             if (values == 0) ((void (*)(void *, T *, T *, int))f)(c, into, at, pe);
             else if (values == 1) ((void (*)(void *, T *, T *, T, int))f)(c, into, at, IN(a), pe);
             else ((void (*)(void *, T *, T *, T, T, int))f)(c, into, at, IN(a), IN(b), pe))
+    if (keep(given[0], given[values + 3], ctx.handle) < 0) goto end;
     done = none();
 end:
     array_release(&dest);
@@ -127,8 +127,7 @@ static PyObject *signal_send(struct routine *routine, PyObject *const *args, Py_
     if (signal_take(&signal, given[0], routine->name) < 0) return NULL;
     if (ctx_take(&ctx, given[3], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto end;
     if (value_take(&value, given[1], &signal, routine->name) < 0) goto end;
-    if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
-    ((void (*)(void *, uint64_t *, uint64_t, int))routine->found[0])(ctx.handle, (uint64_t *)signal.address,
+    ((void (*)(void *, uint64_t *, uint64_t, int))only(routine))(ctx.handle, (uint64_t *)signal.address,
                                                                      (uint64_t)value.integer, pe);
     done = none();
 end:
@@ -146,8 +145,7 @@ static PyObject *signal_look(struct routine *routine, PyObject *const *args, Py_
     uint64_t seen;
     if (sort(routine->name, is_fetch ? alone : names, is_fetch ? 1 : 3, args, count, kwnames, given) < 0) return NULL;
     if (signal_take(&signal, given[0], routine->name) < 0) return NULL;
-    if (routine->found[0] == NULL) routine->found[0] = look_up(routine, "");
-    void *f = routine->found[0];
+    void *f = only(routine);
     if (is_fetch) {
         seen = ((uint64_t(*)(const uint64_t *))f)((const uint64_t *)signal.address);
     } else {

@@ -60,9 +60,10 @@ class Ctx:
     def destroy(self) -> None:
         """Completes the operations and ends the context."""
         handle, self._handle, self._pes = self._handle, 0, 0
+        held = _taken(self._kept)
         if handle:
             _core.call(address("shmem_ctx_destroy"), "n", handle)
-        self._kept.clear()
+        del held
 
     def __bool__(self) -> bool:
         return self._handle != 0
@@ -72,6 +73,21 @@ class Ctx:
 
     def __exit__(self, *_: Any) -> None:
         self.destroy()
+
+
+def _taken(kept: List[Any]) -> List[Any]:
+    """Empties a list of arrays of operations that go on. The caller completes the operations and drops the arrays then.
+
+    Another thread may put arrays into the list or complete operations meanwhile. Each array leaves the list once, so each is held by
+    somebody who completes its operation.
+    """
+    taken: List[Any] = []
+    while kept:
+        try:
+            taken.append(kept.pop())
+        except IndexError:  # another thread was quicker
+            break
+    return taken
 
 
 def _handle(ctx: Optional[Ctx], routine: str) -> int:
@@ -95,13 +111,12 @@ def quiet(ctx: Optional[Ctx] = None) -> None:
 
     >>> shmem.quiet()
     """
-    kept = _start.kept if ctx is None else ctx._kept
-    number = len(kept)
+    held = _taken(_start.kept if ctx is None else ctx._kept)
     if ctx is None:
         _core.call(_PLAIN_QUIET, "n")
     else:
         _core.call(_QUIET, "n", _handle(ctx, "quiet"))
-    del kept[:number]
+    del held
 
 
 def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
@@ -118,10 +133,9 @@ def barrier_all() -> None:
 
     >>> shmem.barrier_all()
     """
-    kept = _start.kept
-    number = len(kept)
+    held = _taken(_start.kept)
     _core.call(_BARRIER, "n")
-    del kept[:number]
+    del held
 
 
 def sync_all() -> None:
