@@ -3,7 +3,8 @@
 The module `oxshmem` lies at the top, so pip puts it where Python looks for modules. Its part in C is opened with ctypes and serves
 every Python, so the wheel does. Everything else lies below the data folder, so pip puts it into the prefix of the environment,
 where the tools find their neighbours and the module finds the library. Zip archives that pip reads have no links: tools get copies under their other names, and the linker's name of
-the library becomes a script of the linker.
+the library becomes a script of the linker. Pages of the manual that only lead to another one stay away: they are nineteen of twenty files,
+and pip takes twice as long for them as for all else.
 """
 
 import base64
@@ -55,6 +56,13 @@ OpenSHMEM programs in C, C++ and Fortran.
 """
 
 
+def is_wanted(path):
+    """Whether a file belongs into the wheel. The library is there by the name that programs ask for; its file with the full version
+    would be a second copy."""
+    leads_on = "/share/man/" in path.as_posix() and path.read_bytes().startswith(b".so ")
+    return not leads_on and not path.name.startswith("liboxshmem.so.1.")
+
+
 def content(path):
     """The bytes of a file as the wheel has them."""
     if path.name == "liboxshmem.so":
@@ -74,8 +82,7 @@ def add(archive, name, content, mode):
 
 with zipfile.ZipFile(wheel, "w") as archive:
     files = sorted(path for path in tree.rglob("*") if path.is_file())
-    # The library under the name that programs ask for; its file with the full version would be a second copy.
-    for path in (path for path in files if not path.name.startswith("liboxshmem.so.1.")):
+    for path in filter(is_wanted, files):
         mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
         inside = path.relative_to(tree).as_posix()
         place = inside[len(MODULE):] if inside.startswith(MODULE) else f"{data}/{inside}"

@@ -21,6 +21,9 @@ const OTHERWISE: [(&str, &str); 4] = [
     ("np.full(1, -1, dtype=t)", "np.full(1, np.array(-1).astype(t), dtype=t)"),
 ];
 
+/// The most files that the wheel may have: pip writes and compares each.
+const FILES: usize = 400;
+
 /// An environment of Python with the wheel, numpy and mypy.
 struct Environment {
     folder: PathBuf,
@@ -112,6 +115,9 @@ impl Environment {
             first.is_ok_and(|first| second.is_ok_and(|second| first == second)),
             "they differ",
         );
+        let list = command::read(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(&wheels[0]))?;
+        let files = list.lines().count();
+        self.count("the wheel's files", files <= FILES, &format!("{files}, which pip takes long for; at most {FILES}"));
         self.pip(&["install", "--force-reinstall", "--no-deps", &wheels[0].display().to_string()])
     }
 
