@@ -94,7 +94,9 @@ int array_take(struct array *array, PyObject *object, int need, const char *rout
         }
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%s: %s is no array: pass a numpy array%s", routine, argument,
-                     need & SYMMETRIC ? " that oxshmem.zeros, empty, full or array has made" : "");
+                     need & SYMMETRIC       ? " that oxshmem.zeros, empty, full or array has made"
+                     : need == LOCAL_SOURCE ? ", as numpy.array(values, dtype=dest.dtype)"
+                                            : "");
         return -1;
     }
     array->address = array->buffer.buf;

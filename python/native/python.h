@@ -52,6 +52,7 @@ double PyFloat_AsDouble(PyObject *);
 PyObject *PyFloat_FromDouble(double);
 PyObject *PyFrame_GetBack(PyObject *), *PyFrame_GetCode(PyObject *);
 int PyFrame_GetLineNumber(PyObject *);
+int PyGILState_Check(void);
 __attribute__((weak)) int PyFrame_GetLasti(PyObject *); /* since 3.11 */
 long long PyLong_AsLongLong(PyObject *);
 unsigned long long PyLong_AsUnsignedLongLong(PyObject *);

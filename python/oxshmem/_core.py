@@ -38,7 +38,8 @@ def _open() -> ctypes.CDLL:
 
 
 library = _open()
-_native = ctypes.PyDLL(str(_HERE / "liboxshmem-python.so"))
+# The library asks it for lines of the program.
+_native = ctypes.PyDLL(str(_HERE / "liboxshmem-python.so"), mode=os.RTLD_GLOBAL)
 _native.oxshmem_attach.argtypes = [ctypes.py_object]
 _native.oxshmem_attach.restype = ctypes.py_object
 _native.oxshmem_attach(sys.modules[__name__])

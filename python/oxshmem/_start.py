@@ -3,8 +3,11 @@
 import ctypes
 import os
 import signal
+import sys
 import threading
-from typing import Any, List, NoReturn, Tuple
+import traceback
+from types import TracebackType
+from typing import Any, List, NoReturn, Optional, Tuple, Type
 
 import numpy as np
 
@@ -60,7 +63,22 @@ def init(threads: int = MULTIPLE) -> int:
         if pes > 1 and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if pes > 1 and sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _in_one_piece
         return _level
+
+
+def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+    """Writes a traceback at once: Python writes line by line, so lines of several PEs would mix."""
+    screen = sys.__stderr__
+    if screen is None or sys.stderr is not screen:  # the program reads it itself
+        sys.__excepthook__(kind, error, trace)
+        return
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    text = "".join(traceback.format_exception(kind, error, trace))
+    screen.flush()
+    os.write(screen.fileno(), text.encode(errors="backslashreplace"))
 
 
 def _first_call() -> None:

@@ -116,6 +116,12 @@ class Lines(unittest.TestCase):
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertRegex(ended.stderr, "called from: lines.py:[45]")
 
+    def test_an_error_in_a_call_that_is_over_at_once_names_the_line(self) -> None:
+        program = "import oxshmem as shmem\na = shmem.zeros(4)\ndef step():\n    shmem.p(a, 1.0, 0)\nshmem.free(a)\nstep()\n"
+        ended = self.job(program, "-n", "2", SHMEM_CHECK="3")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("called from: step at lines.py:4\n", ended.stderr)
+
     def oshrun(self) -> str:
         from oxshmem.__main__ import _oshrun
         return _oshrun()

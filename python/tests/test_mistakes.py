@@ -37,6 +37,7 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row"),
             (lambda: shmem.put(plate, np.zeros((4, 4)).T.copy(order="F"), 0), ValueError, "would change places"),
             (lambda: shmem.put([1, 2], np.zeros(2), 0), TypeError, "dest is no array"),  # type: ignore[arg-type]
+            (lambda: shmem.put(a, [1, 2], 0), TypeError, r"source is no array: pass a numpy array, as numpy.array\(values"),  # type: ignore[arg-type]
             (lambda: shmem.put(a.view("M8[s]"), np.zeros(4), 0), TypeError, r"a view of it as integers, as a.view\("),
             (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "negative stride"),
             (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "reach past the 4 of dest"),
@@ -84,6 +85,15 @@ class Jobs(unittest.TestCase):
         self.assertIn("program.py\", line 6, in <module>", ended.stderr)
         self.assertIn("ValueError: p: dest: this array is not symmetric", ended.stderr)
         self.assertIn("exited with status 1", ended.stderr)
+
+    def test_tracebacks_of_several_pes_do_not_mix(self) -> None:
+        program = "def deep(n):\n    deep(n - 1) if n else shmem.p(np.zeros(3), 1.0, 0)\nshmem.barrier_all()\ndeep(20)\n"
+        ended = self.job(program, "-n", "4")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        pieces = ended.stderr.split("Traceback (most recent call last):\n")[1:]
+        self.assertTrue(pieces)
+        for piece in pieces:
+            self.assertEqual(piece.count("ValueError: p: dest"), 1, ended.stderr)
 
     def test_an_exit_status_ends_the_job(self) -> None:
         ended = self.job("if me == 1:\n    sys.exit(3)\nshmem.barrier_all()\n", "-n", "3")

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 
 import oxshmem as shmem
-from oxshmem import _contexts, _start
+from oxshmem import _contexts, _core, _start
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT = (ME + 1) % PES
@@ -103,7 +103,7 @@ class Threads(unittest.TestCase):
         shmem.free(rows)
 
     def test_a_quiet_holds_what_begins_beside_it(self) -> None:
-        rows, call = shmem.zeros((3, 10)), _contexts._core.call
+        rows, call = shmem.zeros((3, 10)), _core.call
 
         def beside(routine: int, result: str, *arguments: Any) -> Any:
             """The routine; at the first time other threads begin and complete operations before it is called."""

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, prefix, program, source};
+use oxshmem_faults::{Job, JobEnd, prefix, program, program_with, source};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
 
@@ -114,6 +114,49 @@ fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
         "shmem_long_put: 72 bytes at 0x",
         "the variable `numbers` has 64 bytes and the transfer ends at its byte 72",
     ]);
+}
+
+/// The number of the line that ends in this comment.
+fn line_of(name: &str, comment: &str) -> usize {
+    let text = fs::read_to_string(source(name)).expect("the source is there");
+    1 + text.lines().position(|line| line.trim_end().ends_with(comment)).unwrap_or_else(|| panic!("{name}: no {comment}"))
+}
+
+#[test]
+fn hours_9_an_error_names_the_function_and_the_line() {
+    let compiled = program("named_lines.c");
+    let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "1").limit(LIMIT).run(&compiled, [word]);
+    job("").expect(0);
+    for word in [
+        "early", "no PE", "private", "past", "misaligned", "sizes", "team", "cmp", "unlocked", "root", "roots", "alignment",
+        "freed", "late",
+    ] {
+        let line = line_of("named_lines.c", &format!("/* {word} */"));
+        let ended = job(word).expect(1).says(&[&format!("\n  called from: main at named_lines.c:{line}\n")]);
+        assert!(!ended.stderr.contains("<unknown>"), "{ended}");
+    }
+    job("sizes").expect(1).says(&["one is of ", "8 B", "800 B", "they must be the same, in the same order"]);
+}
+
+#[test]
+fn hours_10_without_debug_information_an_error_names_the_function() {
+    let compiled = program_with("named_lines.c", &["-g0"]);
+    let ended = Job::new("-n 1").limit(LIMIT).run(&compiled, ["no PE"]).expect(1);
+    assert!(ended.says(&["\n  called from: main\n"]).stderr.lines().count() <= 5);
+}
+
+#[test]
+fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
+    if !prefix().join("include/shmem_f08.mod").exists() {
+        println!("not run: hours_11: there are no Fortran modules (gfortran was not there)");
+        return;
+    }
+    let compiled = program("named_lines.f90");
+    for word in ["no PE", "unlocked", "past", "sizes", "root"] {
+        let line = line_of("named_lines.f90", &format!("! {word}"));
+        let ended = Job::new("-n 2").limit(LIMIT).run(&compiled, [word]).expect(1).says(&["\n  called from: "]);
+        assert!(ended.stderr.contains(&format!(" at named_lines.f90:{line}\n")), "{word}: {ended}");
+    }
 }
 
 #[test]

@@ -12,16 +12,28 @@ impl CallSite {
     pub fn here() -> CallSite {
         CallSite(Backtrace::force_capture())
     }
-}
 
-impl fmt::Display for CallSite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&outside(&self.0.to_string()).unwrap_or_else(|| "an unknown place".into()))
+    /// The function of the program and its line, as `main at app.c:17`; without debug information the function alone. Nothing where no
+    /// function of the program is on the stack: a thread of the library, or an interpreter.
+    pub fn place(&self) -> Option<String> {
+        let (function, line) = outside(&self.0.to_string())?;
+        let is_program = !NO_PROGRAM.iter().any(|name| function.starts_with(name));
+        is_program.then(|| line.map_or_else(|| function.clone(), |line| format!("{function} at {line}")))
     }
 }
 
-/// The first frame of the text of a backtrace that is the program's.
-fn outside(frames: &str) -> Option<String> {
+/// Beginnings of functions of the C library that start programs and threads, and of Python's interpreter.
+const NO_PROGRAM: [&str; 7] = ["start_thread", "clone", "__clone", "__libc_start", "_start", "_Py", "Py"];
+
+impl fmt::Display for CallSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = outside(&self.0.to_string()).map(|(function, line)| line.unwrap_or(function));
+        f.write_str(&found.unwrap_or_else(|| "an unknown place".into()))
+    }
+}
+
+/// The first frame of the text of a backtrace that is the program's: its function, and its line.
+fn outside(frames: &str) -> Option<(String, Option<String>)> {
     let mut lines = frames.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
         let Some((_, function)) = line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) else {
@@ -29,7 +41,7 @@ fn outside(frames: &str) -> Option<String> {
         };
         let place = lines.next_if(|next| next.starts_with("at ")).map(|next| file_and_line(&next[3..]));
         if !is_ours(function) {
-            return Some(place.unwrap_or_else(|| function.to_owned()));
+            return Some((function.to_owned(), place));
         }
     }
     None
@@ -44,10 +56,12 @@ fn file_and_line(place: &str) -> String {
 
 /// Functions of the library, and those without a name: an installed library has none but those that it exports.
 fn is_ours(function: &str) -> bool {
-    let name = function.trim_start_matches('<').to_ascii_lowercase();
+    // C++ has its overloads of our names in its own spelling, Fortran the procedures of our modules.
+    let name = function.trim_start_matches('<').trim_start_matches("_Z").trim_start_matches(|c: char| c.is_ascii_digit());
+    let name = name.trim_start_matches("__").to_ascii_lowercase();
     let ours =
         ["oxshmem", "std::", "core::", "alloc::", "shmem", "pshmem", "shmalloc", "pshmalloc", "shrealloc", "unknown>"];
-    let ours = ours.iter().chain(&["pshrealloc", "pshfree", "shfree", "shpalloc", "__rust", "shpclmove", "shpdeallc"]);
+    let ours = ours.iter().chain(&["pshrealloc", "pshfree", "shfree", "shpalloc", "rust_", "shpclmove", "shpdeallc", "void shmem"]);
     ours.copied().any(|start| name.starts_with(start))
 }
 
@@ -59,13 +73,15 @@ mod tests {
     fn the_first_frame_of_the_program_is_shown() {
         let frames = "   0: std::backtrace::Backtrace::force_capture\n   1: oxshmem_runtime::calls::memory::allocate\n   \
                       2: pshmem_malloc\n   3: setup\n             at /home/me/app.c:17:5\n   4: main\n             at ./app.c:40:9\n";
-        assert_eq!(outside(frames).as_deref(), Some("app.c:17"));
-        assert_eq!(outside(&frames.replace("             at /home/me/app.c:17:5\n", "")).as_deref(), Some("setup"));
+        let found = |function: &str, line: Option<&str>| Some((function.to_owned(), line.map(str::to_owned)));
+        assert_eq!(outside(frames), found("setup", Some("app.c:17")));
+        assert_eq!(outside(&frames.replace("             at /home/me/app.c:17:5\n", "")), found("setup", None));
+        assert_eq!(outside("   0: _Z9shmem_putIlEvPT_PKS0_mi\n   1: __shmem_f08_MOD_shmem_p\n   2: MAIN__\n"), found("MAIN__", None));
         assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
         let stripped = frames
             .replace("oxshmem_runtime::calls::memory::allocate", "<unknown>")
             .replace("pshmem_malloc", "<unknown>");
-        assert_eq!(outside(&stripped).as_deref(), Some("app.c:17"));
+        assert_eq!(outside(&stripped), found("setup", Some("app.c:17")));
         assert_eq!(outside("disabled backtrace"), None);
     }
 }

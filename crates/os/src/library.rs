@@ -85,6 +85,12 @@ impl Library {
     }
 }
 
+/// The address of a function that any library of the process shows to all.
+pub fn of_any(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: the name ends in a zero byte.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
 // SAFETY: a handle of the loader, which is the same in every thread.
 unsafe impl Send for Library {}
 // SAFETY: `dlsym` on an open handle may be called by several threads at once, and nothing else is done through a reference.

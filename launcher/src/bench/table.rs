@@ -9,6 +9,11 @@ use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, overlap};
 use super::surroundings;
 
+/// What the columns are, below the table.
+const LEGEND: &str = "\nTimes are those of one operation (ns, µs, ms, s). `put and flag` and `put with signal` are half of a ping-pong. B/s and /s count in powers of ten \
+(1 GB/s is 1,000,000,000 bytes in a second), sizes in powers of two (1K is 1,024 bytes).\nbatch: so many operations are timed together. \
+99 %, 99.99 %: so many of those that were timed one by one took at most this long; – : too few samples.\n";
+
 /// The table. Figures of an earlier run stand beside those of this one.
 pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
     let mut text = String::new();
@@ -62,6 +67,7 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
             }
         }
     }
+    text += LEGEND;
     for missing in &campaign.missing {
         let _ = writeln!(text, "not measured: {} of {}: {}", missing.group, missing.contender, missing.why);
     }

@@ -12,8 +12,10 @@ pub(crate) enum Severity {
     Fault,
     /// Jobs run, but slowly, or not all of them.
     Warning,
-    /// Nothing has to be done.
+    /// It was looked at, and nothing has to be done.
     Good,
+    /// A fact that is neither good nor bad: what is not there, or what oxshmem does not need.
+    Note,
 }
 
 /// One line of the diagnosis.
@@ -40,6 +42,11 @@ impl Diagnosis {
             because: None,
             fix: None,
         }
+    }
+
+    /// A fact that is neither good nor bad.
+    pub(crate) fn note(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
+        Self { severity: Severity::Note, ..Self::good(host, check, verdict) }
     }
 
     /// Something is slow or may fail.
@@ -73,6 +80,7 @@ pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
             Severity::Fault => "FAULT",
             Severity::Warning => "warning",
             Severity::Good => "good",
+            Severity::Note => "note",
         };
         let _ = writeln!(text, "{word:<8} {host}: {check}: {verdict}");
         for (title, part) in [("because:", because), ("to fix: ", fix)] {
@@ -87,7 +95,17 @@ pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
         many => format!("{many} {noun}s"),
     };
     let (faults, warnings) = (named(Severity::Fault, "fault"), named(Severity::Warning, "warning"));
-    let _ = writeln!(text, "{faults}, {warnings}, {} good", count(Severity::Good));
+    let (good, notes) = (count(Severity::Good), named(Severity::Note, "note"));
+    let _ = writeln!(text, "{faults}, {warnings}, {good} good, {notes}");
+    let _ = writeln!(
+        text,
+        "{}",
+        match (count(Severity::Fault), count(Severity::Warning)) {
+            (0, 0) => "jobs run here, and nothing has to be done",
+            (0, _) => "jobs run here; each warning says what may be slow or fail, and what to do",
+            _ => "jobs do not run here, or not all of them: do what stands behind each FAULT",
+        }
+    );
     text
 }
 
@@ -98,6 +116,7 @@ mod tests {
     #[test]
     fn the_worst_comes_first_with_reason_and_fix() {
         let all = [
+            Diagnosis::note("a", "cards", "none"),
             Diagnosis::good("a", "memory", "8 GiB"),
             Diagnosis::fault("b", "ssh", "no way").because("refused").fix("start sshd"),
             Diagnosis::warning("a", "files", "few"),
@@ -107,6 +126,7 @@ mod tests {
         assert_eq!(lines[0], "FAULT    b: ssh: no way");
         assert_eq!(lines[1..3], ["           because: refused", "           to fix:  start sshd"]);
         assert!(lines[3].starts_with("warning  a: files") && lines[4].starts_with("good     a: memory"));
-        assert_eq!(lines[5], "1 fault, 1 warning, 1 good");
+        assert_eq!(lines[5..7], ["note     a: cards: none", "1 fault, 1 warning, 1 good, 1 note"]);
+        assert!(lines[7].starts_with("jobs do not run here"));
     }
 }

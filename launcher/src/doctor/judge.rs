@@ -37,7 +37,7 @@ pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
     all.extend(fortran(facts));
     all.extend(facts.cards.iter().map(|card| one_card(facts, card)));
     if !facts.has_card() {
-        all.push(Diagnosis::good(&facts.host, "cards", "none of a fabric; jobs of several hosts take TCP"));
+        all.push(Diagnosis::note(&facts.host, "cards", "none of a fabric; jobs of several hosts take TCP"));
     }
     all.extend(facts.libraries.iter().map(|(name, file)| library(facts, name, file.as_deref())));
     all
@@ -114,7 +114,7 @@ fn processors(facts: &Facts) -> Diagnosis {
 fn numa(facts: &Facts) -> Diagnosis {
     let seen = facts.topology.clone().unwrap_or_else(|| "the machine tells nothing".into());
     match facts.numa_balancing {
-        false => Diagnosis::good(&facts.host, "topology", seen),
+        false => Diagnosis::note(&facts.host, "topology", seen),
         true => Diagnosis::warning(&facts.host, "topology", seen)
             .because("the kernel moves pages between NUMA nodes (kernel.numa_balancing=1), which disturbs bound PEs")
             .fix("sysctl kernel.numa_balancing=0"),
@@ -130,7 +130,7 @@ fn huge_pages(facts: &Facts) -> Diagnosis {
         ),
         Some((bytes, free)) => format!("{free} of {} are free", size::display(bytes)),
     };
-    Diagnosis::good(&facts.host, "huge pages", verdict)
+    Diagnosis::note(&facts.host, "huge pages", verdict)
 }
 
 fn dev_shm(facts: &Facts) -> Diagnosis {
@@ -141,15 +141,15 @@ fn dev_shm(facts: &Facts) -> Diagnosis {
                 .because(others)
                 .fix("docker run --shm-size=2g ...")
         }
-        Some(bytes) => Diagnosis::good(&facts.host, "/dev/shm", format!("{}; {others}", size::display(bytes))),
-        None => Diagnosis::good(&facts.host, "/dev/shm", format!("none; {others}")),
+        Some(bytes) => Diagnosis::note(&facts.host, "/dev/shm", format!("{}; {others}", size::display(bytes))),
+        None => Diagnosis::note(&facts.host, "/dev/shm", format!("none; {others}")),
     }
 }
 
 fn ptrace(facts: &Facts) -> Diagnosis {
     let scope =
         facts.ptrace_scope.map_or_else(|| "no Yama".to_owned(), |scope| format!("kernel.yama.ptrace_scope={scope}"));
-    Diagnosis::good(&facts.host, "ptrace", format!("{scope}; oxshmem does not need it, debuggers do"))
+    Diagnosis::note(&facts.host, "ptrace", format!("{scope}; oxshmem does not need it, debuggers do"))
 }
 
 fn interfaces(facts: &Facts) -> Diagnosis {
@@ -159,7 +159,7 @@ fn interfaces(facts: &Facts) -> Diagnosis {
             "interfaces",
             format!("other hosts are reached by {}", facts.interfaces.join(", ")),
         ),
-        true => Diagnosis::good(
+        true => Diagnosis::note(
             &facts.host,
             "interfaces",
             "none on hardware, as in a container; TCP takes those that are up",
@@ -225,7 +225,7 @@ fn launcher(facts: &Facts) -> Diagnosis {
         true => "no scheduler around; oshrun starts jobs itself".to_owned(),
         false => format!("within a scheduler or launcher ({})", facts.launcher.join(", ")),
     };
-    Diagnosis::good(&facts.host, "launcher", verdict)
+    Diagnosis::note(&facts.host, "launcher", verdict)
 }
 
 fn one_card(facts: &Facts, card: &CardPort) -> Diagnosis {
@@ -264,7 +264,7 @@ fn library(facts: &Facts, name: &str, file: Option<&str>) -> Diagnosis {
                     "apt install {package} (or the module of your site), or add its folder to LD_LIBRARY_PATH"
                 ))
         }
-        None => Diagnosis::good(&facts.host, CHECK, format!("{name} is not there, and nothing here needs it")),
+        None => Diagnosis::note(&facts.host, CHECK, format!("{name} is not there, and nothing here needs it")),
     }
 }
 

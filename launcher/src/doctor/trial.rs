@@ -69,7 +69,7 @@ fn distance(hosts: &[&str], line: &str) -> Option<Diagnosis> {
         pe.parse::<usize>().ok().and_then(|pe| hosts.get(pe)).map_or(format!("node {pe}"), |host| host.to_string())
     };
     let verdict = format!("a get of 8 bytes takes {}", units::time(median));
-    Some(Diagnosis::good(&format!("{} – {}", host(from), host(to)), "distance", verdict))
+    Some(Diagnosis::note(&format!("{} – {}", host(from), host(to)), "distance", verdict))
 }
 
 #[cfg(test)]

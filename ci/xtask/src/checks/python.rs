@@ -1,6 +1,8 @@
 //! The Python module, from a wheel in a fresh environment with numpy: its tests, the examples, their types, and the tests of
 //! shmem4py, whose names it knows as well.
 
+mod interpreters;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +59,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     here.beside_mpi(&examples.join("beside"));
     here.beside_torch(prefix, &examples.join("beside"));
     here.types(&programs);
+    here.other_interpreters();
     match here.fetch_other() {
         Ok(tests) => {
             for shape in SHAPES {
@@ -70,6 +73,10 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         }
     }
     Ok(here.counts)
+}
+
+fn platform() -> String {
+    format!("linux_{}", std::env::consts::ARCH)
 }
 
 impl Environment {
@@ -99,8 +106,8 @@ impl Environment {
 
     /// Makes the wheel twice, which must be one file, and installs it.
     fn install(&mut self, prefix: &Path) -> Outcome {
-        let platform = format!("linux_{}", std::env::consts::ARCH);
-        let name = format!("oxshmem-{VERSION}-py3-none-{platform}.whl");
+        let platform = platform();
+        let name = self.wheel().file_name().expect("a file").to_owned();
         let wheels = ["first", "second"].map(|made| self.folder.join(made).join(&name));
         for wheel in &wheels {
             let folder = wheel.parent().expect("it lies in a folder");
@@ -119,6 +126,11 @@ impl Environment {
         let files = list.lines().count();
         self.count("the wheel's files", files <= FILES, &format!("{files}, which pip takes long for; at most {FILES}"));
         self.pip(&["install", "--force-reinstall", "--no-deps", &wheels[0].display().to_string()])
+    }
+
+    /// The wheel that the tests are run with.
+    fn wheel(&self) -> PathBuf {
+        self.folder.join("first").join(format!("oxshmem-{VERSION}-py3-none-{}.whl", platform()))
     }
 
     fn count(&mut self, what: &str, is_well: bool, said: &str) {

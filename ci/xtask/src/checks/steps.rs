@@ -111,7 +111,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "python",
-        what: "the Python module from a wheel, with numpy 2: its tests, the examples, types, and shmem4py's tests by its names",
+        what: "the Python module from a wheel, with numpy 2: its tests (with CHECK_LONG=1 by every Python here), the examples, types, and shmem4py's tests by its names",
         run: || python::check(&default_prefix()),
     },
     CheckStep {

@@ -9,8 +9,11 @@ mod handles;
 mod kinds;
 mod memory;
 mod procedure;
+mod usage;
 
 use std::fmt::Write;
+
+pub(super) use self::usage::synopsis;
 
 use self::procedure::{Holder, Procedure};
 use super::NOTE;

@@ -4,7 +4,7 @@ use oxshmem_base::knobs::{KNOBS, Knob, Value};
 use roff::{Inline, Roff, bold, italic, roman};
 
 use super::File;
-use super::manual_synopsis::{Forms, c, forms, fortran, generics};
+use super::manual_synopsis::{Forms, c, forms, fortran, fortran_2008, generics};
 use crate::constants::GROUPS;
 use crate::fortran::FortranStatus;
 use crate::manual::{ManualBlock, Page, quoted};
@@ -83,6 +83,11 @@ fn synopsis(roff: &mut Roff, page: &Page) {
     if !fortran.is_empty() {
         roff.control("SS", ["Fortran"]);
         code(roff, &fortran);
+    }
+    let modern = fortran_2008(page);
+    if !modern.is_empty() {
+        roff.control("SS", ["Fortran 2008"]);
+        code(roff, &modern);
     }
 }
 

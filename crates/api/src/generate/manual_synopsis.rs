@@ -1,5 +1,6 @@
 //! The generated parts of a manual page: declarations, types and editions.
 
+use super::f08;
 use super::fortran_source::{dummy, is_buffer, result};
 use crate::expand::{CallForm, Symbol, expand};
 use crate::fortran::{self, FortranEntry, FortranKind};
@@ -164,6 +165,20 @@ pub(super) fn fortran(page: &Page) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The statements of the module `shmem_f08`.
+pub(super) fn fortran_2008(page: &Page) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for &family in &page.families {
+        let forms = expand(family, false).into_iter().filter(|symbol| matches!(symbol.form, CallForm::Mem));
+        for name in std::iter::once(family.generic_name()).chain(forms.map(|symbol| symbol.name)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    f08::synopsis(&names)
 }
 
 /// One statement for entries that differ in their kind only.

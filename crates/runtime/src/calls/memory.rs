@@ -1,7 +1,7 @@
 //! The collective heap calls.
 //!
-//! Each ends with an exchange on the world that is its barrier and carries three words: whether the PE has a place for the
-//! block, a hash of all heap calls so far, and how many bytes it must back with pages first. So all PEs fail together
+//! Each ends with an exchange on the world that is its barrier and carries four words: whether the PE has a place for the
+//! block, a hash of all heap calls so far, how many bytes it must back with pages first, and the bytes that it asks for. So all PEs fail together
 //! (HEAP-5), and PEs whose calls differ are told. If anybody must back something, the nodes' accounts are asked for it, and
 //! a second exchange tells whether all have it.
 
@@ -60,26 +60,34 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     let mut other = None;
     let meeting = Call::of(world, call, CallKind::Heap);
     let _recorded = meeting.record(0);
-    node_exchange::exchange(meeting, &[succeeded.into(), sequence, missing], |pe, words| {
+    node_exchange::exchange(meeting, &[succeeded.into(), sequence, missing, bytes as u64], |pe, words| {
         if words[0] == 0 {
             failed = failed.or(Some(pe));
         }
         growing |= words[2] != 0;
         if words[1] != sequence {
-            other = Some(pe);
+            other = Some((pe, words[3]));
         }
     });
-    if let Some(pe) = other {
+    if let Some((pe, theirs)) = other {
         errors::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
-                .because(format!(
-                    "this PE's last one is of {}; they must be the same, in the same order",
-                    size::display(bytes as u64)
-                ))
+                .because(differing(pe, theirs, bytes as u64))
                 .fix("make the heap calls on all PEs, with the same arguments"),
         );
     }
     Agreement { failed, growing }
+}
+
+/// How the last heap calls of two PEs differ, as far as their sizes tell.
+fn differing(pe: u32, theirs: u64, own: u64) -> String {
+    let (theirs_told, own_told) = (size::display(theirs), size::display(own));
+    let sizes = match () {
+        () if theirs == own => format!("both last ones are of {own_told}, so they are of other kinds, or earlier ones differ"),
+        () if theirs_told == own_told => format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes"),
+        () => format!("this PE's last one is of {own_told}, that of PE {pe} of {theirs_told}"),
+    };
+    format!("{sizes}; they must be the same, in the same order")
 }
 
 /// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error the caller
@@ -375,4 +383,16 @@ fn no_block(call: &'static str, ptr: *mut c_void) -> ! {
             .because("it was freed before, or did not come from a symmetric allocation on this PE")
             .fix("pass what shmem_malloc, shmem_calloc, shmem_align or shmem_realloc returned, once"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differing;
+
+    #[test]
+    fn sizes_that_differ_are_named_so_that_they_differ() {
+        assert!(differing(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
+        assert!(differing(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
+        assert!(differing(3, 8, 8).contains("earlier ones differ"));
+    }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use oxshmem_base::Error;
+use oxshmem_base::call_site::CallSite;
 
 use crate::diagnosis::{backtrace, program_line, variables};
 use crate::memory::control::ControlBlock;
@@ -18,10 +19,8 @@ use crate::transfers::direct::FAST;
 #[inline(never)]
 pub(crate) fn fail(error: &Error) -> ! {
     if !first_to_speak() {
-        // The one who was first is about to print and to end the job; what we would say is most likely the same. A stack takes
-        // seconds where files have much debug information.
-        let is_traced = state::current().is_some_and(|life| life.settings.backtrace);
-        std::thread::sleep(if is_traced { SPEAKING } else { Duration::from_millis(200) });
+        // The one who was first is about to print and to end the job; what we would say is most likely the same.
+        std::thread::sleep(SPEAKING);
         job::abort(1, "");
     }
     let message = match job::identity() {
@@ -29,8 +28,17 @@ pub(crate) fn fail(error: &Error) -> ! {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
-    let line = program_line::text().map_or_else(String::new, |line| format!("\n  called from: {line}"));
-    job::abort(1, &(message + &line + &backtrace::wanted()))
+    job::abort(1, &(message + &place()))
+}
+
+/// Where the program has called: what its language says, and the stack if it is wanted or if the language says nothing.
+fn place() -> String {
+    let line = program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
+    let known = line + &backtrace::wanted();
+    if !known.is_empty() {
+        return known;
+    }
+    CallSite::here().place().map_or_else(String::new, |place| format!("\n  called from: {place}"))
 }
 
 fn first_to_speak() -> bool {
@@ -109,7 +117,7 @@ pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str
     )
 }
 
-/// The time that the PE which speaks has to look up its stack.
+/// The time that the PE which speaks has to look up its stack: seconds where files have much debug information.
 const SPEAKING: Duration = Duration::from_secs(30);
 
 /// The time that the launcher has to hear how a PE has ended, before another one says that it misses it.
@@ -187,7 +195,9 @@ pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
              variables ({statics_len} bytes at {statics:#x})"
         ))
     };
-    fail(&error.fix("pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private"))
+    fail(&error.fix(
+        "pass a static variable (in Fortran one with SAVE) or memory from shmem_malloc; stack, malloc and library memory is private",
+    ))
 }
 
 /// An atomic on an address that its type cannot have.

@@ -1,7 +1,7 @@
 //! The line of a program whose language has no debug information that the system knows: an interpreter writes it before a call.
 
 use core::cell::Cell;
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
 
 thread_local! {
@@ -21,6 +21,24 @@ pub(crate) fn text() -> Option<&'static str> {
     // SAFETY: who writes the word promises a string that stays.
     (!line.is_null()).then(|| unsafe { CStr::from_ptr(line) }.to_str().ok())?
 }
+
+/// The line of the call that the thread is in. An interpreter that has not told it is asked: a call that is over at once does not
+/// pay for its line.
+#[cold]
+pub(crate) fn asked() -> Option<&'static str> {
+    let known = text();
+    if known.is_some() {
+        return known;
+    }
+    let answer = oxshmem_os::library::of_any(ASKED)?;
+    // SAFETY: who exports this name promises a function without arguments that gives null, or a string that stays.
+    let line = unsafe { core::mem::transmute::<ptr::NonNull<c_void>, extern "C" fn() -> *const c_char>(answer) }();
+    // SAFETY: the same promise.
+    (!line.is_null()).then(|| unsafe { CStr::from_ptr(line) }.to_str().ok())?
+}
+
+/// The function of an interpreter's module that gives the line at which the thread is.
+const ASKED: &CStr = c"oxshmem_interpreter_line";
 
 #[cfg(test)]
 mod tests {

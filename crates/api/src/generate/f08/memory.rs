@@ -14,6 +14,16 @@ fn types() -> impl Iterator<Item = &'static FortranType> {
     TYPES.iter().filter(|element| element.name != "character")
 }
 
+/// How programs call them: for the manual.
+pub(super) const USAGES: [(&str, &[&str]); 6] = [
+    ("shmem_malloc", &["call shmem_malloc(array [, shape])"]),
+    ("shmem_calloc", &["call shmem_calloc(array [, shape])"]),
+    ("shmem_align", &["call shmem_align(alignment, array [, shape])", "    integer :: alignment"]),
+    ("shmem_malloc_with_hints", &["call shmem_malloc_with_hints(array [, shape], hints)", "    integer :: hints"]),
+    ("shmem_realloc", &["call shmem_realloc(array [, shape])"]),
+    ("shmem_free", &["call shmem_free(array)", "    ! in all of these:", "    TYPE, pointer :: array, or array(:), or of more dimensions", "    integer :: shape(:)"]),
+];
+
 /// Their interfaces, and those of the C routines.
 pub(super) fn generics() -> String {
     let mut text = String::from(ROUTINES);

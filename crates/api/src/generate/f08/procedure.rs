@@ -26,6 +26,30 @@ pub(super) struct Procedure {
     /// The interface, for a routine that needs no body.
     pub(super) interface: Option<String>,
     pub(super) body: Option<String>,
+    pub(super) usage: ProcedureUsage,
+}
+
+/// What a reader of the manual has to know of it.
+pub(super) struct ProcedureUsage {
+    /// Names, types without attributes but with the shape, and whether the argument may be left out.
+    pub(super) arguments: Vec<(String, String, bool)>,
+    pub(super) result: Option<&'static str>,
+}
+
+impl ProcedureUsage {
+    fn of(arguments: &[Argument], outcome: &ResultUse) -> ProcedureUsage {
+        let mut told: Vec<(String, String, bool)> = arguments
+            .iter()
+            .map(|Argument { name, declaration, shape, .. }| {
+                let kind = declaration.split(", ").next().unwrap_or_default().replacen("class(", "type(", 1);
+                (name.clone(), format!("{kind} :: {name}{shape}"), declaration.contains("optional"))
+            })
+            .collect();
+        if matches!(outcome, ResultUse::Status) {
+            told.push(("ierr".into(), "integer :: ierr".into(), true));
+        }
+        ProcedureUsage { arguments: told, result: outcome.fortran() }
+    }
 }
 
 impl Procedure {
@@ -53,7 +77,8 @@ impl Procedure {
             true => (Some(routine(&specific, form, &arguments, &outcome, 8)), None),
             false => (None, Some(body(&specific, form, &arguments, &outcome))),
         };
-        Procedure { generic, specific, is_generic, bound, interface, body }
+        let usage = ProcedureUsage::of(&arguments, &outcome);
+        Procedure { generic, specific, is_generic, bound, interface, body, usage }
     }
 }
 

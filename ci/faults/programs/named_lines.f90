@@ -1,0 +1,23 @@
+! Mistakes whose message names the line; the first argument says which. Each stands in a line with its name behind it.
+program named_lines
+  use shmem_f08
+  implicit none
+  character(len=16) :: mistake
+  integer(8), save :: numbers(8) = 0
+  integer(8) :: lock = 0
+  real(8), pointer :: block(:)
+  integer :: here(4) = 0
+
+  call get_command_argument(1, mistake)
+  call shmem_init()
+  if (mistake == 'no PE') call shmem_p(numbers(1), 1_8, 7) ! no PE
+  if (mistake == 'unlocked') call shmem_clear_lock(lock) ! unlocked
+  if (mistake == 'past') call shmem_put(numbers, numbers, 100000, 1) ! past
+  if (mistake == 'sizes') call shmem_malloc(block, [10 + shmem_my_pe()]) ! sizes
+  if (mistake == 'root') call inner() ! outer
+  call shmem_finalize()
+contains
+  subroutine inner()
+    call shmem_broadcast(SHMEM_TEAM_WORLD, numbers, numbers, PE_root=9) ! root
+  end subroutine
+end program
