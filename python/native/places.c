@@ -97,3 +97,13 @@ const char **line_begin(void) {
     }
     return own_word;
 }
+
+/* The line at which the thread is, for an error of the library in a call that has not told it. Only who holds Python's lock, or is
+ * attached in a build without one, can look. */
+__attribute__((visibility("default"))) const char *oxshmem_interpreter_line(void) {
+    if (!PyGILState_Check()) return NULL;
+    const char **word = line_begin();
+    const char *line = word == NULL ? NULL : *word;
+    line_end(word);
+    return line;
+}

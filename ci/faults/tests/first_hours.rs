@@ -119,7 +119,10 @@ fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
 /// The number of the line that ends in this comment.
 fn line_of(name: &str, comment: &str) -> usize {
     let text = fs::read_to_string(source(name)).expect("the source is there");
-    1 + text.lines().position(|line| line.trim_end().ends_with(comment)).unwrap_or_else(|| panic!("{name}: no {comment}"))
+    1 + text
+        .lines()
+        .position(|line| line.trim_end().ends_with(comment))
+        .unwrap_or_else(|| panic!("{name}: no {comment}"))
 }
 
 #[test]
@@ -128,8 +131,20 @@ fn hours_9_an_error_names_the_function_and_the_line() {
     let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "1").limit(LIMIT).run(&compiled, [word]);
     job("").expect(0);
     for word in [
-        "early", "no PE", "private", "past", "misaligned", "sizes", "team", "cmp", "unlocked", "root", "roots", "alignment",
-        "freed", "late",
+        "early",
+        "no PE",
+        "private",
+        "past",
+        "misaligned",
+        "sizes",
+        "team",
+        "cmp",
+        "unlocked",
+        "root",
+        "roots",
+        "alignment",
+        "freed",
+        "late",
     ] {
         let line = line_of("named_lines.c", &format!("/* {word} */"));
         let ended = job(word).expect(1).says(&[&format!("\n  called from: main at named_lines.c:{line}\n")]);

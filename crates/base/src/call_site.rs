@@ -57,11 +57,21 @@ fn file_and_line(place: &str) -> String {
 /// Functions of the library, and those without a name: an installed library has none but those that it exports.
 fn is_ours(function: &str) -> bool {
     // C++ has its overloads of our names in its own spelling, Fortran the procedures of our modules.
-    let name = function.trim_start_matches('<').trim_start_matches("_Z").trim_start_matches(|c: char| c.is_ascii_digit());
+    let name =
+        function.trim_start_matches('<').trim_start_matches("_Z").trim_start_matches(|c: char| c.is_ascii_digit());
     let name = name.trim_start_matches("__").to_ascii_lowercase();
     let ours =
         ["oxshmem", "std::", "core::", "alloc::", "shmem", "pshmem", "shmalloc", "pshmalloc", "shrealloc", "unknown>"];
-    let ours = ours.iter().chain(&["pshrealloc", "pshfree", "shfree", "shpalloc", "rust_", "shpclmove", "shpdeallc", "void shmem"]);
+    let ours = ours.iter().chain(&[
+        "pshrealloc",
+        "pshfree",
+        "shfree",
+        "shpalloc",
+        "rust_",
+        "shpclmove",
+        "shpdeallc",
+        "void shmem",
+    ]);
     ours.copied().any(|start| name.starts_with(start))
 }
 
@@ -76,7 +86,10 @@ mod tests {
         let found = |function: &str, line: Option<&str>| Some((function.to_owned(), line.map(str::to_owned)));
         assert_eq!(outside(frames), found("setup", Some("app.c:17")));
         assert_eq!(outside(&frames.replace("             at /home/me/app.c:17:5\n", "")), found("setup", None));
-        assert_eq!(outside("   0: _Z9shmem_putIlEvPT_PKS0_mi\n   1: __shmem_f08_MOD_shmem_p\n   2: MAIN__\n"), found("MAIN__", None));
+        assert_eq!(
+            outside("   0: _Z9shmem_putIlEvPT_PKS0_mi\n   1: __shmem_f08_MOD_shmem_p\n   2: MAIN__\n"),
+            found("MAIN__", None)
+        );
         assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
         let stripped = frames
             .replace("oxshmem_runtime::calls::memory::allocate", "<unknown>")

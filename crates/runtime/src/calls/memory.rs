@@ -5,12 +5,13 @@
 //! (HEAP-5), and PEs whose calls differ are told. If anybody must back something, the nodes' accounts are asked for it, and
 //! a second exchange tells whether all have it.
 
+mod differing;
 mod failed;
 
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 
-use oxshmem_base::{Error, planted, size};
+use oxshmem_base::{Error, planted};
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_heap::Resized;
 use parking_lot::MutexGuard;
@@ -72,22 +73,11 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     if let Some((pe, theirs)) = other {
         errors::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
-                .because(differing(pe, theirs, bytes as u64))
+                .because(differing::sizes(pe, theirs, bytes as u64))
                 .fix("make the heap calls on all PEs, with the same arguments"),
         );
     }
     Agreement { failed, growing }
-}
-
-/// How the last heap calls of two PEs differ, as far as their sizes tell.
-fn differing(pe: u32, theirs: u64, own: u64) -> String {
-    let (theirs_told, own_told) = (size::display(theirs), size::display(own));
-    let sizes = match () {
-        () if theirs == own => format!("both last ones are of {own_told}, so they are of other kinds, or earlier ones differ"),
-        () if theirs_told == own_told => format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes"),
-        () => format!("this PE's last one is of {own_told}, that of PE {pe} of {theirs_told}"),
-    };
-    format!("{sizes}; they must be the same, in the same order")
 }
 
 /// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error the caller
@@ -383,16 +373,4 @@ fn no_block(call: &'static str, ptr: *mut c_void) -> ! {
             .because("it was freed before, or did not come from a symmetric allocation on this PE")
             .fix("pass what shmem_malloc, shmem_calloc, shmem_align or shmem_realloc returned, once"),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::differing;
-
-    #[test]
-    fn sizes_that_differ_are_named_so_that_they_differ() {
-        assert!(differing(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
-        assert!(differing(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
-        assert!(differing(3, 8, 8).contains("earlier ones differ"));
-    }
 }

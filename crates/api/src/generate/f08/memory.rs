@@ -21,7 +21,15 @@ pub(super) const USAGES: [(&str, &[&str]); 6] = [
     ("shmem_align", &["call shmem_align(alignment, array [, shape])", "    integer :: alignment"]),
     ("shmem_malloc_with_hints", &["call shmem_malloc_with_hints(array [, shape], hints)", "    integer :: hints"]),
     ("shmem_realloc", &["call shmem_realloc(array [, shape])"]),
-    ("shmem_free", &["call shmem_free(array)", "    ! in all of these:", "    TYPE, pointer :: array, or array(:), or of more dimensions", "    integer :: shape(:)"]),
+    (
+        "shmem_free",
+        &[
+            "call shmem_free(array)",
+            "    ! in all of these:",
+            "    TYPE, pointer :: array, or array(:), or of more dimensions",
+            "    integer :: shape(:)",
+        ],
+    ),
 ];
 
 /// Their interfaces, and those of the C routines.

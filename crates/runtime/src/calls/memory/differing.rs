@@ -1,0 +1,30 @@
+//! Heap calls that differ between PEs, in words.
+
+use oxshmem_base::size;
+
+/// How the last heap calls of two PEs differ, as far as their sizes tell.
+pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
+    let (theirs_told, own_told) = (size::display(theirs), size::display(own));
+    let sizes = match () {
+        () if theirs == own => {
+            format!("both last ones are of {own_told}, so they are of other kinds, or earlier ones differ")
+        }
+        () if theirs_told == own_told => {
+            format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes")
+        }
+        () => format!("this PE's last one is of {own_told}, that of PE {pe} of {theirs_told}"),
+    };
+    format!("{sizes}; they must be the same, in the same order")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn sizes_that_differ_are_named_so_that_they_differ() {
+        assert!(sizes(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
+        assert!(sizes(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
+        assert!(sizes(3, 8, 8).contains("earlier ones differ"));
+    }
+}
