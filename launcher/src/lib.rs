@@ -52,7 +52,13 @@ mod watch;
 /// Prints what clap has to say about a tool's command line, help or a mistake, and returns the exit status for it.
 pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     use std::io::Write;
-    let text = without_hyphen_tips(&error.render().to_string());
+    let mut text = without_hyphen_tips(&error.render().to_string());
+    if let Some((mistake, rest)) =
+        text.split_once('\n').filter(|(mistake, _)| mistake.contains("a value is required for"))
+        && let Some(clap::error::ContextValue::String(option)) = error.get(clap::error::ContextKind::InvalidArg)
+    {
+        text = format!("{mistake}\n  to fix:  let the value follow the option, as in `{tool} {option} ...`\n{rest}");
+    }
     // Without anybody to read it there is still the exit status.
     let _ = match text.strip_prefix("error: ") {
         Some(mistake) => write!(std::io::stderr(), "{tool}: {mistake}"),

@@ -59,6 +59,11 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
         (&["--race", "true"], 2, "compile with oshcc --race"),
         (&["--timeout", "1m", "true"], 2, "1m is no number of seconds"),
         (&["--nosuch", "true"], 2, "unexpected argument '--nosuch'"),
+        (
+            &["--trace", "-n", "2", "true"],
+            2,
+            "to fix:  let the value follow the option, as in `oshrun --trace <FILE> ...`",
+        ),
         (&["--hostfile", "nosuch", "true"], 2, "to fix:  name a file with one host on a line"),
     ] {
         let ended = tool("oshrun", arguments).expect(status).says(&[words]);
