@@ -14,6 +14,8 @@ use tokio::time::Instant;
 const MOMENT: Duration = Duration::from_millis(200);
 /// The beginning of the library's messages.
 const NAME: &str = "oxshmem: ";
+/// The beginning of its lines that say where the program has called.
+const CALLER: &str = "  called from: ";
 
 /// How the lines of an error begin that say why, and what to do.
 fn beginnings() -> [String; 2] {
@@ -112,7 +114,8 @@ impl Folding {
     }
 }
 
-/// Where in a text the library's errors are: a line with its name, and behind it a line that says why, or what to do, or both.
+/// Where in a text the library's errors are: a line with its name, and behind it lines that say why, what to do, and where the program
+/// has called.
 fn errors(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut errors, mut open, mut at) = (Vec::<Range<usize>>::new(), None, 0);
     let [because, fix] = beginnings();
@@ -121,13 +124,9 @@ fn errors(bytes: &[u8]) -> Vec<Range<usize>> {
         at = end;
         let begins = |with: &str| line.starts_with(with.as_bytes()) && line.ends_with(b"\n");
         open = match open {
-            Some(first) if begins(&because) => {
+            Some(first) if begins(&because) || begins(&fix) || begins(CALLER) => {
                 errors.push(first..end);
                 Some(first)
-            }
-            Some(first) if begins(&fix) => {
-                errors.push(first..end);
-                None
             }
             _ if begins(NAME) => Some(start),
             _ => None,
@@ -205,6 +204,13 @@ mod tests {
         assert_eq!(shown(&writings), format!("{}  (and 3 others: PE 0-2)\n", all[4]));
         assert_eq!(shown(&[(0, 3, &all[3]), (500, 1, &all[1])]), all[3].clone() + &all[1], "a moment is over");
         assert_eq!(shown(&[(0, 3, &all[3]), (1, 3, &all[3])]), all[3].repeat(2), "one PE says it twice");
+    }
+
+    #[test]
+    fn the_place_of_the_call_is_a_part_of_an_error() {
+        let at = |pe, line| format!("{}  called from: main at a.c:{line}\n", error(pe, 7));
+        assert_eq!(shown(&[(0, 0, &at(0, 3)), (1, 1, &at(1, 3))]), at(0, 3) + "  (and 1 other: PE 1)\n");
+        assert_eq!(shown(&[(0, 0, &at(0, 3)), (1, 1, &at(1, 4))]), at(0, 3) + &at(1, 4), "another line is another error");
     }
 
     #[test]
