@@ -210,7 +210,11 @@ mod tests {
     fn the_place_of_the_call_is_a_part_of_an_error() {
         let at = |pe, line| format!("{}  called from: main at a.c:{line}\n", error(pe, 7));
         assert_eq!(shown(&[(0, 0, &at(0, 3)), (1, 1, &at(1, 3))]), at(0, 3) + "  (and 1 other: PE 1)\n");
-        assert_eq!(shown(&[(0, 0, &at(0, 3)), (1, 1, &at(1, 4))]), at(0, 3) + &at(1, 4), "another line is another error");
+        assert_eq!(
+            shown(&[(0, 0, &at(0, 3)), (1, 1, &at(1, 4))]),
+            at(0, 3) + &at(1, 4),
+            "another line is another error"
+        );
     }
 
     #[test]
