@@ -31,6 +31,6 @@ int main(int count, char **words)
     shmem_free(block);
     if (is("freed", mistake)) shmem_free(block); /* freed */
     shmem_finalize();
-    if (is("late", mistake)) shmem_quiet(); /* late */
+    if (is("late", mistake)) shmem_barrier_all(); /* late */
     return 0;
 }

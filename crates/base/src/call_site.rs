@@ -39,9 +39,9 @@ fn outside(frames: &str) -> Option<(String, Option<String>)> {
         let Some((_, function)) = line.split_once(": ").filter(|(number, _)| number.parse::<u32>().is_ok()) else {
             continue;
         };
-        let place = lines.next_if(|next| next.starts_with("at ")).map(|next| file_and_line(&next[3..]));
-        if !is_ours(function) {
-            return Some((function.to_owned(), place));
+        let place = lines.next_if(|next| next.starts_with("at ")).map(|next| &next[3..]);
+        if !is_ours(function) && !is_our_file(function, place) {
+            return Some((function.to_owned(), place.map(file_and_line)));
         }
     }
     None
@@ -52,6 +52,13 @@ fn file_and_line(place: &str) -> String {
     let file = place.rsplit('/').next().unwrap_or(place);
     let parts: Vec<&str> = file.splitn(3, ':').collect();
     parts[..parts.len().min(2)].join(":")
+}
+
+/// Where debug information has lines only, functions of Rust come without their module: those of our files are ours.
+fn is_our_file(function: &str, place: Option<&str>) -> bool {
+    let ours = ["crates/base/src/", "crates/runtime/src/", "crates/shmem-c/src/"];
+    let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(folder));
+    !function.contains("::") && place.is_some_and(is_rust)
 }
 
 /// Functions of the library, and those without a name: an installed library has none but those that it exports.
@@ -91,6 +98,8 @@ mod tests {
             found("MAIN__", None)
         );
         assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
+        let lines_only = "   0: place\n             at ./crates/runtime/src/diagnosis/errors.rs:41:5\n   1: pshmem_quiet\n   2: main\n";
+        assert_eq!(outside(lines_only), found("main", None));
         let stripped = frames
             .replace("oxshmem_runtime::calls::memory::allocate", "<unknown>")
             .replace("pshmem_malloc", "<unknown>");
