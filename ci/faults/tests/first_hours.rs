@@ -133,7 +133,7 @@ fn line_of(name: &str, comment: &str) -> usize {
 #[test]
 fn hours_9_an_error_names_the_function_and_the_line() {
     let compiled = program("named_lines.c");
-    let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "1").limit(LIMIT).run(&compiled, [word]);
+    let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&compiled, [word]);
     job("").expect(0);
     for word in [
         "early",
