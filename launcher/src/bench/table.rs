@@ -9,7 +9,7 @@ use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, overlap};
 use super::surroundings;
 
-/// What the columns are, below the table.
+/// The meaning of the columns, below the table.
 const LEGEND: &str = "\nTimes are those of one operation (ns, µs, ms, s). `put and flag` and `put with signal` are half of a ping-pong. B/s and /s count in powers of ten \
 (1 GB/s is 1,000,000,000 bytes in a second), sizes in powers of two (1K is 1,024 bytes).\nbatch: so many operations are timed together. \
 99 %, 99.99 %: so many of those that were timed one by one took at most this long; – : too few samples.\n";

@@ -29,7 +29,7 @@ pub(super) struct Procedure {
     pub(super) usage: ProcedureUsage,
 }
 
-/// What a reader of the manual has to know of it.
+/// Arguments and result, for readers of the manual.
 pub(super) struct ProcedureUsage {
     /// Names, types without attributes but with the shape, and whether the argument may be left out.
     pub(super) arguments: Vec<(String, String, bool)>,
