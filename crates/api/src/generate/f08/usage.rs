@@ -103,7 +103,7 @@ mod tests {
     fn every_generic_of_the_module_is_told() {
         for name in super::super::fortran_2008_names() {
             // The library's name comes in a string of the program's.
-            assert_eq!(synopsis(&[name.clone()]).is_empty(), name == "shmem_info_get_name", "{name}");
+            assert_eq!(synopsis(std::slice::from_ref(&name)).is_empty(), name == "shmem_info_get_name", "{name}");
         }
     }
 }
