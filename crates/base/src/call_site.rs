@@ -58,7 +58,9 @@ fn file_and_line(place: &str) -> String {
 fn is_our_file(function: &str, place: Option<&str>) -> bool {
     let ours = ["crates/base/src/", "crates/runtime/src/", "crates/shmem-c/src/"];
     let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(folder));
-    !function.contains("::") && place.is_some_and(is_rust)
+    // The parameters of a generic one have their modules.
+    let name = function.split('<').next().unwrap_or_default();
+    !name.contains("::") && place.is_some_and(is_rust)
 }
 
 /// Functions of the library, and those without a name: an installed library has none but those that it exports.
@@ -100,6 +102,8 @@ mod tests {
         assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
         let lines_only = "   0: place\n             at ./crates/runtime/src/diagnosis/errors.rs:41:5\n   1: pshmem_quiet\n   2: main\n";
         assert_eq!(outside(lines_only), found("main", None));
+        let generic = lines_only.replace("place\n", "exchange<oxshmem_runtime::collectives::in_payload>\n");
+        assert_eq!(outside(&generic), found("main", None));
         let stripped = frames
             .replace("oxshmem_runtime::calls::memory::allocate", "<unknown>")
             .replace("pshmem_malloc", "<unknown>");
