@@ -85,15 +85,11 @@ unsafe impl Lane for TcpLane {
             return Ok(0);
         }
         let n = n.min(INJECT);
-        let pieces = || (0..n).step_by(SMALL);
-        self.issue(pe, 0, pieces().count() as u64, |session| {
-            let tickets = pieces().map(|start| {
-                // SAFETY: a piece of what the caller promised.
-                let data = unsafe { small(source.add(start), SMALL.min(n - start)) };
-                session
-                    .push(&Message::Put { lane, region, offset: offset.wrapping_add(start as u64), data }, self.urgency)
-            });
-            tickets.last().unwrap_or_default()
+        // SAFETY: the source is readable for `n` bytes during the call.
+        let data = unsafe { std::slice::from_raw_parts(source, n) };
+        self.issue(pe, 0, 1, |session| match n {
+            ..=SMALL => session.push(&Message::Put { lane, region, offset, data }, self.urgency),
+            _ => session.push_bulk_copy(lane, region, offset, data, self.urgency),
         })?;
         Ok(n)
     }

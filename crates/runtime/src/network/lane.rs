@@ -148,10 +148,10 @@ impl ContextLane {
         });
     }
 
-    /// Returns when all that this thread has issued is complete locally: no local buffer is in use.
-    fn complete_locally(&self, call: &'static str) {
+    /// Returns when all that this thread has issued is complete locally: the network has read its sources. Peers may not have the data yet.
+    pub(crate) fn complete_locally(&self, call: &'static str, needs: Needs<'_>) {
         let mut patience = Patience::new(self);
-        wait::until(self.reason(call, Needs::Anyone), None, || {
+        wait::until(self.reason(call, needs), None, || {
             let is_free = self.lane.poll_local_completion().unwrap_or_else(|error| errors::fail(&error));
             patience.look();
             is_free.then_some(())
@@ -214,10 +214,9 @@ pub(crate) fn complete(call: &'static str) {
     own().complete(call);
 }
 
-/// Returns when all that the runtime has issued is complete locally: the network has read its sources. The targets may not have
-/// the data yet.
+/// [`ContextLane::complete_locally`] for all that the runtime has issued.
 pub(crate) fn complete_locally(call: &'static str) {
-    own().complete_locally(call);
+    own().complete_locally(call, Needs::Anyone);
 }
 
 /// All lanes, for the last finalize to complete them.

@@ -153,9 +153,9 @@ unsafe fn send(call: &'static str, lane: &ContextLane, to: Remote, source: *cons
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
         return unsafe { lane.put(call, to, source, n) };
     }
-    // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the drain has ended.
+    // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the network has read it.
     unsafe { lane.put_nbi(call, to, source, n) };
-    lane.drain(call, Needs::One(to.pe));
+    lane.complete_locally(call, Needs::One(to.pe));
 }
 
 /// Get of `n` bytes.

@@ -69,6 +69,13 @@ impl Default for Session {
     }
 }
 
+/// The data of a bulk frame.
+enum Payload<'a> {
+    /// It is sent from where it is.
+    At(MemoryRange),
+    Copied(&'a [u8]),
+}
+
 /// When an operation is complete: the frame that carries it has been executed, and so many answers have come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ticket {
@@ -118,24 +125,37 @@ impl Session {
         source: MemoryRange,
         urgency: Urgency,
     ) -> Ticket {
-        self.push_bulk(Envelope::put(lane, region, offset, source.n), source, urgency)
+        self.push_bulk(Envelope::put(lane, region, offset, source.n), source.n, urgency, Payload::At(source))
+    }
+
+    /// Appends a put of at most [`BULK`] bytes that are copied. The receiver has them read to their place, as of every bulk frame.
+    pub fn push_bulk_copy(&mut self, lane: u16, region: Region, offset: u64, data: &[u8], urgency: Urgency) -> Ticket {
+        let envelope = Envelope::put(lane, region, offset, data.len());
+        self.push_bulk(envelope, data.len(), urgency, Payload::Copied(data))
     }
 
     /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
     pub fn push_bulk_reply(&mut self, source: MemoryRange) -> Ticket {
-        self.push_bulk(Envelope::reply(source.n), source, Urgency::Later)
+        self.push_bulk(Envelope::reply(source.n), source.n, Urgency::Later, Payload::At(source))
     }
 
-    fn push_bulk(&mut self, envelope: Envelope, source: MemoryRange, urgency: Urgency) -> Ticket {
-        debug_assert!(0 < source.n && source.n <= BULK);
+    fn push_bulk(&mut self, envelope: Envelope, n: usize, urgency: Urgency, payload: Payload<'_>) -> Ticket {
+        debug_assert!(0 < n && n <= BULK);
         self.seal();
         let ticket = self.ticket();
-        let header = self.header(FrameKind::Bulk, urgency, MESSAGE + source.n);
+        let header = self.header(FrameKind::Bulk, urgency, MESSAGE + n);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(&header.encode());
         bytes.extend_from_slice(&envelope.encode());
-        self.keep(Frame { bytes, place: Some(source), urgency });
+        let place = match payload {
+            Payload::At(place) => Some(place),
+            Payload::Copied(data) => {
+                bytes.extend_from_slice(data);
+                None
+            }
+        };
+        self.keep(Frame { bytes, place, urgency });
         ticket
     }
 
@@ -331,7 +351,7 @@ impl Session {
             self.urgent -= usize::from(frame.urgency > Urgency::Later);
             self.acked += 1;
             self.sent -= 1;
-            if self.spare.len() < SPARE {
+            if self.spare.len() < SPARE && frame.bytes.capacity() <= 2 * BATCH {
                 self.spare.push(frame.bytes);
             }
         }

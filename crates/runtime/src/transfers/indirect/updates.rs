@@ -219,9 +219,9 @@ unsafe fn signalled(
     update: SignalUpdate,
     nbi: bool,
 ) {
-    // SAFETY: the source stays readable until the drain has ended, or until the next quiet by the caller's promise.
+    // SAFETY: the source stays readable until the network has read it, or until the next quiet by the caller's promise.
     unsafe { lane.put_signal(call, to, source, n, signal, update) };
     if !nbi {
-        lane.drain(call, Needs::One(to.pe));
+        lane.complete_locally(call, Needs::One(to.pe));
     }
 }
