@@ -56,7 +56,7 @@ fn from_lines(text: &str) -> Result<Vec<HostEntry>, String> {
         let at = |why: String| format!("line {number}: {why}");
         let mut named = from_option(names).map_err(at)?;
         for word in words {
-            let slots = word.strip_prefix("slots=").ok_or_else(|| at(format!("`{word}` is not slots=N")))?;
+            let slots = word.strip_prefix("slots=").ok_or_else(|| at(no_slots(word)))?;
             let slots = slots.parse().map_err(|_| at(no_number(slots)))?;
             named.iter_mut().for_each(|host| host.slots = Some(slots));
         }
@@ -87,6 +87,16 @@ fn add(hosts: &mut Vec<HostEntry>, name: String, slots: Option<u32>) -> Result<(
 
 fn no_number(text: &str) -> String {
     format!("`{text}` is not a number of PEs")
+}
+
+/// Open MPI's host files may limit a host. A limit that is not kept must not be passed over, so such a line is refused.
+fn no_slots(word: &str) -> String {
+    match word.split_once('=') {
+        Some(("max_slots" | "max-slots", _)) => {
+            format!("`{word}` is a limit, which oxshmem does not keep; leave it out, slots=N is enough")
+        }
+        _ => format!("`{word}` is not slots=N"),
+    }
 }
 
 /// Whether a name means the machine we are on: one of its addresses, its name, or a name that every machine has for itself.
@@ -167,7 +177,13 @@ mod tests {
     fn hosts_of_a_file() {
         let hosts = from_lines("# two racks\nn1 slots=4\n\nn2:2 # slow\nn[3-4]\n").unwrap();
         assert_eq!(shown(&hosts), "n1:4 n2:2 n3 n4");
-        for (bad, word) in [("", "no host"), ("a\nb lots=4", "line 2"), ("a slots=many", "many")] {
+        for (bad, word) in [
+            ("", "no host"),
+            ("a\nb lots=4", "line 2"),
+            ("a slots=many", "many"),
+            ("a slots=2 max_slots=4", "`max_slots=4` is a limit"),
+            ("a slots=2\nb max-slots=4", "line 2: `max-slots=4` is a limit"),
+        ] {
             assert!(from_lines(bad).unwrap_err().contains(word), "{bad}");
         }
     }
