@@ -69,13 +69,6 @@ impl Default for Session {
     }
 }
 
-/// The data of a bulk frame.
-enum Payload<'a> {
-    /// It is sent from where it is.
-    At(MemoryRange),
-    Copied(&'a [u8]),
-}
-
 /// When an operation is complete: the frame that carries it has been executed, and so many answers have come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ticket {
@@ -125,36 +118,30 @@ impl Session {
         source: MemoryRange,
         urgency: Urgency,
     ) -> Ticket {
-        self.push_bulk(Envelope::put(lane, region, offset, source.n), source.n, urgency, Payload::At(source))
+        self.push_bulk(Envelope::put(lane, region, offset, source.n), urgency, Some(source), &[])
     }
 
     /// Appends a put of at most [`BULK`] bytes that are copied. The receiver has them read to their place, as of every bulk frame.
     pub fn push_bulk_copy(&mut self, lane: u16, region: Region, offset: u64, data: &[u8], urgency: Urgency) -> Ticket {
-        let envelope = Envelope::put(lane, region, offset, data.len());
-        self.push_bulk(envelope, data.len(), urgency, Payload::Copied(data))
+        self.push_bulk(Envelope::put(lane, region, offset, data.len()), urgency, None, data)
     }
 
     /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
     pub fn push_bulk_reply(&mut self, source: MemoryRange) -> Ticket {
-        self.push_bulk(Envelope::reply(source.n), source.n, Urgency::Later, Payload::At(source))
+        self.push_bulk(Envelope::reply(source.n), Urgency::Later, Some(source), &[])
     }
 
-    fn push_bulk(&mut self, envelope: Envelope, n: usize, urgency: Urgency, payload: Payload<'_>) -> Ticket {
-        debug_assert!(0 < n && n <= BULK);
+    /// Appends a bulk frame with the bytes at `place`, which are sent from there, or with `data`, which is copied.
+    fn push_bulk(&mut self, envelope: Envelope, urgency: Urgency, place: Option<MemoryRange>, data: &[u8]) -> Ticket {
+        let n = data.len() + place.map_or(0, |place| place.n);
+        debug_assert!(0 < n && n <= BULK && (place.is_none() || data.is_empty()));
         self.seal();
         let ticket = self.ticket();
-        let header = self.header(FrameKind::Bulk, urgency, MESSAGE + n);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
-        bytes.extend_from_slice(&header.encode());
+        bytes.extend_from_slice(&self.header(FrameKind::Bulk, urgency, MESSAGE + n).encode());
         bytes.extend_from_slice(&envelope.encode());
-        let place = match payload {
-            Payload::At(place) => Some(place),
-            Payload::Copied(data) => {
-                bytes.extend_from_slice(data);
-                None
-            }
-        };
+        bytes.extend_from_slice(data);
         self.keep(Frame { bytes, place, urgency });
         ticket
     }
