@@ -85,7 +85,7 @@ unsafe impl Lane for TcpLane {
             return Ok(0);
         }
         let n = n.min(INJECT);
-        // SAFETY: the source is readable for `n` bytes during the call.
+        // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
         let data = unsafe { std::slice::from_raw_parts(source, n) };
         self.issue(pe, 0, 1, |session| match n {
             ..=SMALL => session.push(&Message::Put { lane, region, offset, data }, self.urgency),

@@ -16,6 +16,8 @@ pub(crate) mod buffer_leases;
 pub(crate) mod bytes;
 mod channel;
 mod eager;
+#[cfg(test)]
+mod every_order;
 mod in_flight;
 mod leader_wire;
 mod line_exchange;

@@ -33,7 +33,7 @@ pub(crate) fn asked() -> Option<&'static str> {
     let answer = oxshmem_os::library::of_any(ASKED)?;
     // SAFETY: who exports this name promises a function without arguments that gives null, or a string that stays.
     let line = unsafe { core::mem::transmute::<ptr::NonNull<c_void>, extern "C" fn() -> *const c_char>(answer) }();
-    // SAFETY: the same promise.
+    // SAFETY: a line that is not null is a string that stays, as the function promises.
     (!line.is_null()).then(|| unsafe { CStr::from_ptr(line) }.to_str().ok())?
 }
 

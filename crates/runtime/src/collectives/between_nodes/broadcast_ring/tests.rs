@@ -1,29 +1,19 @@
 //! Nobody writes a block that somebody still needs: every order of events in small trees, random orders in large ones.
 
+use super::super::every_order::every_order;
 use super::model::{History, ModelEvent, ModelState, UNIT, WeakerRule};
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 
 const HALF: usize = 2 * UNIT;
 
 /// Takes every order of events. Returns how many states there are, or what is wrong in one of them.
 fn search(history: &History) -> Result<usize, String> {
-    let (mut known, hasher) = (HashSet::new(), RandomState::new());
-    let mut open = vec![ModelState::first(history)];
-    while let Some(state) = open.pop() {
-        let events: Vec<ModelEvent> = state.steps().chain(state.arrivals()).collect();
-        if events.is_empty() && !state.is_over(history) {
-            return Err(format!("nobody can go on: {state:?}"));
-        }
-        for event in events {
-            let mut next = state.clone();
-            next.apply(history, event)?;
-            if known.insert(hasher.hash_one(&next)) {
-                open.push(next);
-            }
-        }
-    }
-    Ok(known.len())
+    let events = |state: &ModelState| state.steps().chain(state.arrivals()).collect();
+    every_order(
+        ModelState::first(history),
+        events,
+        |state| state.is_over(history),
+        |state, event| state.apply(history, event),
+    )
 }
 
 /// How soon messages arrive.

@@ -1,31 +1,20 @@
 //! Nobody writes memory that somebody still needs: every order of events in small teams, random orders in larger ones.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
-
 use oxshmem_base::chance::Dice;
 
+use super::super::every_order::every_order;
 use super::clears;
 use super::model::{MEMORY_USES, MemoryKind, MemoryUse, TeamEvent, TeamHistory, TeamModel, WeakerCredits};
 
 /// Takes every order of events. Returns how many states there are, or what is wrong in one of them.
 fn search(history: &TeamHistory) -> Result<usize, String> {
-    let (mut known, hasher) = (HashSet::new(), RandomState::new());
-    let mut open = vec![TeamModel::first(history)];
-    while let Some(state) = open.pop() {
-        let events: Vec<TeamEvent> = state.steps(history).into_iter().chain(state.arrivals()).collect();
-        if events.is_empty() && !state.is_over(history) {
-            return Err(format!("nobody can go on: {state:?}"));
-        }
-        for event in events {
-            let mut next = state.clone();
-            next.apply(history, event)?;
-            if known.insert(hasher.hash_one(&next)) {
-                open.push(next);
-            }
-        }
-    }
-    Ok(known.len())
+    let events = |state: &TeamModel| state.steps(history).into_iter().chain(state.arrivals()).collect();
+    every_order(
+        TeamModel::first(history),
+        events,
+        |state| state.is_over(history),
+        |state, event| state.apply(history, event),
+    )
 }
 
 /// The members of the node `slow` do their steps rarely; messages arrive when nobody can go on, or one in so many times.
