@@ -157,9 +157,12 @@ impl Carrier {
             return Err(self.lost(local, "it has ended"));
         }
         match local.permits.begin(self.token) {
-            Some(permit) => self.connect(local, permit),
-            None => {
+            Ok(permit) => self.connect(local, permit),
+            Err(is_first) => {
                 self.state = CarrierState::Queued;
+                if is_first {
+                    local.due.wake();
+                }
                 Ok(())
             }
         }
@@ -219,7 +222,10 @@ impl Carrier {
             Verdict::Accepted => {
                 let (stream, address, seals) = attempt.into_parts();
                 (self.address, self.established) = (Some(address.at), peer.established);
-                return AttemptState::Agreed((Box::new(Connection::new(stream, seals, local.give_up)), peer.executed));
+                return AttemptState::Agreed((
+                    Box::new(Connection::new(stream, seals, local.probes(self.token))),
+                    peer.executed,
+                ));
             }
             Verdict::Wait => {
                 remember(&mut self.history, &attempt.address().to_string(), "its own attempt goes first");
@@ -264,7 +270,7 @@ impl Carrier {
             return None;
         }
         self.established = standing.established;
-        Some((Box::new(Connection::new(stream, acceptor.seals(), local.give_up)), peer.executed))
+        Some((Box::new(Connection::new(stream, acceptor.seals(), local.probes(self.token))), peer.executed))
     }
 
     /// The session goes on over this connection.

@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::time::Duration;
 
 use mio::net::TcpStream;
 
 use crate::limits::TURN;
 use crate::proto::seal::{Opener, Sealer};
-use crate::proto::{FrameReceiver, Host, Session};
+use crate::proto::{FrameReceiver, Host, Probes, Session};
 use crate::{served, socket};
 
 /// A connection over which frames flow.
@@ -46,21 +45,21 @@ impl Received {
 }
 
 impl Connection {
-    /// The connection of a stream whose handshake is over. A silent peer is probed for `give_up`.
+    /// The connection of a stream whose handshake is over.
     ///
     /// No frame waits for the kernel's acknowledgement of the one before (`TCP_NODELAY`): an acknowledgement of ours may be
     /// that frame, and the peer's next one may wait for it. This is the one place for both sides of a connection.
-    pub(crate) fn new(stream: TcpStream, seals: Option<(Sealer, Opener)>, give_up: Duration) -> Self {
+    pub(crate) fn new(stream: TcpStream, seals: Option<(Sealer, Opener)>, probes: Probes) -> Self {
         if let Err(e) = stream.set_nodelay(true) {
             tracing::warn!("a connection whose short frames may be late: {e}");
         }
-        if let Err(e) = socket::probe_when_idle(stream.as_fd(), give_up) {
-            tracing::debug!("a connection without probes: {e}");
-        }
-        if stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
-            && let Err(e) = socket::send_unpaced(stream.as_fd())
-        {
-            tracing::debug!("a connection over loopback that may be paced: {e}");
+        let tuned = match stays_on_host(&stream) {
+            // The kernel that would answer for the peer is this one, which tells of the peer's end by itself.
+            true => socket::send_unpaced(stream.as_fd()),
+            false => socket::probe_when_idle(stream.as_fd(), probes),
+        };
+        if let Err(e) = tuned {
+            tracing::debug!("a connection that may be paced, or without probes: {e}");
         }
         let (sealer, opener) = seals.unzip();
         let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
@@ -134,6 +133,11 @@ impl Sealing {
     }
 }
 
+fn stays_on_host(stream: &TcpStream) -> bool {
+    let (Ok(peer), Ok(own)) = (stream.peer_addr(), stream.local_addr()) else { return false };
+    peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip()
+}
+
 fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
     while session.has_output() {
         // SAFETY: ranges of memory in a session are sources of puts that are not complete, which the callers of `Lane` keep, or
@@ -146,6 +150,8 @@ fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -156,7 +162,8 @@ mod tests {
         let (answering, _) = listener.accept().expect("somebody asks");
         for stream in [asking, answering] {
             stream.set_nonblocking(true).expect("sockets can be polled");
-            let connection = Connection::new(TcpStream::from_std(stream), None, Duration::from_secs(30));
+            let connection =
+                Connection::new(TcpStream::from_std(stream), None, Probes::new(Duration::from_secs(30), 1, 1));
             assert!(connection.stream.nodelay().expect("it is a socket of TCP"));
         }
     }

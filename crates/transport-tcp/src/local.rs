@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::addresses::PeerAddresses;
 use crate::lanes::LaneTable;
 use crate::permits::Permits;
+use crate::proto::Probes;
 use crate::proto::handshake::Credentials;
 use crate::watch::WatchList;
 
@@ -21,6 +22,8 @@ pub(crate) struct LocalPe {
     pub(crate) addresses: PeerAddresses,
     /// A peer that is silent for so long is given up.
     pub(crate) give_up: Duration,
+    /// How many links this PE has at most.
+    pub(crate) most_links: usize,
     pub(crate) memory: RegisteredMemory,
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
@@ -36,6 +39,11 @@ pub(crate) struct LocalPe {
 }
 
 impl LocalPe {
+    /// The probes of the connection of a link.
+    pub(crate) fn probes(&self, token: usize) -> Probes {
+        Probes::new(self.give_up, self.most_links as u64, self.seed ^ token as u64)
+    }
+
     /// A number that has never been used.
     pub(crate) fn nonce(&self) -> Result<[u8; 32], Error> {
         let mut nonce = [0; 32];

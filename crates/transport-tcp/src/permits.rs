@@ -26,15 +26,17 @@ pub(crate) struct Permit {
 }
 
 impl Permits {
-    pub(crate) fn new(seed: u64) -> Self {
-        let queue = Mutex::new(AttemptQueue::new(seed));
+    pub(crate) fn new(peers: usize, seed: u64) -> Self {
+        let queue = Mutex::new(AttemptQueue::new(peers, seed));
         Self(Arc::new(SharedPermits { start: Instant::now(), queue, waiting: AtomicUsize::new(0) }))
     }
 
-    /// The link of this token wants to connect. `None`: it is in the queue, and [`Permits::next`] will name it.
-    pub(crate) fn begin(&self, token: usize) -> Option<Permit> {
-        let begun = self.change(|queue| queue.begin(token, self.0.start.elapsed()));
-        begun.then(|| self.permit(token))
+    /// The link of this token wants to connect. `Err`: it is in the queue, and [`Permits::next`] will name it; `true`: it is the only
+    /// one there, so that nobody may be about to ask.
+    pub(crate) fn begin(&self, token: usize) -> Result<Permit, bool> {
+        let now = self.0.start.elapsed();
+        let queued = self.change(|queue| (!queue.begin(token, now)).then(|| queue.waiting() == 1));
+        queued.map_or_else(|| Ok(self.permit(token)), Err)
     }
 
     /// A link of the queue that may connect now, and its permit.

@@ -116,7 +116,7 @@ impl Net {
             let links = self.links.read().clone();
             let owed = links.iter().fold(false, |owed, link| link.look(&self.local, interval) | owed);
             thread.owed = self.pending.look(&self.local, |arrival| self.settle(arrival)) || owed;
-            thread.links = links.len();
+            thread.looked_at(links.len());
             self.connect_next();
         }
     }

@@ -41,6 +41,7 @@ pub mod frame;
 pub mod fuzz;
 pub mod handshake;
 pub mod liveness;
+pub mod probes;
 pub mod receiver;
 pub mod seal;
 pub mod session;
@@ -51,5 +52,6 @@ mod tests;
 
 pub use codec::Garbage;
 pub use frame::{MemoryRange, OutputPiece};
+pub use probes::Probes;
 pub use receiver::{FrameReceiver, Host};
 pub use session::Session;

@@ -92,6 +92,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
             book: OnceLock::new(),
         },
         give_up: participant.give_up(),
+        most_links: links,
         memory: RegisteredMemory::default(),
         lanes: LaneTable::default(),
         watched,
@@ -100,7 +101,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
                 tracing::error!("the progress thread cannot be woken: {e}");
             }
         }),
-        permits: Permits::new(seed),
+        permits: Permits::new(links, seed),
         lost: OnceLock::new(),
         random,
         seed,

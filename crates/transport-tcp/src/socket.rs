@@ -7,10 +7,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::time::Duration;
 
 use crate::limits::PIECES;
-use crate::proto::{MemoryRange, OutputPiece};
+use crate::proto::{MemoryRange, OutputPiece, Probes};
 
 const FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
 
@@ -76,16 +75,18 @@ pub(crate) fn send_unpaced(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno")
 }
 
-/// Has the kernel ask a peer of which nothing is heard whether it is still there; a dead one is noticed after `limit`.
-pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
-    let third = limit.as_secs().div_ceil(3).clamp(1, 10_000) as libc::c_int;
+/// Has the kernel ask a peer of which nothing is heard whether it is still there.
+pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, Probes { idle, interval, count }: Probes) -> io::Result<()> {
     let options = [
         (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, third),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, third),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 2),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, idle),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, interval),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, count),
     ];
-    options.into_iter().try_for_each(|(level, option, value)| set(socket, level, option, &value.to_ne_bytes()))
+    options.into_iter().try_for_each(|(level, option, value)| {
+        let value = libc::c_int::try_from(value).unwrap_or(libc::c_int::MAX);
+        set(socket, level, option, &value.to_ne_bytes())
+    })
 }
 
 /// Sets an option of a socket.

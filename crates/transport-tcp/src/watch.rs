@@ -22,6 +22,9 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 
 /// With more links the thread looks at the clock less often.
 const LINKS_IN_A_LOOK: usize = 64;
+/// The next look comes after so many times the time that the last one took, but not later than this: on a crowded host its links are
+/// in no cache.
+const LOOK_SHARE: (u32, Duration) = (20, Duration::from_secs(4));
 
 /// The list of sockets in both views.
 pub(crate) struct WatchList {
@@ -129,19 +132,27 @@ pub(crate) struct ThreadPoller {
     /// Whether somebody owed something then.
     pub(crate) owed: bool,
     /// How many links it looked at.
-    pub(crate) links: usize,
+    links: usize,
+    /// How long that took.
+    took: Duration,
 }
 
 impl ThreadPoller {
     pub(crate) fn new(poller: Poller) -> Self {
-        Self { poller, looked: Instant::now(), owed: true, links: 0 }
+        Self { poller, looked: Instant::now(), owed: true, links: 0, took: Duration::ZERO }
     }
 
     /// How often to look at the clock.
     pub(crate) fn interval(&self) -> Duration {
         // A look takes each link's lock. With a thousand links on each of a thousand PEs a look every 20 ms takes both processors.
         let looks = u32::try_from(self.links / LINKS_IN_A_LOOK).unwrap_or(u32::MAX);
-        if self.owed { LOOKS.0.saturating_mul(1 + looks).min(LOOKS.1) } else { LOOKS.1 }
+        let interval = if self.owed { LOOKS.0.saturating_mul(1 + looks).min(LOOKS.1) } else { LOOKS.1 };
+        interval.max(self.took.saturating_mul(LOOK_SHARE.0).min(LOOK_SHARE.1))
+    }
+
+    /// A look at so many links is over. Those that owe nothing cost as much as others.
+    pub(crate) fn looked_at(&mut self, links: usize) {
+        (self.links, self.took) = (links, self.looked.elapsed());
     }
 
     /// Whether it is time to look at the clock; if so, the next time is one interval away.

@@ -23,7 +23,7 @@ mod words;
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::knobs::Deadlock;
 use oxshmem_bootstrap::Membership;
@@ -51,6 +51,10 @@ const COUNT_AFTER: Duration = Duration::from_secs(1);
 const OBSERVE_AFTER: Duration = Duration::from_secs(2);
 /// Between two counted looks of a wait: a part of the time waited, inside these bounds.
 const EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// A counted look asks the kernel about every thread and descriptor of the process. With a thousand connections that takes milliseconds,
+/// and a thousand PEs that wait on two processors would do nothing else. So the next look comes after so many times the time
+/// that the last one took, but not later than this.
+const SHARE: (u32, Duration) = (50, Duration::from_secs(30));
 /// Between two times at which records are brought up to date, likewise.
 const REFRESH: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(200));
 
@@ -90,12 +94,14 @@ impl LongWait {
         if waited < self.due {
             return false;
         }
-        self.due = waited + (waited / 40).clamp(EVERY.0, EVERY.1);
+        let begin = Instant::now();
         if let Some((reason, Some(record))) = &self.record
             && count(own, *record, reason, ready)
         {
             return true;
         }
+        let rest = (begin.elapsed() * SHARE.0).min(SHARE.1);
+        self.due = waited + (waited / 40).clamp(EVERY.0, EVERY.1).max(rest);
         if waited >= OBSERVE_AFTER && job::window_of(job::identity().map_or(u32::MAX, |(me, _)| me)) == Some(0) {
             observe();
         }

@@ -21,6 +21,9 @@ pub const OTHER_FILES: u64 = 200 + MOST_SILENT as u64;
 pub const MOST_OF_ROUTE: usize = 4;
 /// How long a connection may be silent.
 pub const SILENCE: Duration = Duration::from_secs(5);
+/// The clock of the connections stands still when it has not been looked at for so long. Then this PE did not run, and on the same
+/// overloaded host other PEs did not either: those sent away would only come again.
+pub const STANDS_STILL: Duration = Duration::from_secs(2);
 
 /// The connections that have not proven themselves.
 #[derive(Debug)]
@@ -33,18 +36,29 @@ pub struct Admission {
     of_route: BTreeMap<(u32, u16), usize>,
     /// How long a handshake may take behind its hello.
     patience: Duration,
+    /// When the clock was looked at last.
+    looked: Duration,
+    /// For how long it stood still.
+    still: Duration,
 }
 
 impl Admission {
     /// No connections yet. A handshake may take `patience` behind its hello.
     pub fn new(patience: Duration) -> Self {
-        Self { silent: BTreeMap::new(), greeted: BTreeMap::new(), of_route: BTreeMap::new(), patience }
+        Self {
+            silent: BTreeMap::new(),
+            greeted: BTreeMap::new(),
+            of_route: BTreeMap::new(),
+            patience,
+            looked: Duration::ZERO,
+            still: Duration::ZERO,
+        }
     }
 
     /// A connection has been accepted; its token is greater than all before. Returns the token of a silent one that has to go
     /// for it.
     pub fn accept(&mut self, token: usize, now: Duration) -> Option<usize> {
-        self.silent.insert(token, now);
+        self.silent.insert(token, self.clock(now));
         if self.silent.len() > MOST_SILENT { self.displace() } else { None }
     }
 
@@ -79,6 +93,9 @@ impl Admission {
 
     /// The connections whose time is over. They have ended.
     pub fn expire(&mut self, now: Duration) -> Vec<usize> {
+        let passed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+        self.still += passed.saturating_sub(STANDS_STILL);
+        let now = self.clock(now);
         let is_over = |since: Duration, stay: Duration| now.saturating_sub(since) > stay;
         let silent = self.silent.iter().filter(|&(_, &since)| is_over(since, SILENCE)).map(|(&token, _)| token);
         let greeted =
@@ -86,6 +103,10 @@ impl Admission {
         let over: Vec<usize> = silent.chain(greeted).collect();
         over.iter().for_each(|&token| self.end(token));
         over
+    }
+
+    fn clock(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.still)
     }
 
     /// How many connections there are.
@@ -157,14 +178,36 @@ mod tests {
     }
 
     #[test]
+    fn fault_R1_time_in_which_this_pe_did_not_run_sends_nobody_away() {
+        let mut admission = Admission::new(PATIENCE);
+        admission.accept(1, Duration::ZERO);
+        admission.accept(2, Duration::ZERO);
+        assert!(admission.greet(2, from(3)));
+        // This PE runs once in twenty seconds.
+        assert!(admission.expire(Duration::from_secs(20)).is_empty());
+        assert!(admission.expire(Duration::from_secs(40)).is_empty());
+        assert_eq!(admission.expire(Duration::from_secs(60)), [1]);
+        let over = (4..100).find(|turn| !admission.expire(Duration::from_secs(20 * turn)).is_empty());
+        assert_eq!(over, Some(PATIENCE.as_secs() / STANDS_STILL.as_secs() + 1));
+    }
+
+    #[test]
     fn silence_and_handshakes_end_in_time() {
         let mut admission = Admission::new(PATIENCE);
         admission.accept(1, Duration::ZERO);
         admission.accept(2, Duration::ZERO);
         assert!(admission.greet(2, from(3)) && admission.greet(2, from(3)));
-        assert!(admission.expire(SILENCE).is_empty());
-        assert_eq!(admission.expire(SILENCE + Duration::from_millis(1)), [1]);
-        assert_eq!(admission.expire(PATIENCE + Duration::from_millis(1)), [2]);
+        let mut expired_until = |end: Duration| {
+            (1..).map(Duration::from_secs).take_while(|&at| at < end).for_each(|at| {
+                assert!(admission.expire(at).is_empty() || at > SILENCE, "{at:?}");
+            });
+            admission.expire(end)
+        };
+        assert!(expired_until(SILENCE).is_empty());
+        let moment = Duration::from_millis(1);
+        assert_eq!(expired_until(SILENCE + moment), [1]);
+        assert!(expired_until(PATIENCE).is_empty());
+        assert_eq!(expired_until(PATIENCE + moment), [2]);
         assert!(admission.is_empty() && !admission.greet(2, from(3)));
         assert_eq!(admission.displace(), None);
     }

@@ -4,7 +4,8 @@
 //! A PE that puts to a thousand others would otherwise connect to all of them at once, as the others do to it. With few
 //! attempts under way the connection of most peers comes from the peer itself before this PE's turn, listeners get no more than
 //! they answer at once, and both sides of a pair seldom try at the same time. The next attempt is chosen at random, because
-//! programs often address all PEs in the same order.
+//! programs often address all PEs in the same order. In a job of many PEs no attempt begins at once: with 1,024 PEs the first 16
+//! attempts of all PEs went to PEs 0 to 15, which then answered nobody for half a minute.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use oxshmem_base::chance::Dice;
 
 /// Attempts that are under way at once.
 pub const MOST: usize = 16;
+/// With more peers no attempt begins before others of the same moment are in the queue with it.
+pub const FEW_PEERS: usize = 64;
 /// An attempt that takes many times as long as others waits for a peer that does not answer, and no longer keeps others waiting. On
 /// an overloaded host all of them take long. There each further attempt would only make all others longer: with 1,024 PEs on two
 /// processors an answer came after 30 s when attempts held others back for a quarter of a second.
@@ -26,6 +29,8 @@ pub struct AttemptQueue {
     /// Since when each is under way, by token of its link.
     under_way: BTreeMap<usize, Duration>,
     queue: Vec<usize>,
+    /// How many may begin without having been in the queue.
+    at_once: usize,
     /// How long attempts took that have ended: the average, in which each has a weight of an eighth.
     usual: Duration,
     /// Differs from PE to PE.
@@ -34,13 +39,14 @@ pub struct AttemptQueue {
 
 impl AttemptQueue {
     /// No attempts yet. `seed` should differ from PE to PE.
-    pub fn new(seed: u64) -> Self {
-        Self { under_way: BTreeMap::new(), queue: Vec::new(), usual: HOLDS.0, dice: Dice::new(seed) }
+    pub fn new(peers: usize, seed: u64) -> Self {
+        let at_once = if peers > FEW_PEERS { 0 } else { MOST };
+        Self { under_way: BTreeMap::new(), queue: Vec::new(), at_once, usual: HOLDS.0, dice: Dice::new(seed) }
     }
 
     /// A link wants to connect. Returns whether it may begin now; otherwise it is in the queue.
     pub fn begin(&mut self, token: usize, now: Duration) -> bool {
-        if self.under_way.len() < MOST && self.queue.is_empty() {
+        if self.under_way.len() < self.at_once && self.queue.is_empty() {
             self.under_way.insert(token, now);
             return true;
         }
@@ -92,7 +98,7 @@ mod tests {
 
     #[test]
     fn fault_R1_few_attempts_are_under_way_and_all_have_their_turn() {
-        let mut queue = AttemptQueue::new(1);
+        let mut queue = AttemptQueue::new(FEW_PEERS, 1);
         let mut begun: Vec<usize> = (0..1_000).filter(|&token| queue.begin(token, ZERO)).collect();
         assert_eq!(begun, (0..MOST).collect::<Vec<_>>());
         assert_eq!(queue.next(ZERO), None);
@@ -107,8 +113,21 @@ mod tests {
     }
 
     #[test]
+    fn fault_R1_many_pes_do_not_begin_with_the_same_peer() {
+        // All PEs put to all others in the same order.
+        let first = |pe: u64| {
+            let mut queue = AttemptQueue::new(1_000, pe);
+            assert!((0..1_000).all(|token| !queue.begin(token, ZERO)));
+            std::array::from_fn::<_, MOST, _>(|_| queue.next(ZERO).expect("some may begin"))
+        };
+        let mut asked = [0; 1_000];
+        (0..1_000).flat_map(first).for_each(|peer| asked[peer] += 1);
+        assert!(asked.iter().all(|&times| times < 3 * MOST), "{:?} PEs begin with the same one", asked.iter().max());
+    }
+
+    #[test]
     fn fault_R1_pes_that_do_not_answer_keep_nobody_waiting_for_long() {
-        let mut queue = AttemptQueue::new(2);
+        let mut queue = AttemptQueue::new(FEW_PEERS, 2);
         (0..200).for_each(|token| {
             queue.begin(token, ZERO);
         });
@@ -127,7 +146,7 @@ mod tests {
     fn fault_R1_on_an_overloaded_host_attempts_do_not_pile_up() {
         // Each attempt takes five seconds, because all PEs of a crowded host connect.
         let takes = Duration::from_secs(5);
-        let mut queue = AttemptQueue::new(3);
+        let mut queue = AttemptQueue::new(FEW_PEERS, 3);
         let mut ends: std::collections::VecDeque<(Duration, usize)> =
             (0..1_000).filter(|&token| queue.begin(token, ZERO)).map(|token| (takes, token)).collect();
         let (mut now, mut most) = (ZERO, 0);
