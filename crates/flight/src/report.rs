@@ -107,7 +107,7 @@ pub fn histories(known: &[Witness]) -> String {
 pub fn picture(known: &[Witness], pes: u32) -> String {
     let unseen = pes as usize - known.len().min(pes as usize);
     let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
-    let verdict = if known.iter().any(Witness::is_waiting) { cause(known) } else { String::new() };
+    let verdict = if known.iter().any(Witness::is_waiting) { cause(known, Certainty::Seen) } else { String::new() };
     lines(known, pes, "the network") + &unseen + &verdict
 }
 
@@ -170,8 +170,17 @@ fn condition(wanted: Comparand) -> String {
     format!("{operator} {}", number(wanted, wanted.value))
 }
 
+/// Whether it is known that no wait of the job can end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Certainty {
+    /// It is proven.
+    Proven,
+    /// The waits have been seen. Threads that do not wait have not, and may make the call that others wait for.
+    Seen,
+}
+
 /// The reason why the waits do not end, and the remedy.
-pub fn cause(known: &[Witness]) -> String {
+pub fn cause(known: &[Witness], certainty: Certainty) -> String {
     if let Some((one, other, calls)) = different_calls(known) {
         return format!(
             "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
@@ -195,7 +204,11 @@ pub fn cause(known: &[Witness]) -> String {
     }
     let end = chain.last().copied();
     if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {
-        return why + "  That is a circle. Let all PEs make these calls in the same order.\n";
+        let unless = match certainty {
+            Certainty::Proven => "",
+            Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
+        };
+        return why + &format!("  That is a circle{unless}. Let all PEs make these calls in the same order.\n");
     }
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
     if let Some(one) = last.filter(|one| !one.is_waiting()) {

@@ -37,8 +37,9 @@ use crate::start::job;
 use crate::start::state;
 use crate::wait::reason::WaitReason;
 use crate::wait::suspended;
+use oxshmem_flight::Witness;
+use oxshmem_flight::report::{self, Certainty};
 use oxshmem_flight::waits::{self, CallOrigin, RECORDS_BYTES, Subject, WaitEntry};
-use oxshmem_flight::{Witness, report};
 
 pub(crate) use idle::{after_init, ask, before_init, has_forked};
 use questions::Questions;
@@ -305,7 +306,7 @@ fn picture(observer: &mut Observer, job: &Membership) -> String {
         0 => String::new(),
         more => format!("  and {more} more PEs\n"),
     };
-    report::lines(&known, job.size(), &network::name()) + &silent + &report::cause(&known)
+    report::lines(&known, job.size(), &network::name()) + &silent + &report::cause(&known, Certainty::Proven)
 }
 
 /// The PEs of other nodes.
