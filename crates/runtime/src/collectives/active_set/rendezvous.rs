@@ -79,9 +79,35 @@ impl Rendezvous {
     }
 }
 
+/// The looks of a wait at PE 0's table. Over a network each is a get of a kibibyte, and every member waits for the first one: so
+/// all but one of ever more looks, up to this number, are left out.
+#[derive(Default)]
+struct RareLooks {
+    left_out: u32,
+    next: u32,
+}
+
+const RAREST: u32 = 16;
+
+impl RareLooks {
+    /// Whether to look. `is_far`: a look goes over a network.
+    fn is_due(&mut self, is_far: bool) -> bool {
+        if is_far && self.left_out < self.next {
+            self.left_out += 1;
+            return false;
+        }
+        (self.left_out, self.next) = (0, (2 * self.next).clamp(1, RAREST));
+        true
+    }
+}
+
 /// The first member's part: puts the name where there is none.
 fn make(call: &'static str, name: u64) -> usize {
+    let mut looks = RareLooks::default();
     wait::until(reason(call, Needs::Anyone), None, || {
+        if !looks.is_due(near().is_none()) {
+            return None;
+        }
         let names = names(call);
         let mut places = (0..REGISTRY).map(|step| (name as usize).wrapping_add(step) % REGISTRY);
         let free = places.find(|&index| names[index] == 0)?;
@@ -92,7 +118,10 @@ fn make(call: &'static str, name: u64) -> usize {
 
 /// The others' part: waits until the first member, PE `first`, has done that.
 fn find(call: &'static str, name: u64, first: u32) -> usize {
-    wait::until(reason(call, Needs::One(first)), None, || names(call).iter().position(|there| *there == name))
+    let mut looks = RareLooks::default();
+    wait::until(reason(call, Needs::One(first)), None, || {
+        looks.is_due(near().is_none()).then(|| names(call))?.iter().position(|there| *there == name)
+    })
 }
 
 fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
@@ -135,4 +164,22 @@ fn update(call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u6
     lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
     lane::complete(call);
     old
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_asks_a_far_table_ever_more_seldom_and_looks_at_a_near_one_always() {
+        let due = |is_far: bool| {
+            let mut looks = RareLooks::default();
+            (0..1_000).filter(|_| looks.is_due(is_far)).collect::<Vec<_>>()
+        };
+        let far = due(true);
+        assert_eq!(far[..5], [0, 2, 5, 10, 19]);
+        assert!(far.windows(2).all(|pair| pair[1] - pair[0] <= RAREST as usize + 1), "{far:?}");
+        assert!(far.len() < 70, "{}", far.len());
+        assert_eq!(due(false).len(), 1_000);
+    }
 }
