@@ -12,7 +12,8 @@ use std::io;
 use std::time::Duration;
 
 use oxshmem_base::{Error, file};
-use oxshmem_flight::{Witness, report, sockets};
+use oxshmem_flight::report::{self, Certainty};
+use oxshmem_flight::{Witness, sockets};
 use oxshmem_os::descriptors;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
@@ -64,7 +65,8 @@ impl Visitor {
     pub(crate) fn answer(self, view: &JobView) {
         let text = match self.wants {
             AnswerForm::View => serde_json::to_vec(view).expect("numbers and words have a JSON form"),
-            AnswerForm::Waits => view.waits().into_bytes(),
+            // PEs ask for this when they have proven a deadlock.
+            AnswerForm::Waits => view.waits(Certainty::Proven).into_bytes(),
         };
         self.tell(text);
     }
@@ -81,10 +83,10 @@ impl Visitor {
 
 impl JobView {
     /// The waits of all PEs in words; nothing unless all PEs wait.
-    pub(crate) fn waits(&self) -> String {
+    pub(crate) fn waits(&self, certainty: Certainty) -> String {
         let known = &self.witnesses;
         match known.len() == self.pes as usize && known.iter().all(Witness::is_waiting) {
-            true => report::picture(known, self.pes),
+            true => report::picture(known, self.pes, certainty),
             false => String::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use oxshmem_base::Error;
-use oxshmem_flight::report;
+use oxshmem_flight::report::{self, Certainty};
 
 use crate::ask;
 
@@ -28,7 +28,7 @@ impl WhyArgs {
             return Ok(serde_json::to_string_pretty(&view).expect("numbers and words have a JSON form") + "\n");
         }
         let head = format!("job {}, {} PEs, {:.0} s: {}\n", view.job, view.pes, view.seconds, view.command);
-        let text = head + &report::picture(&view.witnesses, view.pes);
+        let text = head + &report::picture(&view.witnesses, view.pes, Certainty::Seen);
         view.witnesses.iter_mut().for_each(|one| one.calls.truncate(self.calls));
         Ok(text + &report::histories(&view.witnesses))
     }

@@ -104,10 +104,10 @@ pub fn histories(known: &[Witness]) -> String {
 }
 
 /// The whole picture of a job of `pes` PEs: who waits for whom, and why that does not end.
-pub fn picture(known: &[Witness], pes: u32) -> String {
+pub fn picture(known: &[Witness], pes: u32, certainty: Certainty) -> String {
     let unseen = pes as usize - known.len().min(pes as usize);
     let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
-    let verdict = if known.iter().any(Witness::is_waiting) { cause(known, Certainty::Seen) } else { String::new() };
+    let verdict = if known.iter().any(Witness::is_waiting) { cause(known, certainty) } else { String::new() };
     lines(known, pes, "the network") + &unseen + &verdict
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use oxshmem_flight::{Activity, State, Witness, report};
+use oxshmem_flight::report::{self, Certainty};
+use oxshmem_flight::{Activity, State, Witness};
 use tokio::time::Instant;
 
 use super::RunningJob;
@@ -116,7 +117,9 @@ impl RunningJob {
             ReportReason::Report => self.tell(known),
             ReportReason::Visit(visitor) => visitor.answer(&self.view(known)),
             ReportReason::Agent(host) => {
-                let text = Some(self.view(known).waits()).filter(|text| text.len() < LONGEST / 2).unwrap_or_default();
+                let text = Some(self.view(known).waits(Certainty::Seen))
+                    .filter(|text| text.len() < LONGEST / 2)
+                    .unwrap_or_default();
                 self.subtree.obey(AgentOrder::Told { host, text });
             }
         }
@@ -128,7 +131,7 @@ impl RunningJob {
         let seconds = self.begun.elapsed().as_secs_f64().round();
         say(&format!(
             "after {seconds} s the PEs of the job do this:\n{}",
-            report::picture(known, self.roster.size()).trim_end()
+            report::picture(known, self.roster.size(), Certainty::Seen).trim_end()
         ));
     }
 

@@ -190,9 +190,9 @@ fn broadcasts(arguments: &RandomArguments) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
     let begun = Instant::now();
     let modes = [
-        ("plain", false, arguments.at_once),
-        ("small buffers", true, arguments.at_once),
-        ("beside three others", false, CROWD),
+        (", plain", false, arguments.at_once),
+        ("", true, arguments.at_once),
+        (", beside three others", false, CROWD),
     ];
     for (name, small_buffers, at_once) in modes.into_iter().filter(|(_, small, _)| *small || !arguments.small_buffers) {
         let of = |pes: u32| {
@@ -235,7 +235,7 @@ fn cell(
     });
     let failed = wrong.into_inner();
     let roots = if form == "stay" { "roots that stay" } else { "roots that take turns" };
-    println!("{shape}, {name}, {roots}: {failed} wrong in {} runs", runs.len());
+    println!("{shape}{name}, {roots}: {failed} wrong in {} runs", runs.len());
     CheckCounts { passed: runs.len() - failed, failed, skipped: 0 }
 }
 

@@ -71,7 +71,7 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
     let text = cause(&opposite, Certainty::Proven);
     assert!(text.contains("PE 0 waits in shmem_team_sync for PE 1") && text.contains("is a circle."), "{text}");
     // Threads that do not wait are not seen.
-    let text = picture(&opposite, 2);
+    let text = picture(&opposite, 2, Certainty::Seen);
     assert!(text.contains("is a circle, unless another thread of one of these PEs"), "{text}");
 
     let absent = [
@@ -118,7 +118,7 @@ fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
         Witness { activity: Activity::Computes, calls: vec![call], ..Witness::new(1, State::Running, Vec::new()) },
     ];
     known[0].waits[0].sites = vec!["main at app.c:9".into()];
-    let text = picture(&known, 2);
+    let text = picture(&known, 2, Certainty::Seen);
     for words in [
         "without PE 1, for 3 s\n    called from main at app.c:9\n",
         "PE 1: not waiting in the library, but computing; its last call was shmem_sum_reduce of 80 bytes (all PEs, meeting 6), 5 s ago",
@@ -128,15 +128,18 @@ fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
     }
     let mut inside = known.clone();
     inside[1].calls[0] = CallEntry { name: "shmem_calloc".into(), took: None, ..inside[1].calls[0].clone() };
-    let text = picture(&inside, 2);
+    let text = picture(&inside, 2, Certainty::Seen);
     assert!(
         text.contains("PE 1: inside shmem_calloc of 80 bytes") && !text.contains("not waiting"),
         "fault_T6: {text}"
     );
     known[1].activity = Activity::Stopped;
-    assert!(picture(&known, 2).contains("PE 1 is missing: stopped by a signal or a debugger"));
+    assert!(picture(&known, 2, Certainty::Seen).contains("PE 1 is missing: stopped by a signal or a debugger"));
     known[1].activity = Activity::Ended;
-    assert!(picture(&known, 3).contains("ended without shmem_finalize") && picture(&known, 3).contains("and 1 PEs"));
+    assert!(
+        picture(&known, 3, Certainty::Seen).contains("ended without shmem_finalize")
+            && picture(&known, 3, Certainty::Seen).contains("and 1 PEs")
+    );
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn a_variable_that_others_can_still_change_is_no_deadlock() {
         waits(0, "shmem_wait_until", variable(8, false, 1, 0)),
         Witness { activity: Activity::Sleeps, ..Witness::new(1, State::Running, Vec::new()) },
     ];
-    let text = picture(&known, 2);
+    let text = picture(&known, 2, Certainty::Seen);
     assert!(text.contains("PE 1 could still change this variable") && !text.contains("No PE is left"), "{text}");
 }
 
@@ -192,7 +195,7 @@ fn fault_N2_a_wait_for_a_request_names_the_collective_and_who_is_missing() {
     // A PE that computes is not waiting, whatever it has begun.
     known[2] = Witness { activity: Activity::Computes, ..Witness::new(2, State::Running, Vec::new()) };
     known[2].waits.push(under_way_at("shmemx_sync_nb", 3, 3));
-    let text = picture(&known, 3);
+    let text = picture(&known, 3, Certainty::Seen);
     assert!(text.contains("PE 2: not waiting in the library, but computing"), "{text}");
     assert!(text.contains("PE 2 is missing: not waiting"), "{text}");
 }
