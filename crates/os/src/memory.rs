@@ -299,6 +299,15 @@ pub fn hide_from_core(address: usize, len: usize) {
     advise_core(address, len, libc::MADV_DONTDUMP);
 }
 
+/// Has the kernel provide the pages of these mapped addresses, so that nobody pays for them one by one later. Where it cannot, they come
+/// when they are touched.
+pub fn populate(address: usize, len: usize) {
+    // SAFETY: this advice changes neither contents nor access of whatever is mapped there.
+    let populated = unsafe { syscall!(madvise(address as *mut libc::c_void, len, libc::MADV_POPULATE_WRITE)) };
+    // A kernel before 5.14 does not know it, and a full file system has no page: what cannot be had now is no reason to fail.
+    drop(populated);
+}
+
 fn advise_core(address: usize, len: usize, advice: i32) {
     // SAFETY: this advice changes neither contents nor access of whatever is mapped there.
     let advised = unsafe { syscall!(madvise(address as *mut libc::c_void, len, advice)) };

@@ -189,11 +189,8 @@ fn broadcasts(arguments: &RandomArguments) -> Outcome<CheckCounts> {
     let program = job::build("broadcasts")?;
     let mut counts = CheckCounts::default();
     let begun = Instant::now();
-    let modes = [
-        (", plain", false, arguments.at_once),
-        ("", true, arguments.at_once),
-        (", beside three others", false, CROWD),
-    ];
+    let modes =
+        [(", plain", false, arguments.at_once), ("", true, arguments.at_once), (", beside three others", false, CROWD)];
     for (name, small_buffers, at_once) in modes.into_iter().filter(|(_, small, _)| *small || !arguments.small_buffers) {
         let of = |pes: u32| {
             RandomArguments { pes: vec![pes], nodes: vec![pes], small_buffers, ..arguments.clone() }.shapes()

@@ -349,6 +349,15 @@ pub(crate) fn broadcast_ring(window: u32, ring: u32) -> &'static BroadcastRing {
     unsafe { &*(at as *const BroadcastRing) }
 }
 
+/// Has the kernel provide the pages of ring `ring` of this PE's window.
+pub(crate) fn populate_ring(ring: u32) {
+    debug_assert!(ring < RINGS);
+    oxshmem_os::memory::populate(
+        own() + RINGS_AT + ring as usize * size_of::<BroadcastRing>(),
+        size_of::<BroadcastRing>(),
+    );
+}
+
 /// The gather buffer of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a lease: [`SMALL_GATHER`]
 /// bytes.
 pub(crate) fn small_gather(window: u32, slot: u32, parity: usize) -> *mut u8 {

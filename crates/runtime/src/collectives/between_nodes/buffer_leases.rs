@@ -7,7 +7,7 @@
 use super::all_of;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::Leased;
-use crate::memory::control::{REGISTRY, SPANNING};
+use crate::memory::control::{self, REGISTRY, SPANNING};
 use crate::teams::span::Span;
 
 /// The buffers of the call's team, which leases a set if it has none and one is free. All members ask alike, outside of any
@@ -17,10 +17,17 @@ pub(crate) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
     lease.number().or_else(|| acquire(call, span, lease))
 }
 
-/// The same for the ring of its broadcasts.
+/// The same for the ring of its broadcasts. A leader has the ring's pages provided at once: broadcasts walk through the whole ring, and a
+/// page that is touched for the first time costs more than a broadcast of 4 KiB.
 pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
     let lease = &call.team.ring.lease;
-    lease.number().or_else(|| acquire(call, span, lease))
+    lease.number().or_else(|| {
+        let number = acquire(call, span, lease)?;
+        if span.leader(span.node()) == call.team.my {
+            control::populate_ring(number);
+        }
+        Some(number)
+    })
 }
 
 #[cold]
