@@ -119,7 +119,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         links: RwLock::default(),
         pending: PendingConnections::new(listener, participant.give_up()),
         poller: Mutex::new(callers),
-        thread: Mutex::new(ThreadPoller::new(thread)),
+        thread: Mutex::new(ThreadPoller::new(thread, participant.give_up())),
         callers: Callers::default(),
         turns: AtomicU64::new(0),
     };

@@ -22,9 +22,9 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 
 /// With more links the thread looks at the clock less often.
 const LINKS_IN_A_LOOK: usize = 64;
-/// The next look comes after so many times the time that the last one took, but not later than this: on a crowded host its links are
-/// in no cache.
-const LOOK_SHARE: (u32, Duration) = (20, Duration::from_secs(4));
+/// The next look comes after so many times the time that the last one took, because on a crowded host its links are in no cache; but
+/// not later than the second number, and not later than this part of the patience with a silent peer.
+const LOOK_SHARE: (u32, Duration, u32) = (20, Duration::from_secs(4), 8);
 
 /// The list of sockets in both views.
 pub(crate) struct WatchList {
@@ -135,11 +135,15 @@ pub(crate) struct ThreadPoller {
     links: usize,
     /// How long that took.
     took: Duration,
+    /// The longest time between two looks that took long.
+    longest: Duration,
 }
 
 impl ThreadPoller {
-    pub(crate) fn new(poller: Poller) -> Self {
-        Self { poller, looked: Instant::now(), owed: true, links: 0, took: Duration::ZERO }
+    /// A silent peer is given up after `limit`.
+    pub(crate) fn new(poller: Poller, limit: Duration) -> Self {
+        let longest = (limit / LOOK_SHARE.2).min(LOOK_SHARE.1);
+        Self { longest, poller, looked: Instant::now(), owed: true, links: 0, took: Duration::ZERO }
     }
 
     /// How often to look at the clock.
@@ -147,7 +151,7 @@ impl ThreadPoller {
         // A look takes each link's lock. With a thousand links on each of a thousand PEs a look every 20 ms takes both processors.
         let looks = u32::try_from(self.links / LINKS_IN_A_LOOK).unwrap_or(u32::MAX);
         let interval = if self.owed { LOOKS.0.saturating_mul(1 + looks).min(LOOKS.1) } else { LOOKS.1 };
-        interval.max(self.took.saturating_mul(LOOK_SHARE.0).min(LOOK_SHARE.1))
+        interval.max(self.took.saturating_mul(LOOK_SHARE.0).min(self.longest))
     }
 
     /// A look at so many links is over. Those that owe nothing cost as much as others.
