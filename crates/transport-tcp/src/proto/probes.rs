@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use oxshmem_base::chance::Dice;
 
-/// So many connections may be probed within one time of patience.
+/// Connections that may be probed within one time of patience.
 const TOGETHER: u64 = 64;
 /// Probes without an answer after which the peer is gone. A busy kernel loses some of them.
 const MOST: u64 = 5;
