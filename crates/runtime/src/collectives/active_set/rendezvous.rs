@@ -79,14 +79,15 @@ impl Rendezvous {
     }
 }
 
-/// The looks of a wait at PE 0's table. Over a network each is a get of a kibibyte, and every member waits for the first one: so
-/// all but one of ever more looks, up to this number, are left out.
+/// Which looks of a wait fetch PE 0's table. Over a network each fetches a kibibyte, and all members wait for the first one, so the
+/// wait leaves out more and more looks between two that fetch.
 #[derive(Default)]
 struct RareLooks {
     left_out: u32,
     next: u32,
 }
 
+/// The most looks that are left out in a row.
 const RAREST: u32 = 16;
 
 impl RareLooks {
