@@ -164,7 +164,7 @@ impl<'a> Call<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
-        let own = words(self.name, self.signature, ControlBlock::own().doings().statement.read());
+        let own = words(self.signature, ControlBlock::own().doings().statement.read());
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
         let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
@@ -172,7 +172,7 @@ impl<'a> Call<'a> {
             &Error::new(format!("{}: the members of the team make different calls", self.name))
                 .because(format!(
                     "{who} is in {}, this PE ({}) in {own}",
-                    words(&theirs.to_string(), theirs, said.unwrap_or_default()),
+                    words(theirs, said.unwrap_or_default()),
                     self.team.my
                 ))
                 .fix("let all members make the same collective calls with the same arguments in the same order"),
@@ -238,14 +238,14 @@ fn behind_suspended(team: &TeamState, name: &'static str) {
     }
 }
 
-/// The call `name` in words; with its numbers if what was said belongs to it.
-fn words(name: &str, signature: Signature, said: CallDeclaration) -> String {
+/// A call in words; with its numbers if what was said belongs to it.
+fn words(signature: Signature, said: CallDeclaration) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
-            format!("{name} ({} bytes, root {})", said.bytes, said.root())
+            format!("{signature} ({} bytes, root {})", said.bytes, said.root())
         }
-        true => format!("{name} ({} bytes)", said.bytes),
-        false => name.to_owned(),
+        true => format!("{signature} ({} bytes)", said.bytes),
+        false => signature.to_string(),
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) enum CallKind {
     Values,
 }
 
-/// The kinds in the order of their numbers, in words for a call of which only the kind is known.
+/// The kinds in the order of their numbers, by the families of routines that make such calls.
 const NAMES: [&str; 24] = [
     "a barrier or sync",
     "shmem_broadcast",
@@ -55,13 +55,13 @@ const NAMES: [&str; 24] = [
     "shmem_alltoall",
     "shmem_alltoalls",
     "shmemx_alltoallv",
-    "a bitwise AND",
-    "a bitwise OR",
-    "a bitwise XOR",
-    "a maximum",
-    "a minimum",
-    "a sum",
-    "a product",
+    "shmem_and_to_all or shmem_and_reduce",
+    "shmem_or_to_all or shmem_or_reduce",
+    "shmem_xor_to_all or shmem_xor_reduce",
+    "shmem_max_to_all or shmem_max_reduce",
+    "shmem_min_to_all or shmem_min_reduce",
+    "shmem_sum_to_all or shmem_sum_reduce",
+    "shmem_prod_to_all or shmem_prod_reduce",
     "shmem_sum_inscan",
     "shmem_sum_exscan",
     "an allocation or free of symmetric memory",
@@ -159,7 +159,7 @@ mod tests {
         let max = Signature::of(CallKind::Max).with(8, 0);
         assert!(max.is_like(Signature::of(CallKind::Max).with(1 << 40, 7)));
         assert!(!max.is_like(Signature::of(CallKind::Min).with(8, 0)));
-        assert_eq!(max.to_string(), "a maximum");
+        assert_eq!(max.to_string(), "shmem_max_to_all or shmem_max_reduce");
         assert_eq!(Signature::of(CallKind::Values).to_string(), "an exchange of values");
         assert_eq!(Signature::from_bits(u16::MAX).to_string(), "no call of this library");
     }
