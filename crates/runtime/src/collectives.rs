@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what there is | [`barrier`], [`reduce`](mod@reduce), [`broadcast`](mod@broadcast), [`gather`], [`alltoall`](mod@alltoall), [`variable`], [`scan`](mod@scan) |
 //! | a call of one | [`call`], its [`signature`], its [`arguments`] |
-//! | who chooses | [`way`]: `oxshmem_schedule::way` by the [`facts`] of the team |
+//! | who chooses | [`way`]: `oxshmem_schedule::way` by the [`facts`] of the team, which keeps the [`chosen_ways`] |
 //! | who does it on a node | [`node_exchange`]: lines with a payload; [`levels`] of a large node; [`on_node`]: loads from the members' memory |
 //! | who does it between nodes | [`between_nodes`]; the memory for it and its reuse: `between_nodes::channel` |
 //! | who runs a schedule | [`run`], over the memory of the node or between leaders |
@@ -21,6 +21,7 @@ pub(crate) mod between_nodes;
 mod broadcast;
 pub(crate) mod call;
 pub(crate) mod choice;
+pub(crate) mod chosen_ways;
 mod facts;
 pub(crate) mod free_buffers;
 mod gather;

@@ -12,7 +12,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::collectives::way;
+use crate::collectives::way::{self, Asked};
 use crate::diagnosis::errors;
 use crate::transfers::length::{self, Cover};
 
@@ -33,7 +33,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     let way = match call.team.is_plain() {
         true if all <= PAYLOAD_BYTES => CollectiveWay::Exchange,
         true => CollectiveWay::Members,
-        false => way::of(call, |team| team.alltoall(bytes, false)),
+        false => way::of(call, Asked::Alltoall { bytes, strided: false }),
     };
     match (way, &call.team.span) {
         (CollectiveWay::Exchange, _) => {
@@ -140,8 +140,10 @@ pub(crate) unsafe fn alltoalls(
         // SAFETY: they are there, and the destination has a place for each.
         unsafe { copy_elements((place(member, 0), dst), (from, apart), element, nelems) };
     };
-    let way =
-        if call.team.is_plain() { CollectiveWay::Members } else { way::of(call, |team| team.alltoall(block, true)) };
+    let way = match call.team.is_plain() {
+        true => CollectiveWay::Members,
+        false => way::of(call, Asked::Alltoall { bytes: block, strided: true }),
+    };
     if let (CollectiveWay::Parts(parts), Some(span)) = (way, &call.team.span) {
         let lay = |member: u32, to: *mut u8| {
             let from = source.wrapping_add(member as usize * nelems * sst);

@@ -3,7 +3,7 @@
 use core::ptr;
 
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::{CollectiveWay, TeamFacts};
+use oxshmem_schedule::way::CollectiveWay;
 
 use crate::collectives::arguments::Spread;
 use crate::collectives::between_nodes;
@@ -14,7 +14,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::collectives::way;
+use crate::collectives::way::{self, Asked};
 use crate::memory::control::PAYLOAD_WORDS;
 
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
@@ -55,14 +55,14 @@ pub(crate) unsafe fn broadcast(
 unsafe fn by_choice(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let root_node = call.team.span.as_ref().map_or(0, |span| span.node_of(root));
-    let choose = |team: &TeamFacts<'_>| team.broadcast(bytes, root, root_node, !to_root);
-    let mut way = way::of(call, choose);
+    let asked = Asked::Broadcast { bytes, root, root_node, apart: !to_root };
+    let mut way = way::of(call, asked);
     if let (CollectiveWay::Ring(tree), Some(span)) = (way, &call.team.span) {
         // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
         if unsafe { between_nodes::by_ring(call, span, tree, spread) } {
             return;
         }
-        way = way::of(call, |team| choose(&team.without_ring()));
+        way = way::by(call, |team| asked.of(&team.without_ring()));
     }
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes, which fit a payload where the way is an exchange.
     unsafe {

@@ -24,13 +24,13 @@ pub(crate) fn of_team(team: &TeamState) -> TeamFacts<'_> {
 
 /// How the team lies on nodes, and what it has leased there.
 pub(crate) fn of_span(team: &TeamState, span: &Span) -> NodeSpan {
-    let lease = |lease: &Leased| if lease.number().is_some() { LeaseState::Held } else { LeaseState::Wanted };
-    NodeSpan {
-        nodes: span.nodes(),
-        fewest: span.fewest(),
-        most: span.most(),
-        in_order: span.in_order(),
-        buffers: lease(&team.buffers),
-        ring: lease(&team.ring.lease),
-    }
+    let [buffers, ring] = leases(team);
+    NodeSpan { nodes: span.nodes(), fewest: span.fewest(), most: span.most(), in_order: span.in_order(), buffers, ring }
+}
+
+/// The team's leases: of buffers, and of the broadcast ring.
+#[inline(always)]
+pub(crate) fn leases(team: &TeamState) -> [LeaseState; 2] {
+    let state = |lease: &Leased| if lease.number().is_some() { LeaseState::Held } else { LeaseState::Wanted };
+    [state(&team.buffers), state(&team.ring.lease)]
 }

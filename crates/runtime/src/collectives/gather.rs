@@ -13,7 +13,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::collectives::way;
+use crate::collectives::way::{self, Asked};
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
@@ -33,7 +33,7 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     let way = match call.team.is_plain() {
         true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
         true => CollectiveWay::Members,
-        false => way::of(call, |team| team.fcollect(bytes)),
+        false => way::of(call, Asked::Fcollect { bytes }),
     };
     match (way, &call.team.span) {
         (CollectiveWay::Exchange, _) => {
@@ -138,7 +138,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             places.push(offset);
             let place = |member: u32| places[member as usize];
             let blocks = |node: u32| (place(span.start(node + 1)) - place(span.start(node))) as u64;
-            let way = way::of(call, |team| match span.in_order() {
+            let way = way::by(call, |team| match span.in_order() {
                 true => team.gather(NodeShares::of((0..span.nodes()).map(blocks))),
                 // Blocks of members that do not follow each other node by node are no share of their node.
                 false => CollectiveWay::Members,

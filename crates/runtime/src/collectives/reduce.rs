@@ -15,7 +15,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::collectives::way;
+use crate::collectives::way::{self, Asked};
 use crate::transfers::length;
 
 /// Teams up to this size find room for their pointers on the stack.
@@ -46,7 +46,7 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
         source: source.cast(),
         n,
     };
-    let way = way::of(call, |team| team.reduce(reduction.facts()));
+    let way = way::of(call, Asked::Reduce(reduction.facts()));
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint; they fit a payload where the way is an
     // exchange.
     unsafe {

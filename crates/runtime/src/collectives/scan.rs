@@ -15,7 +15,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
-use crate::collectives::way;
+use crate::collectives::way::{self, Asked};
 use crate::transfers::length;
 
 /// Bytes of a block that is carried along the members.
@@ -37,7 +37,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     let way = match call.team.is_plain() {
         true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
         true => CollectiveWay::Members,
-        false => way::of(call, |team| team.scan(facts, inclusive)),
+        false => way::of(call, Asked::Scan { facts, inclusive }),
     };
     if let CollectiveWay::Schedule(schedule, piece) = way {
         let kernel = Some(Kernel::of::<Sum, T>());

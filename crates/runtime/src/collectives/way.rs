@@ -4,18 +4,29 @@ use oxshmem_schedule::way::{CollectiveWay, TeamFacts};
 
 use crate::collectives::between_nodes::buffer_leases;
 use crate::collectives::call::Call;
+pub(crate) use crate::collectives::chosen_ways::Asked;
 use crate::collectives::facts;
 
-/// The way that `choose` finds for the call's team; without buffers if none are free on all members. The same on all members,
-/// because all know the same, and ask for buffers in step.
+/// The way of the call's question; without buffers if none are free on all members. The same on all members, because all know
+/// the same, and ask for buffers in step.
 #[cold]
 #[inline(never)]
-pub(crate) fn of(call: Call<'_>, choose: impl Fn(&TeamFacts<'_>) -> CollectiveWay) -> CollectiveWay {
-    let facts = facts::of_team(call.team);
-    let way = choose(&facts);
+pub(crate) fn of(call: Call<'_>, asked: Asked) -> CollectiveWay {
+    let leases = facts::leases(call.team);
+    let way = call.team.ways.find(asked, leases, || asked.of(&facts::of_team(call.team)));
+    with_buffers(call, way, |team| asked.of(team))
+}
+
+/// The way that `choose` finds, which asks what no other call asks again.
+pub(crate) fn by(call: Call<'_>, choose: impl Fn(&TeamFacts<'_>) -> CollectiveWay) -> CollectiveWay {
+    let way = choose(&facts::of_team(call.team));
+    with_buffers(call, way, choose)
+}
+
+fn with_buffers(call: Call<'_>, way: CollectiveWay, choose: impl Fn(&TeamFacts<'_>) -> CollectiveWay) -> CollectiveWay {
     match &call.team.span {
         Some(span) if way.wants_buffers() && buffer_leases::buffers(call, span).is_none() => {
-            choose(&facts.without_buffers())
+            choose(&facts::of_team(call.team).without_buffers())
         }
         _ => way,
     }
