@@ -17,6 +17,7 @@ pub mod machine;
 pub mod node;
 pub mod plan;
 pub mod profile;
+pub mod races;
 pub mod results;
 pub mod schedules;
 pub mod sim;

@@ -1,7 +1,6 @@
 //! `oxshmem sim`: a program over the simulated network with many seeds, and what the first failing seed says.
 
 mod explain;
-mod races;
 mod run;
 mod shrink;
 
@@ -14,8 +13,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use oxshmem_base::Error;
 
-use self::races::FoundRaces;
 use self::run::{JobUnderSim, SimulatedRun};
+use crate::races::{self, FoundRaces};
 
 /// The command line of `oxshmem sim`.
 #[derive(Args, Clone, Debug)]
@@ -53,6 +52,9 @@ pub struct SimArgs {
     /// Look for data races in all seeds: the program is compiled with `oshcc --race`
     #[arg(long)]
     race: bool,
+    /// With --race: write the races into this file as a page
+    #[arg(long, value_name = "FILE", requires = "race")]
+    html: Option<PathBuf>,
     /// Print the digest of each run: equal digests are equal runs
     #[arg(long)]
     digests: bool,
@@ -96,11 +98,22 @@ impl SimArgs {
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);
         }
-        let TriedSeeds { tried, mut failed, overrun, races, .. } = found.into_inner().expect("no thread panics");
+        let TriedSeeds { tried, mut failed, overrun, races: found_races, .. } =
+            found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
         let mut report = summary(tried, &failed, overrun, begun.elapsed());
         if self.race {
-            report += &races.shown(tried, &job, |seed| self.words(seed));
+            report += &found_races.told(|race| {
+                let first = race.seeds.first().copied().unwrap_or_default();
+                let command = job.command_line(&self.words(first));
+                let seeds = race.seeds.len();
+                format!("  seen:    with {seeds} of {tried} seeds, the first is {first}\n  repeat:  {command}\n")
+            });
+        }
+        if let Some(html) = &self.html {
+            let lead = format!("{tried} seeds of {}.", self.program.join(" "));
+            races::write_page(&found_races, &lead, &[], html)?;
+            let _ = writeln!(report, "\npage: {}", html.display());
         }
         if let Some((seed, outcome)) = failed.first() {
             let words = self.words(*seed);
@@ -110,7 +123,7 @@ impl SimArgs {
                 report += &shrink::explain(&job, &words, outcome)?;
             }
         }
-        Ok((report, failed.is_empty() && races.is_empty()))
+        Ok((report, failed.is_empty() && found_races.is_empty()))
     }
 
     /// Runs one job after the other.
@@ -120,7 +133,7 @@ impl SimArgs {
             let outcome = job.run(&self.words(seed), "")?;
             let mut found = found.lock().expect("no thread panics");
             found.tried += 1;
-            found.races.add(seed, outcome.races());
+            found.races.add(Some(seed), outcome.races());
             found.overrun += u64::from(outcome.overrun() > 0);
             if self.digests {
                 println!("seed {seed}: {}", outcome.digest());

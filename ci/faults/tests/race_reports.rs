@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Job, program_with, tool};
+use oxshmem_faults::{Job, browser, program_with, tool};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -52,6 +52,36 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
     let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(levels(), ["letter", "wrong"]).expect(0);
     assert!(ended.stderr.is_empty(), "{ended}");
+    std::fs::remove_dir_all(&folder).expect("our folder");
+}
+
+#[test]
+fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
+    let folder = std::env::temp_dir().join(format!("oxshmem-race-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    let (json, html) = (folder.join("reports.json"), folder.join("races.html"));
+    let races = |file: &Path| Job::by(tool("oxshmem")).run(Path::new("races"), [file, Path::new("--html"), &html]);
+    for _ in 0..2 {
+        Job::new("-n 2").env("SHMEM_RACE_JSON", &json).run(levels(), ["letter", "wrong"]).expect(FOUND);
+    }
+    let ended = races(&json).expect(1);
+    assert!(ended.stdout.starts_with("1 race was found:\n\ndata race on `source` of PE 0"), "{ended}");
+    let page = std::fs::read_to_string(&html).expect("a page");
+    for part in [
+        "<td>data race</td>",
+        "<b>To fix:</b> call shmem_quiet",
+        "<mark>",
+        "shmem_long_put_signal_nbi(",
+        "a store by PE 0 at levels.c:",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    if browser::has_browser("a_page_shows_each_race_once_with_the_lines_of_both_accesses") {
+        browser::shows(&html, &["<h1>Data races between PEs</h1>", "<mark>"]);
+    }
+    std::fs::write(&json, "no report\n").expect("our file");
+    races(&json).expect(2).says(&["has no reports of races", "line 1 is not a report", "SHMEM_RACE_JSON"]);
+    races(&folder.join("nosuch")).expect(2).says(&["nosuch has no reports of races", "No such file"]);
     std::fs::remove_dir_all(&folder).expect("our folder");
 }
 

@@ -12,7 +12,7 @@ use oxshmem_race::{AccessKind, LastCall, Race, RaceRank, Site, StrandKind, Stran
 use crate::node::RaceNode;
 use crate::options;
 use crate::standard;
-use crate::symbols::ProgramSymbols;
+use crate::symbols::{ProgramPlace, ProgramSymbols};
 use crate::words::{advice, object};
 
 unsafe extern "C" {
@@ -43,7 +43,7 @@ struct ReportSide {
     /// The number of its thread, if it has to be told, and of its PE.
     thread: String,
     pe: c_int,
-    place: String,
+    place: ProgramPlace,
     /// A strand of the PE has heard of it; it is another PE's.
     heard: bool,
 }
@@ -83,15 +83,17 @@ impl ReportSide {
     fn told(&self) -> String {
         let ReportSide { call, thread, pe, place, heard } = self;
         match heard {
-            true => format!("{call} at {place}, whose signal was heard by {thread}PE {pe}"),
-            false => format!("{call} by {thread}PE {pe} at {place}"),
+            true => format!("{call} at {}, whose signal was heard by {thread}PE {pe}", place.told),
+            false => format!("{call} by {thread}PE {pe} at {}", place.told),
         }
     }
 
     fn json(&self) -> String {
         let ReportSide { call, thread, pe, place, .. } = self;
         let thread = thread.trim_end_matches(" of ");
-        format!(r#"{{"call":{},"pe":{pe},"thread":{},"place":{}}}"#, quoted(call), quoted(thread), quoted(place))
+        let path = place.path.as_deref().map_or("null".into(), quoted);
+        let (call, thread, place) = (quoted(call), quoted(thread), quoted(&place.told));
+        format!(r#"{{"call":{call},"pe":{pe},"thread":{thread},"place":{place},"path":{path}}}"#)
     }
 }
 

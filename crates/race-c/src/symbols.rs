@@ -3,6 +3,14 @@
 use addr2line::Loader;
 use oxshmem_base::names;
 
+/// A place of the program.
+pub(crate) struct ProgramPlace {
+    /// File and line, or the function.
+    pub(crate) told: String,
+    /// The file with its folder, if the line is known.
+    pub(crate) path: Option<String>,
+}
+
 /// The executable's symbols and lines.
 pub(crate) struct ProgramSymbols(Option<Loader>);
 
@@ -13,31 +21,32 @@ impl ProgramSymbols {
     }
 
     /// The call before this return address: its line, or its function if lines are not known.
-    pub(crate) fn call(&self, pc: u64) -> String {
+    pub(crate) fn call(&self, pc: u64) -> ProgramPlace {
+        let without_line = |told: String| ProgramPlace { told, path: None };
         if pc == 0 {
-            return "a shared library".into();
+            return without_line("a shared library".into());
         }
         let before = pc - 1;
         if let Some(place) = self.line(before) {
             return place;
         }
-        match self.symbol(before) {
+        without_line(match self.symbol(before) {
             Some((name, offset)) => format!("{name}+{offset:#x}"),
             None => format!("{before:#x}"),
-        }
+        })
     }
 
     /// File and line of an address. The routines of the header that C++ inlines are not the program's.
-    fn line(&self, address: u64) -> Option<String> {
+    fn line(&self, address: u64) -> Option<ProgramPlace> {
         let mut frames = self.0.as_ref()?.find_frames(address).ok()?;
         let mut found = None;
         while let Ok(Some(frame)) = frames.next() {
             let Some((file, line)) = frame.location.and_then(|location| location.file.zip(location.line)) else {
                 continue;
             };
-            let file = file.rsplit('/').next().unwrap_or(file);
-            found = Some(format!("{file}:{line}"));
-            if !["shmem.h", "shmemx.h"].contains(&file) {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            found = Some(ProgramPlace { told: format!("{name}:{line}"), path: Some(file.to_owned()) });
+            if !["shmem.h", "shmemx.h"].contains(&name) {
                 break;
             }
         }

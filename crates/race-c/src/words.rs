@@ -72,7 +72,7 @@ pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: Symmetric
                     "bytes {} to {} of the block of {size} bytes of PE {pe}, allocated at {}",
                     place.offset - start,
                     place.offset - start + bytes - 1,
-                    symbols.call(site.pc)
+                    symbols.call(site.pc).told
                 ),
                 _ => unknown(),
             }

@@ -10,6 +10,7 @@ use oxshmem_base::{Error, size};
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::profile::TraceArgs;
+use oxshmem_launcher::races::RacesArgs;
 use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
@@ -48,6 +49,8 @@ enum ToolTask {
     Top(TopArgs),
     /// Run a program over a simulated network, the worst that the standard permits, with many seeds, and explain what fails
     Sim(SimArgs),
+    /// Tell the data races that programs compiled with --race have reported, each once, and write a page with the lines
+    Races(RacesArgs),
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
@@ -215,6 +218,11 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         ToolTask::Sim(sim) => match sim.run() {
+            Ok((text, true)) => Ok(text),
+            Ok((text, false)) => return faulty(&text),
+            Err(error) => Err(error),
+        },
+        ToolTask::Races(races) => match races.run() {
             Ok((text, true)) => Ok(text),
             Ok((text, false)) => return faulty(&text),
             Err(error) => Err(error),

@@ -76,6 +76,8 @@ const FOUND: &[(&str, &str)] = &[
     ("oxshmem-why", "man1/oxshmem-why.1"),
     ("oxshmem-top", "man1/oxshmem-top.1"),
     ("oxshmem-profile", "man1/oxshmem-profile.1"),
+    ("oxshmem-races", "man1/oxshmem-races.1"),
+    ("oxshmem-sim", "man1/oxshmem-sim.1"),
     ("oxshmem-simulate", "man1/oxshmem-explain.1"),
     ("shmem_long_max_to_all", "man3/shmem_max_to_all.3"),
 ];

@@ -23,6 +23,8 @@ const HELP: &[(&str, &str)] = &[
     ("oxshmem top", "--help"),
     ("oxshmem explain", "--help"),
     ("oxshmem profile", "--help"),
+    ("oxshmem races", "--help"),
+    ("oxshmem sim", "--help"),
     ("oxshmem schedule", "--help"),
     ("oxshmem simulate", "--help"),
     ("oxshmem trace", "--help"),

@@ -1,0 +1,87 @@
+//! Races that programs compiled with `--race` report: each once, in words and as a page.
+//!
+//! `oxshmem races` reads files that `SHMEM_RACE_JSON` has written, `oxshmem sim --race` the reports of its jobs.
+
+mod excerpt;
+mod found;
+mod page;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use oxshmem_base::Error;
+
+pub(crate) use self::found::FoundRaces;
+use crate::{linked, results};
+
+/// The beginning of the name of the detector's library.
+const DETECTOR: &str = "liboxshmem-race.so";
+/// A longer file is not what the detector has written: it reports each pair of lines once.
+const LONGEST_FILE: u64 = 64 << 20;
+
+/// The command line of `oxshmem races`.
+#[derive(Args)]
+pub struct RacesArgs {
+    /// Files of reports, which the jobs wrote because SHMEM_RACE_JSON named them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Write the page into this file
+    #[arg(long, value_name = "FILE", default_value = "races.html")]
+    html: PathBuf,
+    /// Look for source files in this directory, too, where the program's own paths lead nowhere
+    #[arg(long, value_name = "DIR")]
+    source: Vec<PathBuf>,
+}
+
+impl RacesArgs {
+    /// Writes the page. Returns the races in words, and whether there are none.
+    pub fn run(&self) -> Result<(String, bool), Error> {
+        let mut races = FoundRaces::default();
+        for file in &self.files {
+            races.add(None, &read(file)?);
+        }
+        let mut text = races.told(|_| String::new());
+        let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
+        write_page(&races, &format!("From {}.", names.join(", ")), &self.source, &self.html)?;
+        let _ = writeln!(text, "\npage: {}", self.html.display());
+        Ok((text, races.is_empty()))
+    }
+}
+
+fn read(file: &Path) -> Result<String, Error> {
+    let unreadable = |why: String| {
+        Error::new(format!("{} has no reports of races", file.display()))
+            .because(why)
+            .fix("name the file that SHMEM_RACE_JSON named when the program ran; a program without races writes none")
+    };
+    let length = fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if length > LONGEST_FILE {
+        return Err(unreadable(format!("it has {length} bytes, and reports have at most {LONGEST_FILE}")));
+    }
+    let text = fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    match text.lines().enumerate().find(|(_, line)| !found::is_report(line)) {
+        Some((number, _)) => Err(unreadable(format!("line {} is not a report", number + 1))),
+        None => Ok(text),
+    }
+}
+
+/// Writes the page of the races; `lead` says where they come from.
+pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], html: &Path) -> Result<(), Error> {
+    results::write(html, page::page(races, lead, sources)).map_err(|error| {
+        Error::new(format!("{} cannot be written", html.display())).because(error).fix("name another file with --html")
+    })
+}
+
+/// Refuses a program whose races nobody would see. A script is believed to start such a program.
+pub(crate) fn require(program: &Path) -> Result<(), Error> {
+    match linked::needed(program) {
+        Some(names) if !names.iter().any(|name| name.starts_with(DETECTOR)) => {
+            Err(Error::new(format!("{} cannot find its races", program.display()))
+                .because(format!("it is not linked with {DETECTOR}"))
+                .fix("compile and link it with oshcc --race, oshc++ --race or oshfort --race"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,152 @@
+//! The races of some reports: the same race counts once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// One access of a race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RaceSide {
+    pub(crate) call: String,
+    pub(crate) pe: u64,
+    /// The words for its thread, if it has to be told.
+    pub(crate) thread: String,
+    /// File and line, or function and offset.
+    pub(crate) place: String,
+    /// The file with its folder, if lines are known.
+    pub(crate) path: Option<String>,
+}
+
+/// One race, as the first report of the lowest seed tells of it.
+#[derive(Debug)]
+pub(crate) struct FoundRace {
+    pub(crate) kind: String,
+    /// The memory, if it has a name.
+    pub(crate) memory: Option<String>,
+    pub(crate) text: String,
+    pub(crate) sides: Vec<RaceSide>,
+    /// How many reports tell of it.
+    pub(crate) reports: usize,
+    /// The PEs of both accesses, in the order of the accesses.
+    pub(crate) pairs: BTreeSet<Vec<u64>>,
+    pub(crate) seeds: BTreeSet<u64>,
+}
+
+/// The races by what is the same in each report: the kind, the variable, and both calls with their lines.
+#[derive(Default)]
+pub(crate) struct FoundRaces(BTreeMap<String, FoundRace>);
+
+/// Whether a line is a report.
+pub(super) fn is_report(line: &str) -> bool {
+    serde_json::from_str::<Value>(line)
+        .is_ok_and(|report| report["kind"].is_string() && report["accesses"].is_array() && report["text"].is_string())
+}
+
+impl FoundRaces {
+    /// Adds what a run has written: a line of JSON for each report. `seed` is that of the run, if it had one.
+    pub(crate) fn add(&mut self, seed: Option<u64>, reports: &str) {
+        for report in reports.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let told = FoundRace::of(&report);
+            let race = self.0.entry(identity(&report)).or_insert_with(|| FoundRace::of(&report));
+            race.reports += 1;
+            race.pairs.insert(told.sides.iter().map(|side| side.pe).collect());
+            let Some(seed) = seed else { continue };
+            // Threads try seeds in any order; the text is that of the first one.
+            if race.seeds.first().is_some_and(|&first| seed < first) {
+                (race.text, race.sides) = (told.text, told.sides);
+            }
+            race.seeds.insert(seed);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, that of the lowest seed first.
+    pub(crate) fn all(&self) -> Vec<&FoundRace> {
+        let mut races: Vec<&FoundRace> = self.0.values().collect();
+        races.sort_by_key(|race| race.seeds.first().copied());
+        races
+    }
+
+    /// The races for people; `more` follows each of them.
+    pub(crate) fn told(&self, more: impl Fn(&FoundRace) -> String) -> String {
+        let races = self.all();
+        let mut text = match races.len() {
+            0 => "No races were found.\n".into(),
+            1 => "1 race was found:\n".into(),
+            count => format!("{count} races were found:\n"),
+        };
+        for race in races {
+            let _ = write!(text, "\n{}\n{}", race.text, more(race));
+        }
+        text
+    }
+}
+
+impl FoundRace {
+    fn of(report: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let side = |access: &Value| RaceSide {
+            call: text(&access["call"]),
+            pe: access["pe"].as_u64().unwrap_or_default(),
+            thread: text(&access["thread"]),
+            place: text(&access["place"]),
+            path: access["path"].as_str().map(str::to_owned),
+        };
+        Self {
+            kind: text(&report["kind"]),
+            memory: report["memory"].as_str().map(str::to_owned),
+            text: text(&report["text"]),
+            sides: report["accesses"].as_array().into_iter().flatten().map(side).collect(),
+            reports: 0,
+            pairs: BTreeSet::new(),
+            seeds: BTreeSet::new(),
+        }
+    }
+}
+
+/// PEs and threads change their parts from run to run.
+fn identity(report: &Value) -> String {
+    let side = |access: &Value| format!("{} {}", access["call"], access["place"]);
+    let mut sides: Vec<String> = report["accesses"].as_array().into_iter().flatten().map(side).collect();
+    sides.sort();
+    // The rest of the words about memory name PEs and bytes.
+    let variable = report["memory"].as_str().and_then(|memory| memory.split('`').nth(1)).unwrap_or_default();
+    format!("{} {variable} {}", report["kind"], sides.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(kind: &str, pes: [u32; 2], calls: [&str; 2]) -> String {
+        let side = |at: usize| format!(r#"{{"call":"{}","pe":{},"thread":"","place":"a.c:{at}"}}"#, calls[at], pes[at]);
+        format!(r#"{{"kind":"{kind}","accesses":[{},{}],"text":"{kind} by {}"}}"#, side(0), side(1), pes[0])
+    }
+
+    #[test]
+    fn the_same_race_of_several_seeds_counts_once_and_is_told_as_the_first_one_tells_it() {
+        let mut races = FoundRaces::default();
+        races.add(Some(7), &line("race", [1, 0], ["put", "load"]));
+        let twice = format!("{}\n{}\n", line("race", [2, 0], ["put", "load"]), line("race", [0, 2], ["put", "load"]));
+        races.add(Some(3), &twice);
+        races.add(Some(5), &line("atomics", [0, 1], ["put", "load"]));
+        let found: Vec<_> =
+            races.all().iter().map(|race| (race.text.clone(), race.seeds.len(), race.reports)).collect();
+        assert_eq!(found, [("race by 2".into(), 2, 3), ("atomics by 0".into(), 1, 1)]);
+        assert_eq!(races.all()[0].pairs.len(), 3);
+    }
+
+    #[test]
+    fn reports_of_a_job_without_a_seed_are_told_in_their_order() {
+        let mut races = FoundRaces::default();
+        races.add(None, &line("race", [1, 0], ["put", "load"]));
+        races.add(None, &line("race", [0, 1], ["put", "load"]));
+        assert_eq!(races.told(|_| String::new()), "1 race was found:\n\nrace by 1\n");
+        assert_eq!(FoundRaces::default().told(|_| String::new()), "No races were found.\n");
+        assert!(is_report(&line("race", [1, 0], ["put", "load"])) && !is_report("{}") && !is_report("race"));
+    }
+}
