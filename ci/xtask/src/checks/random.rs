@@ -55,6 +55,9 @@ pub(crate) struct RandomArguments {
     /// three other jobs
     #[arg(long)]
     broadcasts: bool,
+    /// With --broadcasts: beside three other jobs, and nothing else
+    #[arg(long, requires = "broadcasts", conflicts_with = "small_buffers")]
+    beside: bool,
 }
 
 impl RandomArguments {
@@ -71,6 +74,7 @@ impl RandomArguments {
             minutes: None,
             at_once: AT_ONCE,
             broadcasts: false,
+            beside: false,
         }
     }
 
@@ -189,9 +193,14 @@ fn broadcasts(arguments: &RandomArguments) -> Outcome<CheckCounts> {
     let program = job::build("broadcasts")?;
     let mut counts = CheckCounts::default();
     let begun = Instant::now();
-    let modes =
-        [(", plain", false, arguments.at_once), ("", true, arguments.at_once), (", beside three others", false, CROWD)];
-    for (name, small_buffers, at_once) in modes.into_iter().filter(|(_, small, _)| *small || !arguments.small_buffers) {
+    let (plain, small) = ((", plain", false, arguments.at_once), ("", true, arguments.at_once));
+    let beside = (", beside three others", false, CROWD);
+    let modes = match (arguments.small_buffers, arguments.beside) {
+        (true, _) => vec![small],
+        (_, true) => vec![beside],
+        _ => vec![plain, small, beside],
+    };
+    for (name, small_buffers, at_once) in modes {
         let of = |pes: u32| {
             RandomArguments { pes: vec![pes], nodes: vec![pes], small_buffers, ..arguments.clone() }.shapes()
         };
