@@ -30,7 +30,7 @@ use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeLis
 /// The exit status is that of the first PE that fails, 128+N if signal N ended it, 124 after --timeout, 126 or 127 if
 /// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
 #[derive(Debug, Parser)]
-#[command(name = "oshrun", version, max_term_width = 100)]
+#[command(name = "oshrun", version = concat!(env!("CARGO_PKG_VERSION"), " (oxshmem)"), max_term_width = 100)]
 pub struct OshrunOptions {
     #[command(flatten)]
     app: App,

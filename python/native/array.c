@@ -69,8 +69,8 @@ static int measure(struct array *array, const char *routine, const char *argumen
     }
     PyErr_Format(PyExc_ValueError,
                  "%s: the elements of %s do not lie together, and it is no slice of one dimension with a stride. Transfer it "
-                 "row by row, or a copy of it (numpy.ascontiguousarray)",
-                 routine, argument);
+                 "row by row%s",
+                 routine, argument, strcmp(argument, "dest") == 0 ? "" : ", or a copy of it (numpy.ascontiguousarray)");
     return -1;
 }
 
@@ -130,12 +130,18 @@ int array_at(struct array *array, PyObject *index, const char *routine) {
     long long at = 0;
     if (index != NULL) {
         at = PyLong_AsLongLong(index);
-        if (at == -1 && PyErr_Occurred()) return -1;
+        if (at == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "%s: index is %R; it is one number, which counts the elements of the array in the order in "
+                         "which they lie in memory", routine, index);
+            return -1;
+        }
     }
+    const long long given = at;
     long long count = (long long)array->count;
     if (at < 0) at += count;
     if (at < 0 || at >= count) {
-        PyErr_Format(PyExc_IndexError, "%s: index %lld of an array with %zd elements", routine, at, (Py_ssize_t)count);
+        PyErr_Format(PyExc_IndexError, "%s: index %lld of an array with %zd elements", routine, given, (Py_ssize_t)count);
         return -1;
     }
     array->address += at * array->stride * (Py_ssize_t)array->size;
@@ -181,7 +187,10 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
     if (array->code <= U64) return integer_take(value, object, array, routine);
     if (array->code == F32 || array->code == F64) {
         double number = PyFloat_AsDouble(object);
-        if (number == -1.0 && PyErr_Occurred()) return -1;
+        if (number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return PyErr_Format(PyExc_TypeError, "%s: the value %R is no number", routine, object), -1;
+        }
         if (array->code == F64) {
             value->f64 = number;
         } else {

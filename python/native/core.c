@@ -263,9 +263,12 @@ static PyObject *prepare(PyObject *self, PyObject *const *args, Py_ssize_t count
 static PyObject *begin_library(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
     int (*init)(int, int *) = (int (*)(int, int *))dlsym(RTLD_DEFAULT, "shmem_init_thread");
-    int level = count == 1 ? (int)PyLong_AsLongLong(args[0]) : -1, provided = 0;
+    int level = count == 1 ? (int)PyLong_AsLongLong(args[0]) : -1, provided = 0, failed;
     if (init == NULL || PyErr_Occurred()) return PyErr_Occurred() ? NULL : none();
-    ASIDE(1, init(level, &provided));
+    ASIDE(1, failed = init(level, &provided));
+    if (failed != 0)
+        return PyErr_Format(PyExc_RuntimeError, "the library cannot begin in this process, for the reason above. A process that a PE "
+                            "has started is no PE: do the work in the PE, or in a forked process that makes no calls of oxshmem");
     return PyLong_FromLongLong(provided);
 }
 

@@ -73,6 +73,8 @@ def _room(name: str, into: int, needed: int, why: str) -> None:
 
 
 def _team(team: Optional[Team], name: str) -> int:
+    if team is not None and not isinstance(team, Team):
+        raise TypeError(f"{name}: team is {team!r}; pass a team, as oxshmem.TEAM_WORLD or what a split has made")
     return _start.TEAM_WORLD if team is None else team._valid(name)
 
 
@@ -113,6 +115,7 @@ class Request:
 
 
 _TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
+_SUM, _COLLECT_NB = address("oxshmem_sum_over"), address("oxshmem_collect_nb")
 
 
 def _move(name: str, dest: Array, source: Array, needed: int, why: str, team: Optional[Team], *more: int) -> None:
@@ -151,7 +154,8 @@ def collect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     >>> shmem.collect(everything, mine)
     """
     _, number, size, _, _ = _pair(dest, source, "collect")
-    _move("collect", dest, source, number, "the elements of all members", team, number * size)
+    needed: int = _core.call(_SUM, "u", _team(team, "collect"), number)
+    _move("collect", dest, source, needed, "the elements of all members", team, number * size)
 
 
 def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
@@ -214,7 +218,7 @@ def _operator(op: Operator) -> str:
     return found
 
 
-def _reduction(family: str, dest: Array, source: Array, team: Optional[Team], name: str) -> Tuple[Any, ...]:
+def _reduction(name: str, dest: Array, source: Array, team: Optional[Team], family: str) -> Tuple[Any, ...]:
     into, number, _, code, is_bool = _pair(dest, source, name)
     _room(name, into, number, "as many as source")
     return routine(family, code, is_bool), "i", _team(team, name), dest, source, number
@@ -292,8 +296,9 @@ def collect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Reque
 
     >>> request = shmem.collect_nb(everything, mine)
     """
-    _, number, size, _, _ = _pair(dest, source, "collect_nb")
-    return _begin("collect_nb", address("shmemx_collectmem_nb"), "i", _team(team, "collect_nb"), dest, source, number * size)
+    into, number, size, _, _ = _pair(dest, source, "collect_nb")
+    _room("collect_nb", into, number, "the elements of all members")
+    return _begin("collect_nb", _COLLECT_NB, "i", _team(team, "collect_nb"), dest, source, number * size, into * size)
 
 
 def fcollect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:

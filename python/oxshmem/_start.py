@@ -46,9 +46,11 @@ def init(threads: int = MULTIPLE) -> int:
     with _lock:
         if _state == "running":
             return _level
-        _state = "running"
         library = _core.library
+        # Nobody frees arrays, and they may be read after the end.
+        library.oxshmem_heap_is_collected()
         _level = _core.begin_library(int(threads))
+        _state = "running"
         # By their profiling names: a profile has the calls of the program.
         me, pes = library.pshmem_my_pe(), library.pshmem_n_pes()
         number = library.pshmem_team_translate_pe
@@ -88,13 +90,14 @@ def _first_call() -> None:
 
 
 def finalize() -> None:
-    """Ends the library on all PEs. The end of a program that succeeds does so by itself.
+    """Ends the library on all PEs. The end of a program that succeeds does so by itself. Arrays can still be read afterwards. While an
+    exception is handled, as in `finally`, it does nothing: all PEs would have to be there.
 
     >>> shmem.finalize()
     """
     global _state
     with _lock:
-        if _state == "running":
+        if _state == "running" and sys.exc_info()[0] is None:
             _core.call(address("shmem_finalize"), "n")
             _core.started()
             kept.clear()

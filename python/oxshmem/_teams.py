@@ -55,14 +55,17 @@ class Team:
 
         >>> row = shmem.TEAM_WORLD.split_strided(0, 2)
         """
-        parent = self._valid("Team.split_strided")
+        parent, members = self._valid("Team.split_strided"), self.n_pes()
         if size is None:
             step = stride or 1
-            size = len(range(start, self.n_pes() if step > 0 else -1, step))
+            size = len(range(start, members if step > 0 else -1, step))
+        last = start + stride * (size - 1)
+        if size < 1 or not 0 <= start < members or not 0 <= last < members or stride == 0 and size > 1:
+            raise ValueError(f"Team.split_strided: {size} PEs from PE {start} in steps of {stride} are no part of a team whose PEs "
+                             f"have numbers from 0 to {members - 1}")
         new, config = np.zeros(1, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
-        refused = _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config,
-                             _MASK if num_contexts else 0, new)
-        if refused and new[0]:
+        _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, _MASK if num_contexts else 0, new)
+        if not new[0] and self.my_pe() in ([start] if stride == 0 else range(start, last + (1 if stride > 0 else -1), stride)):
             raise RuntimeError("Team.split_strided: the library has no team left")
         return Team(int(new[0]))
 

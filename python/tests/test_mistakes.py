@@ -47,6 +47,15 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, a, 1), TypeError, "make it with oxshmem.new_signal"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, whole.view("u8"), 1, "add"), ValueError, "op is oxshmem.SIGNAL.SET or"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, 1.0, 0, index=-9), IndexError, "p: index -9 of an array with 4 elements"),
+            (lambda: shmem.p(a, 1.0, 0, index=(1, 1)), TypeError, r"p: index is \(1, 1\); it is one number"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, "x", 0), TypeError, "p: the value 'x' is no number"),  # type: ignore[arg-type]
+            (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row$"),
+            (lambda: shmem.sum_reduce(a, a, team=0), TypeError, "sum_reduce: team is 0; pass a team"),  # type: ignore[arg-type]
+            (lambda: shmem.sum_reduce_nb(a[:2], a), ValueError, "sum_reduce_nb: dest has 2 elements and needs 4"),
+            (lambda: shmem.TEAM_WORLD.split_strided(0, 2, PES + 1), ValueError, f"{PES + 1} PEs from PE 0 in steps of 2"),
+            (lambda: shmem.TEAM_WORLD.split_strided(PES, 1, 1), ValueError, "are no part of a team"),
+            (lambda: shmem.TEAM_WORLD.split_strided(0, 0, 2), ValueError, "in steps of 0"),
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
             (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
         ]
@@ -55,6 +64,20 @@ class Mistakes(unittest.TestCase):
                 with self.assertRaisesRegex(kind, text):
                     call()
         for array in (a, whole, plate):
+            shmem.free(array)
+
+    def test_a_collect_does_not_write_past_its_destination(self) -> None:
+        n = 4 * (ME + 1)
+        needed = 2 * PES * (PES + 1)
+        dest, after, mine = shmem.zeros(needed - 1), shmem.zeros(needed), shmem.full(4 * PES, ME + 1.0)
+        if PES > 1:
+            with self.assertRaisesRegex(ValueError, f"collect: dest has {needed - 1} elements and needs {needed}"):
+                shmem.collect(dest, mine[:n])
+            self.assertEqual(float(after.sum()), 0.0)
+        shmem.collect(after, mine[:n])
+        self.assertEqual(float(after.sum()), sum(4.0 * (pe + 1) ** 2 for pe in range(PES)))
+        shmem.collect_nb(after, mine[:n]).wait()
+        for array in (dest, after, mine):
             shmem.free(array)
 
     def test_every_function_is_documented_with_an_example(self) -> None:
@@ -106,6 +129,43 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sorted(ended.stdout.split("\n")), ["", "PE 0", "PE 1", "PE 2"])
         ended = self.job("shmem.finalize()\ntry:\n    shmem.barrier_all()\nexcept RuntimeError as error:\n    print(error)\n", "-n", "2")
         self.assertEqual((ended.returncode, ended.stdout.count("has been finalized")), (0, 2), ended.stderr)
+
+    def test_arrays_can_be_read_after_finalize(self) -> None:
+        ended = self.job("a = shmem.full(3, me + 1)\nshmem.finalize()\nprint(a.sum())\n", "-n", "2")
+        self.assertEqual((ended.returncode, ended.stderr, sorted(ended.stdout.split())), (0, "", ["3", "6"]))
+
+    def test_finalize_leaves_an_exception_its_way(self) -> None:
+        program = "try:\n    if me == 1:\n        raise ValueError('mine')\n    shmem.barrier_all()\nfinally:\n    shmem.finalize()\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("ValueError: mine", ended.stderr)
+
+    def test_a_process_that_a_pe_has_started_is_told_that_it_is_no_pe(self) -> None:
+        program = "import subprocess\nchild = 'import oxshmem; print(oxshmem.n_pes())'\n" \
+            "ended = subprocess.run([sys.executable, '-c', child], capture_output=True, text=True) if me == 0 else None\n" \
+            "if ended:\n    print(ended.returncode, ended.stdout, ended.stderr)\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertTrue(ended.stdout.startswith("1 "), ended.stdout)
+        self.assertIn("A process that a PE has started is no PE", ended.stdout)
+
+    def test_a_request_that_brings_too_much_ends_the_job(self) -> None:
+        program = "a, b = shmem.zeros(4), shmem.ones(4)\nshmem.collect_nb(a, b).wait()\n"
+        ended = self.job(program, "-n", "2")
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("dest has room for 32 bytes", ended.stderr)
+
+    def test_strict_checks_name_lines_and_expect_nobody_to_free(self) -> None:
+        os.environ["SHMEM_CHECK"] = "3"
+        try:
+            ended = self.job("a = shmem.zeros(3)\n", "-n", "2")
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            write = "import ctypes\na = shmem.zeros(8)\nctypes.memset(a.ctypes.data + 64, 1, 1)\nshmem.barrier_all()\n"
+            ended = self.job(write, "-n", "1")
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("allocated at program.py:6", ended.stderr)
+        finally:
+            del os.environ["SHMEM_CHECK"]
 
     def test_a_job_behind_a_notebook(self) -> None:
         examples = os.path.join(os.path.dirname(__file__), "../../examples/python/notebook.py")

@@ -43,6 +43,31 @@ fn fault_W6_two_threads_that_wait_below_multiple_are_named() {
 fn a_destination_that_is_not_symmetric_is_not_called_a_different_one() {
     let program = program("stack_dest.c");
     for options in ["-n 2", "-n 4", "-n 4 --nodes 2"] {
-        Job::new(options).run(&program, [""; 0]).expect(1).says(&["shmem_int_max_reduce: no symmetric object of "]);
+        Job::new(options)
+            .run(&program, [""; 0])
+            .expect(1)
+            .says(&["shmem_int_max_reduce: no symmetric object of ", ", the argument dest"]);
+    }
+}
+
+#[test]
+fn mistakes_of_a_first_hour_are_named_by_the_argument() {
+    let program = program("student.c");
+    for (name, check, words) in [
+        ("wait", "1", &["shmem_signal_wait_until: no symmetric object of 8 bytes", ", the argument ivar"][..]),
+        ("put", "2", &["shmem_int_put: source is NULL"]),
+        ("split", "0", &["shmem_team_split_2d: yaxis_team is NULL"]),
+        ("set", "1", &["is not in the active set of PE 0, 2", "let the members alone make the call"]),
+        ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
+        ("lock", "1", &["shmem_set_lock: lock is NULL"]),
+        ("long", "1", &["no symmetric object of", "against the size of the object"]),
+        ("held", "1", &["clear the lock before a call in which others must take part"]),
+    ] {
+        for options in ["-n 4", "-n 4 --nodes 2"] {
+            let job = Job::new(options).env("SHMEM_CHECK", check).env("SHMEM_DEADLOCK", "abort");
+            let ended = job.run(&program, [name]);
+            assert_ne!(ended.status, Some(0), "{name}: {ended}");
+            ended.says(words);
+        }
     }
 }

@@ -127,7 +127,13 @@ pub const UNDERSCORED: &[&str] = &[
 ];
 
 /// Functions of the library for other parts of the installation, which no header declares.
-pub const INTERNAL: &[&str] = &["oxshmem_heap_high_water", "oxshmem_program_line"];
+pub const INTERNAL: &[&str] = &[
+    "oxshmem_collect_nb",
+    "oxshmem_heap_high_water",
+    "oxshmem_heap_is_collected",
+    "oxshmem_program_line",
+    "oxshmem_sum_over",
+];
 
 /// The objects behind the predefined handles, and the handles as objects, as the linker sees them.
 pub const OBJECTS: &[&str] = &[

@@ -272,6 +272,18 @@ pub const GENERICS: &[(&str, &str)] = &[
     ("SHMEM_FINC", "SHMEM_<K>_FINC"),
 ];
 
+/// The most dimensions of an array; a scalar has none.
+pub const RANKS: usize = 7;
+
+/// Types of Fortran that C does not have. No specific routine for them may have a binding label (the standard forbids it, and compilers
+/// that are told to be strict agree), so each has a linker symbol of its own: the type, and the row that serves it.
+pub const LOGICALS: [(&str, &str, &str); 2] = [("logical4", "SHMEM_GET<K>", "32"), ("logical8", "SHMEM_GET<K>", "64")];
+
+/// The name of such a routine.
+pub fn logical_get(name: &str, rank: usize) -> String {
+    format!("shmem_get_{name}_{rank}")
+}
+
 /// Every entry point.
 pub fn entries() -> Vec<FortranEntry> {
     ROWS.iter().flat_map(expand).collect()
@@ -322,7 +334,11 @@ impl FortranEntry {
     /// Linker symbols of other compilers and options: upper case, and a second underscore where one is in the name.
     pub fn aliases(&self) -> Vec<String> {
         let doubled = self.symbol.trim_end_matches('_').contains('_').then(|| format!("{}_", self.symbol));
-        [self.name()].into_iter().chain(doubled).collect()
+        let specific = LOGICALS
+            .iter()
+            .filter(|logical| self.pattern == logical.1 && self.kind.is_some_and(|kind| kind.name == logical.2));
+        let specific = specific.flat_map(|logical| (0..=RANKS).map(|rank| logical_get(logical.0, rank) + "_"));
+        [self.name()].into_iter().chain(doubled).chain(specific).collect()
     }
 
     /// The statement that uses it, as a Fortran programmer writes it.

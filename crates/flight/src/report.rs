@@ -208,7 +208,15 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
             Certainty::Proven => "",
             Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
         };
-        return why + &format!("  That is a circle{unless}. Let all PEs make these calls in the same order.\n");
+        let locks = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(own_wait);
+        let has_lock = locks.into_iter().any(|wait| matches!(wait.subject, Subject::Lock { .. }));
+        let remedy = match has_lock {
+            true => {
+                "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
+            }
+            false => "Let all PEs make these calls in the same order",
+        };
+        return why + &format!("  That is a circle{unless}. {remedy}.\n");
     }
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
     if let Some(one) = last.filter(|one| !one.is_waiting()) {

@@ -75,6 +75,26 @@ impl Kind {
         Kind::ComplexF64,
     ];
 
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::I8 => "int8",
+            Kind::I16 => "int16",
+            Kind::I32 => "int32",
+            Kind::I64 => "int64",
+            Kind::U8 => "uint8",
+            Kind::U16 => "uint16",
+            Kind::U32 => "uint32",
+            Kind::U64 => "uint64",
+            Kind::F32 => "float",
+            Kind::F64 => "double",
+            Kind::LongDouble => "long double",
+            Kind::Quad => "binary128",
+            Kind::ComplexF32 => "float complex",
+            Kind::ComplexF64 => "double complex",
+        }
+    }
+
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {

@@ -34,6 +34,7 @@ mod wait;
 mod loom_models;
 
 pub use diagnosis::program_line::program_line;
+pub use memory::collected::heap_is_collected;
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
 pub use start::state::heap_high_water;
 pub use teams::context::{ContextHandle, ContextObject};

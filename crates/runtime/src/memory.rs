@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 pub(crate) mod address_limit;
+pub(crate) mod collected;
 pub(crate) mod control;
 pub(crate) mod facts;
 pub(crate) mod guard;

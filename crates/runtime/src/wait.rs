@@ -10,6 +10,7 @@ pub(crate) mod bell;
 pub(crate) mod departed;
 mod limits;
 pub(crate) mod pace;
+mod private_variable;
 pub(crate) mod reason;
 pub(crate) mod suspended;
 
@@ -350,6 +351,7 @@ impl Collectives<'_> {
 
 /// Ends the job with a sentence if the wait can never end.
 fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
+    private_variable::check(reason, ready);
     // The PE may have done its part before it went.
     if let Some(gone) = gone_among(reason.needs)
         && !ready()

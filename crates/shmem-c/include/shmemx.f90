@@ -572,8 +572,7 @@ module shmemx
             complex(c_double_complex), dimension(1,1,1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_complex8_7
-        subroutine shmem_get_logical4_0(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_0(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -582,8 +581,7 @@ module shmemx
             logical(4) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_0
-        subroutine shmem_get_logical4_1(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_1(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -592,8 +590,7 @@ module shmemx
             logical(4), dimension(*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_1
-        subroutine shmem_get_logical4_2(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_2(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -602,8 +599,7 @@ module shmemx
             logical(4), dimension(1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_2
-        subroutine shmem_get_logical4_3(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_3(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -612,8 +608,7 @@ module shmemx
             logical(4), dimension(1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_3
-        subroutine shmem_get_logical4_4(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_4(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -622,8 +617,7 @@ module shmemx
             logical(4), dimension(1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_4
-        subroutine shmem_get_logical4_5(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_5(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -632,8 +626,7 @@ module shmemx
             logical(4), dimension(1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_5
-        subroutine shmem_get_logical4_6(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_6(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -642,8 +635,7 @@ module shmemx
             logical(4), dimension(1,1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_6
-        subroutine shmem_get_logical4_7(dest, source, nelems, pe) &
-                bind(c, name='shmem_get32_')
+        subroutine shmem_get_logical4_7(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -652,8 +644,7 @@ module shmemx
             logical(4), dimension(1,1,1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical4_7
-        subroutine shmem_get_logical8_0(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_0(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -662,8 +653,7 @@ module shmemx
             logical(8) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_0
-        subroutine shmem_get_logical8_1(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_1(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -672,8 +662,7 @@ module shmemx
             logical(8), dimension(*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_1
-        subroutine shmem_get_logical8_2(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_2(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -682,8 +671,7 @@ module shmemx
             logical(8), dimension(1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_2
-        subroutine shmem_get_logical8_3(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_3(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -692,8 +680,7 @@ module shmemx
             logical(8), dimension(1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_3
-        subroutine shmem_get_logical8_4(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_4(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -702,8 +689,7 @@ module shmemx
             logical(8), dimension(1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_4
-        subroutine shmem_get_logical8_5(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_5(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -712,8 +698,7 @@ module shmemx
             logical(8), dimension(1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_5
-        subroutine shmem_get_logical8_6(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_6(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source
@@ -722,8 +707,7 @@ module shmemx
             logical(8), dimension(1,1,1,1,1,*) :: dest
             integer(c_int), intent(in) :: nelems, pe
         end subroutine shmem_get_logical8_6
-        subroutine shmem_get_logical8_7(dest, source, nelems, pe) &
-                bind(c, name='shmem_get64_')
+        subroutine shmem_get_logical8_7(dest, source, nelems, pe)
             import
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: source

@@ -1,6 +1,9 @@
 //! Functions for other parts of the installation: the Python module and the recorder of profiles. No header declares them.
 
-use core::ffi::c_char;
+use core::ffi::{c_char, c_int};
+
+use oxshmem_runtime::TeamHandle;
+use oxshmem_runtime::calls::{binding, request};
 
 /// The word of the calling thread in which an interpreter says where in its program it is: see [`oxshmem_runtime::program_line`].
 #[unsafe(no_mangle)]
@@ -12,4 +15,44 @@ extern "C" fn oxshmem_program_line() -> *mut *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_heap_high_water() -> u64 {
     oxshmem_runtime::heap_high_water()
+}
+
+/// The language of the program collects memory: see [`oxshmem_runtime::heap_is_collected`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_heap_is_collected() {
+    oxshmem_runtime::heap_is_collected();
+}
+
+/// The sum of what the members of a team bring. A binding asks for it before a collect, whose sizes may differ.
+///
+/// # Safety
+/// All members call, one thread of each, in the same order among the team's collectives.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_sum_over(team: TeamHandle, bytes: u64) -> u64 {
+    let mut sum = 0_u64;
+    // SAFETY: all members make this call in one order among the team's collectives, as this function demands.
+    unsafe {
+        binding::exchange(team, "shmem_collectmem", SUM, &[bytes], |_, theirs| sum = sum.saturating_add(theirs[0]))
+    };
+    sum
+}
+
+/// Tells this exchange from those of other bindings.
+const SUM: u8 = 0xff;
+
+/// `shmemx_collectmem_nb` into a destination of `room` bytes: more end the job.
+///
+/// # Safety
+/// As for `shmemx_collectmem_nb`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_collect_nb(
+    team: TeamHandle,
+    dest: *mut u8,
+    source: *const u8,
+    bytes: usize,
+    room: usize,
+    request: *mut request::RequestHandle,
+) -> c_int {
+    // SAFETY: the caller keeps the promises of the call.
+    unsafe { request::collect_into(team, dest, source, bytes, room, request) }
 }

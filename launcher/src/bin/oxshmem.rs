@@ -24,7 +24,7 @@ use oxshmem_schedule::step::Plan;
 const TOOLS: &str = "Other programs of oxshmem:
   oshrun                      start jobs; --profile and --trace record them
   oshcc, oshc++, oshfort      compile programs; oshcc --race looks for data races between PEs
-  osh_info                    print the version, the routines and all variables of the environment
+  osh_info                    print the version, the machine, and all variables of the environment
   cargo oxrun                 build and run programs in Rust
 Each has --help and a page of the manual: man oshrun.";
 

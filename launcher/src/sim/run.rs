@@ -11,6 +11,8 @@ use crate::machine::beside;
 
 /// The exit status of `oshrun` after its `--timeout`.
 const TIMED_OUT: i32 = 124;
+/// Those of `oshrun` if the program cannot be run, and if it is not there.
+const NOT_RUN: [i32; 2] = [126, 127];
 
 /// The common part of all jobs of a command.
 #[derive(Clone)]
@@ -66,6 +68,11 @@ impl JobUnderSim {
             command.env("SHMEM_RACE_JSON", &races.0).env("SHMEM_RACE_STATUS", "0");
         }
         let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
+        if output.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let why = said.lines().map(|line| line.trim_start_matches("oshrun: ")).collect::<Vec<_>>().join("; ");
+            return Err(Error::new(format!("{} cannot be simulated", self.program[0])).because(why));
+        }
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
         // A run without races has written none.

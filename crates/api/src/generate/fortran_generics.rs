@@ -2,9 +2,9 @@
 //!
 //! Fortran chooses a specific routine by the type, kind and rank of `dest`. Transfers of all types and ranks go to few
 //! linker symbols, which know sizes only. So a specific routine has a name of its own, and its binding label is the
-//! symbol. No specific routine has a body: the module needs no object file.
+//! symbol; those of logicals, for which the standard allows none, are linker symbols of their own. No specific routine has a body: the module needs no object file.
 
-use crate::fortran::{FortranEntry, GENERICS, entries};
+use crate::fortran::{FortranEntry, GENERICS, LOGICALS, RANKS, entries, logical_get};
 
 /// The imports of the module.
 pub(super) const USES: &str = "    use shmem
@@ -39,9 +39,6 @@ const TRANSFERRED: &[Transferred] = &[
     transferred("logical4", "logical(4)", "32"),
     transferred("logical8", "logical(8)", "64"),
 ];
-
-/// The most dimensions of an array; a scalar has none.
-const RANKS: usize = 7;
 
 /// Declares arguments that take a variable of any type and rank.
 pub(super) fn untyped(list: &str) -> String {
@@ -80,8 +77,12 @@ fn transfers(generic: &str, rows: &[&FortranEntry]) -> String {
                 0 => String::new(),
                 _ => format!(", dimension({}*)", "1,".repeat(rank - 1)),
             };
-            text += &format!("        subroutine {specific}(dest, source, nelems, pe) &\n");
-            text += &format!("                bind(c, name='{symbol}')\n");
+            text += &match LOGICALS.iter().any(|logical| logical.0 == *name) {
+                true => format!("        subroutine {}(dest, source, nelems, pe)\n", logical_get(name, rank)),
+                false => format!(
+                    "        subroutine {specific}(dest, source, nelems, pe) &\n                bind(c, name='{symbol}')\n"
+                ),
+            };
             text += "            import\n";
             text += &untyped("source");
             text += &format!("            {fortran}{shape} :: dest\n");

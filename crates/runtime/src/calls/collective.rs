@@ -31,7 +31,7 @@ data! {
     "Copies the root's elements to all members." broadcast(nelems: usize, root: c_int)
         => broadcast(dest, source, bytes::<T>(nelems), root.into(), true) moves bytes::<T>(nelems);
     "Concatenates blocks of different sizes." collect(nelems: usize)
-        => collect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
+        => collect(dest, source, bytes::<T>(nelems), usize::MAX) moves bytes::<T>(nelems);
     "Concatenates blocks of one size." fcollect(nelems: usize)
         => fcollect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
     "Exchanges blocks between all members." alltoall(nelems: usize)

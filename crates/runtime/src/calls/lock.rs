@@ -59,7 +59,7 @@ impl<H: Half> Variable<H> {
         } else if FAST.statics.holds(address, bytes) {
             &FAST.statics
         } else {
-            errors::not_symmetric(call, address, bytes)
+            errors::not_symmetric(call, "lock", address, bytes)
         };
         let home = (((address - extent.own().0) / bytes) as u32 % pes) as c_int;
         Self { call, own: address, home, half: PhantomData }

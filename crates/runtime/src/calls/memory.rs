@@ -23,6 +23,7 @@ use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::account;
+use crate::memory::collected;
 use crate::memory::heap::SymmetricHeap;
 use crate::start::job;
 use crate::start::state::{self, LibraryState};
@@ -357,7 +358,7 @@ fn replace(life: &LibraryState, ptr: *mut c_void, bytes: usize) -> *mut c_void {
 pub(super) fn list_leaks(call: &'static str) {
     let Some(life) = state::current() else { return };
     let leaks = lock(life).leaks();
-    if leaks.is_empty() || job::identity().is_none_or(|(pe, _)| pe != 0) {
+    if collected::is_collected() || leaks.is_empty() || job::identity().is_none_or(|(pe, _)| pe != 0) {
         return;
     }
     let error = Error::new(format!("{call}: blocks of the symmetric heap were never freed"))

@@ -235,7 +235,9 @@ macro_rules! data {
 
 data! {
     "Begins a broadcast." broadcast(nelems: usize, root: c_int) => broadcast(bytes::<T>(nelems), root.into(), true)
-    "Begins a concatenation of blocks of different sizes." collect(nelems: usize) => collect(bytes::<T>(nelems))
+    "Begins a concatenation of blocks of different sizes." collect(nelems: usize) => collect(bytes::<T>(nelems), usize::MAX)
+    "Begins a concatenation of blocks of different sizes, which have at most `room` bytes together."
+        collect_into(nelems: usize, room: usize) => collect(bytes::<T>(nelems), room)
     "Begins a concatenation of blocks of one size." fcollect(nelems: usize) => fcollect(bytes::<T>(nelems))
     "Begins an exchange of blocks between all members." alltoall(nelems: usize) => alltoall(bytes::<T>(nelems))
 }

@@ -91,6 +91,9 @@ pub unsafe fn split_strided(
     new_team: *mut TeamHandle,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_strided";
+    if new_team.is_null() {
+        errors::null(NAME, "new_team");
+    }
     // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
     unsafe { new_team.write(TeamHandle::INVALID) };
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
@@ -121,6 +124,11 @@ pub unsafe fn split_2d(
     y_team: *mut TeamHandle,
 ) -> c_int {
     const NAME: &str = "shmem_team_split_2d";
+    for (name, team) in [("xaxis_team", x_team), ("yaxis_team", y_team)] {
+        if team.is_null() {
+            errors::null(NAME, name);
+        }
+    }
     // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
     // name a field.
     unsafe {

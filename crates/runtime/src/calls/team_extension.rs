@@ -111,8 +111,12 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
     }
     let last = i64::from(start) + (i64::from(size) - 1) * i64::from(stride);
     if size > 1 && last >= most {
-        let why = format!("with PE_start {start} and PE_size {size} the last member would be PE {last} of {most}");
-        bad(call, "PE_stride", stride.into(), why);
+        let why = format!(
+            "with PE_start {start}, PE_stride {stride} and PE_size {size} the last member would be PE {last} of {most}"
+        );
+        let (name, value) =
+            if i64::from(start) + i64::from(size) > most { ("PE_size", size) } else { ("PE_stride", stride) };
+        bad(call, name, value.into(), why);
     }
     parent
         .numbers()

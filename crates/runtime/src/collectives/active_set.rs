@@ -23,6 +23,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32 as Setting};
 use std::collections::HashMap;
 
+use oxshmem_base::Error;
 use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
@@ -287,14 +288,16 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
     let distance = i64::from(me) - i64::from(start);
     let my = distance >> log_stride;
     if distance < 0 || my << log_stride != distance || my >= i64::from(size) {
-        errors::bad_argument(
-            call,
-            "PE_start",
-            start.into(),
-            &format!("those of sets with the caller, PE {me}, in them"),
+        let mut members = (0..size.min(3)).map(|i| (i64::from(start) + (i64::from(i) << log_stride)).to_string());
+        let first = members.by_ref().collect::<Vec<_>>().join(", ");
+        let more = if size > 3 { ", and so on" } else { "" };
+        errors::fail(
+            &Error::new(format!("{call}: PE {me} is not in the active set of PE {first}{more}"))
+                .because(format!("PE_start is {start}, logPE_stride {log_stride} and PE_size {size}"))
+                .fix("let the members alone make the call, or correct the set"),
         );
     }
-    let array = FAST.name(array, 4).unwrap_or_else(|| errors::not_symmetric(call, array, 8));
+    let array = FAST.name(array, 4).unwrap_or_else(|| errors::not_symmetric(call, "pSync", array, 8));
     (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 

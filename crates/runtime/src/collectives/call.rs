@@ -4,6 +4,7 @@ use core::cell::OnceCell;
 
 use oxshmem_base::{Error, planted};
 use oxshmem_flight::calls::CallSubject;
+use oxshmem_reduce::Kind;
 use oxshmem_transport::{Region, Remote};
 
 use crate::collectives::signature::{CallKind, Signature};
@@ -147,7 +148,7 @@ impl<'a> Call<'a> {
                 0 => {}
                 _ if array.is_null() => self.null(name),
                 _ if bytes > isize::MAX as usize => errors::too_long(self.name, name, array as usize),
-                _ => _ = range::symmetric(self.name, array as usize, bytes),
+                _ => _ = range::symmetric_argument(self.name, name, array as usize, bytes),
             }
         }
     }
@@ -164,15 +165,17 @@ impl<'a> Call<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
-        let own = words(self.signature, ControlBlock::own().doings().statement.read());
+        let mine = ControlBlock::own().doings().statement.read();
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
+        let have_types = said.is_some_and(|said| said.root() != mine.root());
+        let own = words(self.signature, mine, have_types);
         let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
         errors::fail(
             &Error::new(format!("{}: the members of the team make different calls", self.name))
                 .because(format!(
                     "{who} is in {}, this PE ({}) in {own}",
-                    words(theirs, said.unwrap_or_default()),
+                    words(theirs, said.unwrap_or_default(), have_types),
                     self.team.my
                 ))
                 .fix("let all members make the same collective calls with the same arguments in the same order"),
@@ -238,11 +241,15 @@ fn behind_suspended(team: &TeamState, name: &'static str) {
     }
 }
 
-/// A call in words; with its numbers if what was said belongs to it.
-fn words(signature: Signature, said: CallDeclaration) -> String {
+/// A call in words; with its numbers if what was said belongs to it. The type of a reduction is told where types differ.
+fn words(signature: Signature, said: CallDeclaration, have_types: bool) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
             format!("{signature} ({} bytes, root {})", said.bytes, said.root())
+        }
+        true if have_types && signature.is_reduction() => {
+            let of = Kind::ALL.get(said.root() as usize).map_or("another type", |kind| kind.name());
+            format!("{signature} ({} bytes of {of})", said.bytes)
         }
         true => format!("{signature} ({} bytes)", said.bytes),
         false => signature.to_string(),
@@ -272,7 +279,7 @@ impl Call<'_> {
     /// The name of the caller's symmetric `address` on all members.
     pub(crate) fn name_of(self, address: *const u8, bytes: usize) -> u64 {
         let at = address as usize;
-        FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, at, bytes))
+        FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, "", at, bytes))
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use core::ptr;
 
+use oxshmem_base::Error;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::{CollectiveWay, NodeShares};
 
@@ -14,6 +15,7 @@ use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
+use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
@@ -69,11 +71,11 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
 }
 
-/// Collects blocks whose sizes differ from member to member.
+/// Collects blocks whose sizes differ from member to member. More than `room` bytes end the job.
 ///
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
-pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
+pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize, room: usize) {
     const INLINE: usize = PAYLOAD_BYTES - 16;
     let call = call.declare(CallKind::Collect, 0, 0);
     if bytes > 0 {
@@ -83,7 +85,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let by_schedules = if call.team.scheduled { facts::of_team(call.team).collect() } else { None };
     if let Some(schedules) = by_schedules {
         // SAFETY: `needs` has found the caller's block and its destination.
-        return unsafe { run::collect(call, schedules, dest, source, bytes) };
+        return unsafe { run::collect(call, schedules, dest, source, bytes, room) };
     }
     let mut words = [0; PAYLOAD_WORDS];
     (words[0], words[1]) = (bytes as u64, place_of(dest));
@@ -111,6 +113,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
                 call.other_destination(member, dest, bytes);
             }
             // That must be symmetric memory, however much the member brings.
+            fits(call, offset.saturating_add(size), room);
             let to = call.at(call.team.my, dest.wrapping_add(offset), size);
             // SAFETY: `at` has found room for the block; one beyond the payload is read from its source, whose member has
             // entered and leaves only after us.
@@ -147,5 +150,16 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             unsafe { between_nodes::gather(call, span, way, dest, source, place) };
         }
         None => call.leave(),
+    }
+}
+
+/// Ends the job unless so many bytes of a collect fit the destination.
+pub(crate) fn fits(call: Call<'_>, bytes: usize, room: usize) {
+    if bytes > room {
+        errors::fail(
+            &Error::new(format!("{}: dest has room for {room} bytes", call.name))
+                .because(format!("the members of the team bring {bytes} bytes and perhaps more"))
+                .fix("make dest as long as the sources of all members together"),
+        );
     }
 }

@@ -115,6 +115,12 @@ impl Signature {
         (self.0 ^ other.0) >> (BITS - KIND_BITS) == 0
     }
 
+    /// Whether it is a reduction or a prefix sum: the root of its declaration is the type of its elements.
+    pub(crate) fn is_reduction(self) -> bool {
+        let kind = usize::from(self.0 >> (BITS - KIND_BITS));
+        (CallKind::And as usize..=CallKind::Exscan as usize).contains(&kind)
+    }
+
     /// The word for exchange number `number` of a call with this signature: it grows with the number. Ten million a second
     /// fill the 48 bits in 326 days.
     #[inline(always)]

@@ -150,6 +150,16 @@ pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize)
     )
 }
 
+/// An argument that is NULL where the call reads or writes.
+#[cold]
+pub(crate) fn null(call: &str, argument: &str) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} is NULL"))
+            .because("the call reads or writes what the argument points to")
+            .fix(format!("pass the address of a variable or an array for {argument}")),
+    )
+}
+
 /// An array that reaches round the addresses.
 #[cold]
 pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
@@ -162,9 +172,9 @@ pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
     )
 }
 
-/// An address at which no symmetric object of `bytes` bytes lies.
+/// An address at which no symmetric object of `bytes` bytes lies; `argument` is the name of the argument, or empty.
 #[cold]
-pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
+pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: usize) -> ! {
     if bytes > isize::MAX as usize {
         too_long(call, "the array", address);
     }
@@ -172,13 +182,15 @@ pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
     let (statics, statics_len) = FAST.statics.own();
     let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
     if address == 0 {
+        let what = if argument.is_empty() { "the address of a symmetric object" } else { argument };
         fail(
-            &Error::new(format!("{call}: the address of a symmetric object is NULL"))
-                .because("shmem_malloc and its relatives return NULL where there is no room, and PE 0 says why")
-                .fix("compare what shmem_malloc returns with NULL before it is used"),
+            &Error::new(format!("{call}: {what} is NULL"))
+                .because("the call needs symmetric memory there; if shmem_malloc has returned NULL, there was no room, and PE 0 has said why")
+                .fix("pass the address of a symmetric object, and compare what shmem_malloc returns with NULL"),
         );
     }
-    let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}"));
+    let argument = if argument.is_empty() { String::new() } else { format!(", the argument {argument}") };
+    let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}{argument}"));
     let error = if inside(heap, heap_len) {
         error.because(format!("the symmetric heap in use ends {} bytes after that address", heap + heap_len - address))
     } else if inside(statics, statics_len) {
@@ -195,8 +207,12 @@ pub(crate) fn not_symmetric(call: &str, address: usize, bytes: usize) -> ! {
              variables ({statics_len} bytes at {statics:#x})"
         ))
     };
+    if inside(heap, heap_len) || inside(statics, statics_len) {
+        fail(&error.fix("check the length, the stride and the offset of the transfer against the size of the object"));
+    }
     fail(&error.fix(
-        "pass a static variable (in Fortran one with SAVE) or memory from shmem_malloc; stack, malloc and library memory is private",
+        "pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private. In Fortran pass a variable \
+         with SAVE, and no section whose elements lie apart: the compiler passes a copy of it",
     ))
 }
 

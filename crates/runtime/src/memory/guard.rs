@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::diagnosis::program_line::BlockPlace;
 use oxshmem_base::Error;
-use oxshmem_base::call_site::CallSite;
 
 /// The least length of the redzone before a block, and the length of the one behind it.
 pub(crate) const REDZONE: u64 = 64;
@@ -24,8 +24,8 @@ struct GuardedBlock {
     /// Where the program's bytes begin, and how many there are.
     start: u64,
     size: u64,
-    allocated: CallSite,
-    freed: Option<CallSite>,
+    allocated: BlockPlace,
+    freed: Option<BlockPlace>,
 }
 
 /// The guarded blocks of this PE.
@@ -40,7 +40,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// A block was allocated. The redzones are painted when its memory is there.
     pub(crate) fn add(&mut self, base: u64, start: u64, size: u64) {
-        let block = GuardedBlock { base, start, size, allocated: CallSite::here(), freed: None };
+        let block = GuardedBlock { base, start, size, allocated: BlockPlace::here(), freed: None };
         self.live.insert(start, block);
     }
 
@@ -73,7 +73,7 @@ impl Guard {
         let mut block = self.live.remove(&start)?;
         let base = block.base;
         memory.fill(block.start, block.size, FREED);
-        block.freed = Some(CallSite::here());
+        block.freed = Some(BlockPlace::here());
         self.kept += block.size;
         self.freed.push_back(block);
         let mut given = Vec::new();
@@ -134,9 +134,9 @@ impl Guard {
         }
         let mut leaks: Vec<_> = by_site.into_iter().collect();
         leaks.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
-        let line = |(site, (count, bytes)): (String, (u64, u64))| {
-            let blocks = if count == 1 { "1 block".into() } else { format!("{count} blocks") };
-            format!("{blocks} of {bytes} bytes, allocated at {site}")
+        let line = |(site, (count, bytes)): (String, (u64, u64))| match count {
+            1 => format!("1 block of {bytes} bytes, allocated at {site}"),
+            _ => format!("{count} blocks of {bytes} bytes together, allocated at {site}"),
         };
         leaks.into_iter().map(line).collect()
     }

@@ -11,6 +11,7 @@ use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
 use crate::memory::address_limit::AddressNeed;
+use crate::memory::collected;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
@@ -73,7 +74,11 @@ impl Windows {
 
     /// Unmaps the heaps, and lets go of the processors.
     pub(crate) fn close_heap(&self) {
-        *self.heap.lock() = None;
+        let heap = self.heap.lock().take();
+        if collected::is_collected() {
+            // Arrays of the program lie there.
+            core::mem::forget(heap);
+        }
         *self.claims.lock() = Claims::default();
         placement::close();
     }

@@ -70,6 +70,13 @@ impl Extent {
         address.wrapping_add(self.bias.load(Relaxed)).wrapping_add(distance)
     }
 
+    /// Whether `address` lies in the copy of one of the first `windows` windows, the caller's among them.
+    pub(crate) fn is_in_some_window(&self, address: usize, windows: u32) -> bool {
+        let (start, stride) = (self.start.load(Relaxed), self.stride.load(Relaxed));
+        let window_0 = start.wrapping_add(self.bias.load(Relaxed));
+        self.holds(address, 1) || address.wrapping_sub(window_0) < stride.saturating_mul(windows as usize)
+    }
+
     /// Start and length of the caller's own copy.
     pub(crate) fn own(&self) -> (usize, usize) {
         (self.start.load(Relaxed), self.len.load(Relaxed))

@@ -8,7 +8,7 @@ use core::ptr;
 
 use oxshmem_transport::Remote;
 
-use crate::diagnosis::recorder;
+use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::ContextLane;
 use crate::start::job;
@@ -135,6 +135,9 @@ unsafe fn put_seldom(
     n: usize,
     pe: c_int,
 ) {
+    if source.is_null() {
+        errors::null(call, "source");
+    }
     match search(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
@@ -197,6 +200,9 @@ unsafe fn get_seldom(
     n: usize,
     pe: c_int,
 ) {
+    if dest.is_null() {
+        errors::null(call, "dest");
+    }
     match search(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
@@ -255,6 +261,9 @@ unsafe fn get_nbi_seldom(
     n: usize,
     pe: c_int,
 ) {
+    if dest.is_null() {
+        errors::null(call, "dest");
+    }
     match search(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
@@ -302,6 +311,9 @@ unsafe fn put_nbi_seldom(
     n: usize,
     pe: c_int,
 ) {
+    if source.is_null() {
+        errors::null(call, "source");
+    }
     match search(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },

@@ -32,6 +32,9 @@ pub(crate) fn check_array(call: &'static str, context: ContextHandle, address: u
 #[cold]
 #[inline(never)]
 pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cover: Cover) {
+    if address == 0 && cover.bytes > 0 {
+        errors::null(call, argument);
+    }
     if !cover.is_possible(address) {
         errors::too_long(call, argument, address);
     }
@@ -42,6 +45,16 @@ pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cove
 
 /// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, or ends the job with the reason.
 pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'static Extent, Region) {
+    symmetric_argument(call, "", address, bytes)
+}
+
+/// [`symmetric`] of the argument of this name.
+pub(crate) fn symmetric_argument(
+    call: &'static str,
+    argument: &str,
+    address: usize,
+    bytes: usize,
+) -> (&'static Extent, Region) {
     if FAST.heap.holds(address, bytes) {
         errors::check_block(call, address, bytes);
         (&FAST.heap, Region::Heap)
@@ -49,6 +62,6 @@ pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'
         errors::check_variable(call, address, bytes);
         (&FAST.statics, Region::Statics)
     } else {
-        errors::not_symmetric(call, address, bytes)
+        errors::not_symmetric(call, argument, address, bytes)
     }
 }

@@ -51,6 +51,16 @@ TEST(OWN_3_size, "at level 2 collectives of different sizes are named", CHECKED,
     shmem_long_max_reduce(SHMEM_TEAM_WORLD, target, source, me == 0 ? 2 : 1);
 }
 
+TEST(OWN_3_type, "at level 2 reductions of different types are named", CHECKED, .aborts = 1, .min_pes = 2,
+     .says = "shmem_max_reduce (8 bytes of int64)|shmem_max_reduce (8 bytes of double)")
+{
+    static double real_target[1], real_source[1];
+    if (me == 0)
+        shmem_double_max_reduce(SHMEM_TEAM_WORLD, real_target, real_source, 1);
+    else
+        shmem_long_max_reduce(SHMEM_TEAM_WORLD, target, source, 1);
+}
+
 TEST(OWN_3_root, "at level 2 broadcasts from different roots are named", CHECKED, .aborts = 1, .min_pes = 2,
      .says = "shmem_broadcast|root 1|root 0")
 {

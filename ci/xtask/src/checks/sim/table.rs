@@ -75,6 +75,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("splits", "its members split a team with different arguments"),
     ("stack_dest", "its array is not symmetric"),
     ("stopped", "PEs are stopped by signals"),
+    ("student", "its PEs make a mistake"),
     ("strides", "its test gives the distances, of which some leave symmetric memory"),
     ("two_threads", "its threads wait for ever"),
     ("vanish", "a PE ends without a word"),

@@ -9,6 +9,7 @@ use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use super::memory::Memory;
 use super::{Arrays, NO_SHARE, run};
 use crate::collectives::call::Call;
+use crate::collectives::gather::fits;
 use crate::memory::control;
 use crate::memory::control::area::Part;
 
@@ -69,6 +70,7 @@ pub(crate) unsafe fn collect(
     dest: *mut u8,
     source: *const u8,
     bytes: usize,
+    room: usize,
 ) {
     let size = call.team.size;
     let (mut results, mine) = ([0; MOST_RESULTS], bytes as u64);
@@ -85,6 +87,7 @@ pub(crate) unsafe fn collect(
     debug_assert_eq!(rounds + 2, Shares::results(size) as usize);
     let share = CallerShare { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
     // The caller's own block was looked at before: how long the destination is turns out here.
+    fits(call, share.total as usize, room);
     call.needs((dest, share.total as usize), (dest, 0));
     let arrays = Arrays { dest, room: share.total as usize, source, ..Arrays::NONE };
     // SAFETY: the caller promises its block at `source`, and `needs` has found room for all blocks at `dest`. The shares are those of

@@ -1,0 +1,33 @@
+/* Mistakes of a first hour, one by its name. */
+#include <shmem.h>
+#include <string.h>
+
+static int target[8], source[8];
+static long lock;
+static int work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static long sync_array[SHMEM_REDUCE_SYNC_SIZE];
+
+int main(int count, char **words) {
+    const char *name = count > 1 ? words[1] : "";
+    uint64_t on_stack = 0;
+    shmem_team_t row;
+    shmem_init();
+    int me = shmem_my_pe(), pes = shmem_n_pes();
+    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++) sync_array[i] = SHMEM_SYNC_VALUE;
+    shmem_barrier_all();
+    if (!strcmp(name, "wait")) shmem_signal_wait_until(&on_stack, SHMEM_CMP_EQ, 1);
+    if (!strcmp(name, "put")) shmem_int_put(target, NULL, 1, 0);
+    if (!strcmp(name, "split")) shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, NULL);
+    if (!strcmp(name, "set")) shmem_int_max_to_all(target, source, 1, 0, 1, pes / 2, work, sync_array);
+    if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);
+    if (!strcmp(name, "lock")) shmem_set_lock(NULL);
+    if (!strcmp(name, "long")) shmem_int_put(target, source, 1 << 28, (me + 1) % pes);
+    if (!strcmp(name, "held")) {
+        /* The barrier is reached by one PE at a time. */
+        shmem_set_lock(&lock);
+        shmem_barrier_all();
+        shmem_clear_lock(&lock);
+    }
+    shmem_finalize();
+    return 0;
+}
