@@ -22,6 +22,10 @@ int main(int count, char **words) {
     if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);
     if (!strcmp(name, "lock")) shmem_set_lock(NULL);
     if (!strcmp(name, "long")) shmem_int_put(target, source, 1 << 28, (me + 1) % pes);
+    if (!strcmp(name, "null")) {
+        long *nothing = shmem_malloc((size_t)1 << 46);
+        if (me != 0) *nothing = 1;
+    }
     if (!strcmp(name, "held")) {
         /* The barrier is reached by one PE at a time. */
         shmem_set_lock(&lock);

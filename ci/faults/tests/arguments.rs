@@ -61,6 +61,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
         ("lock", "1", &["shmem_set_lock: lock is NULL"]),
         ("long", "1", &["no symmetric object of", "against the size of the object"]),
+        ("null", "1", &["PE 0 of 4: shmem_malloc: no room for"]),
         ("held", "1", &["clear the lock before a call in which others must take part"]),
     ] {
         for options in ["-n 4", "-n 4 --nodes 2"] {

@@ -46,6 +46,17 @@ impl Total {
         reasons.iter().for_each(|(pe, time)| *self.reasons.entry(*pe).or_default() += time);
     }
 
+    /// Adds the calls of another place.
+    pub fn merge(&mut self, other: &Total) {
+        self.calls += other.calls;
+        self.bytes += other.bytes;
+        self.time += other.time;
+        self.waiting += other.waiting;
+        self.longest = self.longest.max(other.longest);
+        other.by_pe.iter().for_each(|(pe, time)| *self.by_pe.entry(*pe).or_default() += time);
+        other.reasons.iter().for_each(|(pe, time)| *self.reasons.entry(*pe).or_default() += time);
+    }
+
     /// How much longer than the mean of all PEs the slowest one was: 1 if they are alike.
     pub fn imbalance(&self, pes: u32) -> f64 {
         let most = self.by_pe.values().copied().fold(0.0, f64::max);
@@ -200,7 +211,8 @@ impl Totals {
 
     /// Nanoseconds in the library, of all PEs together.
     pub fn inside(&self) -> f64 {
-        self.times.values().flat_map(|time| time.inside).sum()
+        // Times of short calls are estimated from samples, so their sum may exceed the span.
+        self.times.values().map(|time| time.inside.iter().sum::<f64>().min(time.span)).sum()
     }
 
     /// A matrix of the pairs, folded to at most `most` rows: PEs of a row are neighbours.

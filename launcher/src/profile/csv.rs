@@ -7,8 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::totals::{Total, Totals};
 
-use super::places::ProgramPlaces;
-use super::text::by_time;
+use super::places::{ProgramPlaces, by_time};
 use crate::results;
 
 const NUMBERS: [&str; 6] = ["calls", "bytes", "time", "waiting", "longest", "imbalance"];
@@ -42,7 +41,7 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
         [vec![total.calls.to_string(), total.bytes.to_string()], times.to_vec(), vec![imbalance]].concat()
     };
     let routines = by_time(totals.routines.iter().map(|(key, total)| (key.clone(), total.clone())));
-    let sites = by_time(totals.sites.iter().map(|(key, total)| (key.clone(), total.clone())));
+    let sites = places.of(&totals.sites);
     let kinds = RoutineKind::ALL.map(RoutineKind::name);
     vec![
         (
@@ -58,7 +57,7 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
             [&["place", "routine"][..], &NUMBERS].concat(),
             sites
                 .iter()
-                .map(|((routine, site), total)| [vec![places.name(site), routine.clone()], numbers(total)].concat())
+                .map(|((routine, place), total)| [vec![place.clone(), routine.clone()], numbers(total)].concat())
                 .collect(),
         ),
         (

@@ -10,8 +10,8 @@ use oxshmem_report::page::{Document, escape};
 use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
-use super::places::ProgramPlaces;
-use super::text::{by_time, heap, nodes};
+use super::places::{ProgramPlaces, by_time};
+use super::text::{heap, nodes};
 use super::verdict;
 
 /// More PEs share rows of matrices.
@@ -255,12 +255,12 @@ fn routines(page: &mut Document, totals: &Totals) {
 }
 
 fn sites(page: &mut Document, totals: &Totals, places: &mut ProgramPlaces) {
-    let all = by_time(totals.sites.iter().map(|(site, total)| (site.clone(), total.clone())));
+    let all = places.of(&totals.sites);
     let count = all.len();
     let rows: Vec<Vec<String>> = all
         .into_iter()
         .take(MOST_PLACES)
-        .map(|((routine, site), total)| [vec![places.name(&site), routine], numbers(&total, totals)].concat())
+        .map(|((routine, place), total)| [vec![place, routine], numbers(&total, totals)].concat())
         .collect();
     let head = [&["place", "routine"][..], &NUMBERS].concat();
     let caption = match count > MOST_PLACES {

@@ -1,9 +1,9 @@
 //! The places of a program behind addresses: file and line where the program was compiled with `-g`, else the function.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use addr2line::Loader;
-use oxshmem_profile::totals::{CallAddress, CallPlace};
+use oxshmem_profile::totals::{CallAddress, CallPlace, Total};
 
 /// The places that have been looked up.
 #[derive(Default)]
@@ -13,6 +13,15 @@ pub(crate) struct ProgramPlaces {
 }
 
 impl ProgramPlaces {
+    /// The places of the program with their routines, by time. A compiler makes several calls of one line: they are one place.
+    pub(crate) fn of(&mut self, sites: &BTreeMap<(String, CallPlace), Total>) -> Vec<((String, String), Total)> {
+        let mut by_name: BTreeMap<(String, String), Total> = BTreeMap::new();
+        for ((routine, site), total) in sites {
+            by_name.entry((routine.clone(), self.name(site))).or_default().merge(total);
+        }
+        by_time(by_name.into_iter())
+    }
+
     /// The name of a place.
     pub(crate) fn name(&mut self, place: &CallPlace) -> String {
         match place {
@@ -30,6 +39,13 @@ impl ProgramPlaces {
         self.known.insert(site.clone(), name.clone());
         name
     }
+}
+
+/// Totals in order of their time.
+pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec<(K, Total)> {
+    let mut rows: Vec<(K, Total)> = totals.filter(|(_, total)| total.calls > 0).collect();
+    rows.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+    rows
 }
 
 /// The call lies before the address to which it returns.
@@ -73,5 +89,23 @@ mod tests {
         for line in ["step at heat.py:28", "heat.py:28"] {
             assert_eq!(places.name(&CallPlace::Line(line.into())), "heat.py:28");
         }
+    }
+
+    #[test]
+    fn calls_of_one_line_are_one_place() {
+        let site = |line: &str| ("shmem_put".to_owned(), CallPlace::Line(line.into()));
+        let total = |calls, time| {
+            let mut total = Total::default();
+            (total.calls, total.time) = (calls, time);
+            total
+        };
+        let sites = [
+            (site("step at heat.py:28"), total(2, 4.0)),
+            (site("heat.py:28"), total(1, 8.0)),
+            (site("heat.py:9"), total(1, 1.0)),
+        ];
+        let places = ProgramPlaces::default().of(&sites.into());
+        let told: Vec<_> = places.iter().map(|((_, place), total)| (place.as_str(), total.calls, total.time)).collect();
+        assert_eq!(told, [("heat.py:28", 3, 12.0), ("heat.py:9", 1, 1.0)]);
     }
 }

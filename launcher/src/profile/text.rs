@@ -5,10 +5,10 @@ use std::fmt::Write;
 use oxshmem_base::size;
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
-use oxshmem_profile::totals::{SlowPe, Total, Totals};
+use oxshmem_profile::totals::{SlowPe, Totals};
 use oxshmem_report::units;
 
-use super::places::ProgramPlaces;
+use super::places::{ProgramPlaces, by_time};
 use super::verdict;
 
 /// Rows of the table of routines.
@@ -65,13 +65,6 @@ pub(crate) fn nodes(job: &RecordedJob) -> String {
     }
 }
 
-/// Totals in order of their time.
-pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec<(K, Total)> {
-    let mut rows: Vec<(K, Total)> = totals.filter(|(_, total)| total.calls > 0).collect();
-    rows.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
-    rows
-}
-
 /// A line below a heading, or the heading: a name and numbers.
 fn row(text: &mut String, name: &str, numbers: &[String]) {
     let _ = write!(text, "  {name:<34}");
@@ -124,9 +117,9 @@ fn routines(text: &mut String, totals: &Totals) {
 
 fn sites(text: &mut String, totals: &Totals, places: &mut ProgramPlaces) {
     heading(text, "place", &["calls", "time", "waiting", "per call"]);
-    let rows = by_time(totals.sites.iter().map(|(site, total)| (site.clone(), total.clone())));
-    for ((routine, site), total) in rows.iter().take(ROWS) {
-        let name = format!("{} {}", places.name(site), routine.trim_start_matches("shmem_"));
+    let rows = places.of(&totals.sites);
+    for ((routine, place), total) in rows.iter().take(ROWS) {
+        let name = format!("{place} {}", routine.trim_start_matches("shmem_"));
         let numbers = [
             total.calls.to_string(),
             units::time(total.time),

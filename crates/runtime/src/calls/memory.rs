@@ -155,7 +155,7 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     if bytes == 0 {
         return null_mut();
     }
-    allocate_or_say(life, call, bytes, align, fill).unwrap_or_else(|failed| {
+    allocate_or_say(life, call, bytes, align, true, fill).unwrap_or_else(|failed| {
         failed.say();
         null_mut()
     })
@@ -164,7 +164,7 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
 /// Allocates, or says why not: the error has the numbers, and nothing is printed.
 pub(super) fn try_allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
     let life = open_life(call);
-    allocate_or_say(life, call, bytes, 1, |_| {})
+    allocate_or_say(life, call, bytes, 1, false, |_| {})
         .map_err(|failed| failed.error.of_kind(lock(life).out_of_memory(bytes as u64)))
 }
 
@@ -176,6 +176,7 @@ fn allocate_or_say(
     call: &'static str,
     bytes: usize,
     align: usize,
+    speaks: bool,
     fill: impl FnOnce(*mut c_void),
 ) -> Result<*mut c_void, FailedAllocation> {
     let (placed, missing, sequence) = {
@@ -183,6 +184,10 @@ fn allocate_or_say(
         let placed = heap.place(call, bytes as u64, align.max(ALIGNMENT) as u64);
         (placed, heap.missing(), heap.sequence())
     };
+    if let (true, Err(error)) = (speaks, &placed) {
+        // Before the other PEs return: one that uses NULL at once ends the job.
+        FailedAllocation::everywhere(error.clone()).say();
+    }
     // Most blocks have their memory already.
     let mut fill = Some(fill);
     let mut filled = || {

@@ -168,7 +168,7 @@ impl<'a> Call<'a> {
         let mine = ControlBlock::own().doings().statement.read();
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
-        let have_types = said.is_some_and(|said| said.root() != mine.root());
+        let have_types = theirs.is_like(self.signature) && said.is_some_and(|said| said.root() != mine.root());
         let own = words(self.signature, mine, have_types);
         let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
         errors::fail(
