@@ -2,7 +2,19 @@
 
 use std::process::{Command, Output};
 
-use crate::Outcome;
+use crate::{Outcome, top};
+
+/// The cargo that runs this program, in the repository's top folder.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(top());
+    cargo
+}
+
+/// Runs it.
+pub(crate) fn run_cargo(arguments: &[&str]) -> Outcome {
+    run(cargo().args(arguments))
+}
 
 /// Runs a program that speaks for itself; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> Outcome {

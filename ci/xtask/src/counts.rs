@@ -52,30 +52,54 @@ pub(crate) fn take_failures() -> Vec<String> {
 
 /// How one step went.
 pub(crate) struct StepResult {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) took: Duration,
+    /// Share of the machine's processors that worked meanwhile, in percent.
+    pub(crate) busy: u64,
     pub(crate) counts: CheckCounts,
     pub(crate) failures: Vec<String>,
 }
 
 /// The steps with what each took, the counts, and the failures with their step. It ends the output, where a reader looks first.
-pub(crate) fn table(results: &[StepResult]) -> String {
-    let row = |name: &str, took: Duration, counts: &CheckCounts| {
+pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
+    let row = |name: &str, took: Duration, busy: &str, counts: &CheckCounts| {
         let CheckCounts { passed, failed, skipped } = counts;
-        format!("{name:15} {:>6} {passed:>7} {failed:>7} {skipped:>8}\n", took.as_secs())
+        format!("{name:15} {:>6} {busy:>6} {passed:>7} {failed:>7} {skipped:>8}\n", took.as_secs())
     };
-    let mut text = format!("{:15} {:>6} {:>7} {:>7} {:>8}\n", "step", "s", "passed", "failed", "not run");
-    let mut total = (Duration::ZERO, CheckCounts::default());
-    for StepResult { name, took, counts, .. } in results {
-        text += &row(name, *took, counts);
-        total.0 += *took;
-        total.1 += *counts;
+    let mut text = format!("{HEAD}\n");
+    let mut total = CheckCounts::default();
+    for StepResult { name, took, busy, counts, .. } in results {
+        text += &row(name, *took, &busy.to_string(), counts);
+        total += *counts;
     }
-    text += &row("together", total.0, &total.1);
+    text += &row("together", together, "", &total);
     for StepResult { name, failures, .. } in results {
-        text.extend(failures.iter().map(|line| format!("FAILED {name}: {line}\n")));
+        text.extend(failures.iter().map(|line| format!("{FAILED}{name}: {line}\n")));
     }
     text
+}
+
+const HEAD: &str = "step                 s % busy  passed  failed  not run";
+const FAILED: &str = "FAILED ";
+
+/// The results of these steps in the last table of a text.
+pub(crate) fn results_in(text: &str, names: &[&str]) -> Vec<StepResult> {
+    let Some((_, table)) = text.rsplit_once(HEAD) else { return Vec::new() };
+    let result = |name: &&str| {
+        let row = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        let numbers: Vec<u64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [took, busy, passed, failed, skipped] = numbers[..] else { return None };
+        let [passed, failed, skipped] = [passed, failed, skipped].map(|count| count as usize);
+        let failure = |line: &str| Some(line.strip_prefix(FAILED)?.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
+        Some(StepResult {
+            name: (*name).into(),
+            took: Duration::from_secs(took),
+            busy,
+            counts: CheckCounts { passed, failed, skipped },
+            failures: table.lines().filter_map(failure).collect(),
+        })
+    };
+    names.iter().filter_map(result).collect()
 }
 
 /// Prints the counts; an error when something failed or nothing ran.
@@ -91,13 +115,31 @@ pub(crate) fn finish(total: CheckCounts) -> Outcome {
 mod tests {
     use super::*;
 
+    fn nodes(failures: Vec<String>) -> StepResult {
+        let counts = CheckCounts { passed: 7, failed: failures.len(), skipped: 2 };
+        StepResult { name: "nodes".into(), took: Duration::from_millis(2500), busy: 93, counts, failures }
+    }
+
     #[test]
     fn the_table_names_what_failed_by_its_first_line() {
         failed!("LCK_1 on {} PEs: hung\n  the job said nothing", 4);
         let failures = take_failures().into_iter().filter(|line| line.starts_with("LCK_1")).collect();
-        let counts = CheckCounts { passed: 7, failed: 1, skipped: 2 };
-        let text = table(&[StepResult { name: "nodes", took: Duration::from_millis(2500), counts, failures }]);
-        assert!(text.contains("nodes                2       7       1        2\n"), "{text}");
+        let text = table(&[nodes(failures)], Duration::from_secs(5));
+        assert!(text.contains("nodes                2     93       7       1        2\n"), "{text}");
+        assert!(text.contains("together             5              7       1        2\n"), "{text}");
         assert!(text.ends_with("FAILED nodes: LCK_1 on 4 PEs: hung\n"), "{text}");
+    }
+
+    #[test]
+    fn results_are_read_from_the_table() {
+        let written = [nodes(vec!["LCK_1: hung".into()]), StepResult { name: "nodes2".into(), ..nodes(Vec::new()) }];
+        let text = format!("nodes 1 1 1 1 1\n{}\n9 passed, 1 failed\n", table(&written, Duration::ZERO));
+        let read = results_in(&text, &["nodes", "nodes2", "loom"]);
+        assert_eq!(read.len(), 2);
+        for (read, written) in read.iter().zip(&written) {
+            assert_eq!((read.busy, read.took.as_secs()), (93, 2));
+            assert_eq!((&read.name, &read.failures), (&written.name, &written.failures));
+            assert_eq!((read.counts.passed, read.counts.failed, read.counts.skipped), (7, written.failures.len(), 2));
+        }
     }
 }

@@ -5,6 +5,7 @@ mod checks;
 mod command;
 mod counts;
 mod parallel;
+mod processors;
 mod product;
 mod rigs;
 mod tasks;

@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, launchers, matrix, namespaces, personas, planted, problems, public_api, rails,
-    random, rdma, revisions, semver, sim, starts, steps,
+    abi, conformance, fuzz, house, lanes, launchers, matrix, namespaces, personas, planted, problems, public_api,
+    rails, random, rdma, revisions, semver, sim, starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -220,7 +220,7 @@ impl CommandLine {
                 steps::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
                 return Ok(());
             }
-            Task::Test { steps, .. } => return steps::run(&steps),
+            Task::Test { steps, .. } => return lanes::run(&steps),
             Task::Build { profile, installation } => return build::build(&profile, &installation.folder()?),
             Task::Install { prefix, libdir, destdir } => {
                 let recipe = Recipe { libdir: below_prefix(&libdir)?, ..Recipe::new("release") };

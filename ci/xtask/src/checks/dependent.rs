@@ -46,7 +46,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
 
 /// A build of the package that knows of no installation.
 fn build(arguments: &[&str]) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command::cargo();
     cargo.args(["build", "--quiet", "--package", PACKAGE]).args(arguments).current_dir(top());
     cargo.env_remove("OXSHMEM_PREFIX").env_remove("PKG_CONFIG_PATH");
     cargo

@@ -56,14 +56,13 @@ impl FuzzArguments {
 /// Builds and runs the fuzzers.
 pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     let manifest = top().join("ci/fuzz/Cargo.toml");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let fetched = command::output(Command::new(&cargo).args(["fetch", "--manifest-path"]).arg(&manifest))?;
+    let fetched = command::output(command::cargo().args(["fetch", "--manifest-path"]).arg(&manifest))?;
     if !fetched.status.success() {
         println!("SKIPPED the fuzzers: libFuzzer is not on this machine and cannot be fetched");
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
     }
     let folder = target().join("fuzz");
-    let mut build = Command::new(cargo);
+    let mut build = command::cargo();
     build.args(["build", "--quiet", "--release", "--target", PLATFORM, "--manifest-path"]).arg(manifest);
     command::run(build.arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE))?;
     let programs = folder.join(PLATFORM).join("release");

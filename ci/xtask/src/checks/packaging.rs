@@ -65,7 +65,7 @@ pub(crate) fn oldest_compiler() -> Outcome<CheckCounts> {
 pub(crate) fn crates() -> Outcome<CheckCounts> {
     let metadata = metadata()?;
     let crates = in_order(&metadata)?;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command::cargo();
     cargo.args(["package", "--quiet", "--offline", "--allow-dirty"]).current_dir(top());
     for package in &crates {
         cargo.args(["--package", package["name"].as_str().unwrap_or_default()]);

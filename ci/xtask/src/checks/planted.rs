@@ -207,7 +207,7 @@ impl PlantedFault {
                 command
             }
             FoundBy::Tests(selection) => {
-                let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                let mut command = command::cargo();
                 command.args(["test", "--quiet"]).args(*selection);
                 command
             }

@@ -38,8 +38,7 @@ const CRATES: &[&str] = &[
 
 /// Runs them all, and shows the messages that users get.
 pub(crate) fn run() -> Outcome<CheckCounts> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = command::cargo();
     command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args([
         "--lib",
         "--tests",

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -98,16 +97,10 @@ fn compare(json: &Path) -> Outcome<CheckCounts> {
     Ok(CheckCounts { failed: 1, ..CheckCounts::default() })
 }
 
-fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(top());
-    cargo
-}
-
 /// The file of rustdoc's data. Whatever rustdoc complains of is an error.
 fn documented() -> Outcome<PathBuf> {
     let folder = target().join("public-api");
-    let mut rustdoc = cargo();
+    let mut rustdoc = command::cargo();
     rustdoc.env("RUSTC_BOOTSTRAP", "1").args([
         "rustdoc",
         "--quiet",
@@ -128,7 +121,7 @@ fn documented() -> Outcome<PathBuf> {
 /// The list, or why there can be none here.
 fn items(json: &Path) -> Outcome<Result<String, String>> {
     let printer = ["run", "--quiet", "--package", "xtask", "--features", "public-api", "--", "public-api", "--print"];
-    let output = command::output(cargo().args(printer).arg(json))?;
+    let output = command::output(command::cargo().args(printer).arg(json))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());

@@ -82,7 +82,7 @@ impl Checkout {
 
     /// A command of cargo in the folder, which builds where all other revisions were built.
     fn cargo(&self) -> Command {
-        let mut cargo = cargo();
+        let mut cargo = command::cargo();
         cargo.current_dir(&self.folder).env("CARGO_TARGET_DIR", target().join("revisions/build"));
         cargo
     }
@@ -102,7 +102,7 @@ impl Example {
     fn compare(&self, before: &Checkout, rounds: usize) -> Outcome {
         let programs = [
             self.build(before.cargo(), &before.folder, &target().join("revisions/build"), "before")?,
-            self.build(cargo(), &top(), &target(), "now")?,
+            self.build(command::cargo(), &top(), &target(), "now")?,
         ];
         let mut ratios: [BTreeMap<String, Vec<f64>>; 2] = Default::default();
         for round in 0..rounds {
@@ -188,7 +188,7 @@ fn uncertainty(values: &[f64]) -> f64 {
 fn collectives(before: &Checkout, shapes: &[(u32, u32)], rounds: usize) -> Outcome {
     let earlier = target().join("revisions/oxshmem");
     command::run(before.cargo().args(["xtask", "build", "--prefix"]).arg(&earlier))?;
-    command::run(cargo().args(["xtask", "build"]))?;
+    command::run(command::cargo().args(["xtask", "build"]))?;
     let [wrapper, launcher] = ["oshcc", "oshrun"].map(|name| earlier.join("bin").join(name));
     for &(pes, nodes) in shapes {
         for pattern in PATTERNS {
@@ -211,12 +211,6 @@ fn git() -> Command {
     let mut git = Command::new("git");
     git.current_dir(top());
     git
-}
-
-fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(top());
-    cargo
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use std::process::{Command, Output};
 
 use crate::counts::{CheckCounts, remember_failure};
-use crate::{Outcome, top, watchdog};
+use crate::{Outcome, command, top, watchdog};
 
 /// `cargo test` with this selection.
 pub(crate) fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = command::cargo();
     count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn check(revision: Option<&str>) -> Outcome<CheckCounts> {
             .trim()
             .to_owned(),
     };
-    let installed = command::output(cargo().args(["semver-checks", "--version"]))?;
+    let installed = command::output(command::cargo().args(["semver-checks", "--version"]))?;
     if !installed.status.success() {
         return Ok(skipped(
             "cargo-semver-checks is not installed; `cargo install --locked cargo-semver-checks` does that \
@@ -41,15 +41,11 @@ pub(crate) fn check(revision: Option<&str>) -> Outcome<CheckCounts> {
         return Ok(skipped(&format!("revision {revision} is not in this clone; `git fetch --unshallow` may bring it")));
     }
     println!("{PACKAGE} against {revision}, by {tool}");
-    let mut semver = cargo();
-    semver.args(["semver-checks", "--package", PACKAGE, "--baseline-rev", &revision]).current_dir(top());
+    let mut semver = command::cargo();
+    semver.args(["semver-checks", "--package", PACKAGE, "--baseline-rev", &revision]);
     let status = semver.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
     let passed = usize::from(status.success());
     Ok(CheckCounts { passed, failed: 1 - passed, skipped: 0 })
-}
-
-fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 fn skipped(why: &str) -> CheckCounts {

@@ -89,9 +89,8 @@ impl BoundLibrary {
         if let Some(header) = self.missing_header()? {
             return Ok(Err(format!("there is no header {header} here (package {})", self.package)));
         }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let generator = ["run", "--quiet", "--package", "xtask", "--features", "bindgen", "--", "bindgen", "--print"];
-        let output = command::output(Command::new(cargo).args(generator).arg(self.name).current_dir(top()))?;
+        let output = command::output(command::cargo().args(generator).arg(self.name).current_dir(top()))?;
         let messages = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());

@@ -1,7 +1,6 @@
 //! Our crates and those below them, as cargo describes them.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -21,7 +20,7 @@ pub(crate) fn metadata_for(triple: &str) -> Outcome<Value> {
 }
 
 fn described(arguments: &[&str]) -> Outcome<Value> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command::cargo();
     cargo.args(["metadata", "--format-version", "1", "--locked"]).args(arguments);
     let text = command::read(cargo.current_dir(top()))?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))

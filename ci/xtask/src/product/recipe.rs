@@ -39,7 +39,7 @@ impl<'a> Recipe<'a> {
 
     /// Runs cargo, with words that stand behind the options of every build.
     pub(crate) fn cargo(&self, arguments: &[&str], behind: &[&str]) -> Outcome {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut cargo = command::cargo();
         cargo.args(arguments).args(["--profile", self.profile]);
         self.toolchain.tell(&mut cargo);
         cargo.args(behind).envs(self.origin()).envs(self.environment.iter().map(|(name, value)| (name, value)));

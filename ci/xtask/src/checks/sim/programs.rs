@@ -118,7 +118,7 @@ fn programs(counts: &mut CheckCounts) -> Outcome<Vec<SimulatedProgram>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.push(SimulatedProgram::new(format!("examples/{name}"), [text(&path)]));
     }
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command::cargo();
     cargo.args(["build", "--quiet", "--package", "oxshmem", "--features", "serde", "--examples"]);
     command::run(cargo.current_dir(top()))?;
     let rust = target().join("debug/examples");

@@ -23,7 +23,7 @@ pub(super) fn make(arguments: &PackageArguments) -> Outcome {
 fn made_in(tree: &Path, arguments: &PackageArguments) -> Outcome<String> {
     command::run(Command::new("git").args(["clone", "--quiet", "--shared"]).arg(top()).arg(tree))?;
     let output: PathBuf = tree.join("target/packages");
-    let mut package = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut package = command::cargo();
     // The folders of this cargo are not those of the other.
     package.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR").current_dir(tree);
     package

@@ -1,0 +1,104 @@
+//! Runs the steps of `cargo xtask test`: the named ones one after the other, or all of them in two lanes.
+//!
+//! Half of the steps leave a processor idle: they wait for limits, silence and deaths. So steps that share nothing with the others
+//! run beside them, in a process of their own, whose output is shown when it has ended. Two steps share something if they write the
+//! same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use crate::checks::steps::{CheckStep, STEPS};
+use crate::counts::{CheckCounts, StepResult, failed, finish, results_in, table, take_failures};
+use crate::processors::MachineTicks;
+use crate::{OWN_PATH, Outcome, top};
+
+/// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes.
+const BESIDE: &[&str] = &[
+    "bindings",
+    "interface",
+    "miri",
+    "loom",
+    "fuzz",
+    "dependent",
+    "manual",
+    "book",
+    "examples",
+    "python",
+    "instructions",
+    "launchers",
+];
+
+/// The second lane begins behind this step.
+const AFTER: &str = "build";
+
+/// Runs the named steps, or all. The last line counts.
+pub(crate) fn run(names: &[String]) -> Outcome {
+    let is_step = |name: &str| STEPS.iter().any(|step| step.name == name);
+    if let Some(unknown) = names.iter().find(|name| !is_step(name)) {
+        return Err(format!("`{unknown}` is not a step; `test --list` names them"));
+    }
+    let begun = Instant::now();
+    let results = if names.is_empty() {
+        all()?
+    } else {
+        STEPS.iter().filter(|step| names.iter().any(|name| name == step.name)).map(run_step).collect()
+    };
+    print!("{}", table(&results, begun.elapsed()));
+    let mut total = CheckCounts::default();
+    results.iter().for_each(|result| total += result.counts);
+    finish(total)
+}
+
+fn run_step(step: &CheckStep) -> StepResult {
+    println!("== {}: {}", step.name, step.what);
+    let (begun, work) = (Instant::now(), MachineTicks::now());
+    let counts = (step.run)().unwrap_or_else(|message| {
+        failed!("{}: {message}", step.name);
+        CheckCounts { failed: 1, ..CheckCounts::default() }
+    });
+    let (took, busy) = (begun.elapsed(), work.busy_since());
+    println!("-- {} took {} s, {busy} % of the processors", step.name, took.as_secs());
+    StepResult { name: step.name.into(), took, busy, counts, failures: take_failures() }
+}
+
+/// All steps, with their results in the order of the list.
+fn all() -> Outcome<Vec<StepResult>> {
+    let mut results = Vec::new();
+    let mut beside = None;
+    for step in STEPS.iter().filter(|step| !BESIDE.contains(&step.name)) {
+        results.push(run_step(step));
+        if step.name == AFTER {
+            beside = Some(second_lane()?);
+        }
+    }
+    println!("== the second lane: {}", BESIDE.join(", "));
+    let output = beside.expect("the list has that step").wait_with_output();
+    let output = output.map_err(|error| format!("the output of the second lane cannot be read: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    results.extend(results_in(&text, BESIDE));
+    if let Some(missing) = STEPS.iter().find(|step| !results.iter().any(|result| result.name == step.name)) {
+        return Err(format!("the second lane ended with {} before it had run {}", output.status, missing.name));
+    }
+    results.sort_by_key(|result| STEPS.iter().position(|step| step.name == result.name));
+    Ok(results)
+}
+
+/// Starts the steps of the second lane. What they say as errors is seen at once.
+fn second_lane() -> Outcome<Child> {
+    let mut lane = Command::new(&*OWN_PATH);
+    lane.arg("test").args(BESIDE).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
+    lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_lane_names_steps_behind_the_one_that_it_needs() {
+        let at = |name: &str| STEPS.iter().position(|step| step.name == name);
+        assert!(at(AFTER).is_some());
+        BESIDE.iter().for_each(|name| assert!(at(name).is_some(), "{name} is not a step"));
+    }
+}

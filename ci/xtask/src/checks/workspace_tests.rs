@@ -1,0 +1,146 @@
+//! The steps whose checks are Rust tests: of every crate, of features, of faults, under the model checker and under Miri.
+
+use std::process::Command;
+
+use crate::checks::packages;
+use crate::checks::rust_tests::{cargo_test, count, count_output};
+use crate::counts::CheckCounts;
+use crate::parallel::{AT_ONCE, in_parallel};
+use crate::{Outcome, command, target, top};
+
+/// The tests beside the code and in `tests`, then those in the documentation.
+pub(super) fn unit() -> Outcome<CheckCounts> {
+    let elsewhere = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
+    let but = |more: &'static [&str]| elsewhere.iter().chain(more).flat_map(|package| ["--exclude", package]);
+    // Tests run examples as PEs; `cargo test` builds them as programs only when no kind of target is named.
+    command::run_cargo(
+        &["build", "--quiet", "--workspace", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>(),
+    )?;
+    // Every target with tests: libraries that say `test = false`, which `--lib` would build for nothing, are left out.
+    let beside_the_code = ["--workspace", "--tests"];
+    let mut counts = cargo_test(&beside_the_code.into_iter().chain(but(&[])).collect::<Vec<_>>())?;
+    // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program, for one processor.
+    let examples = [
+        vec!["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"],
+        ["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect(),
+    ];
+    for counted in in_parallel(AT_ONCE, &examples, |selection| cargo_test(selection)) {
+        counts += counted?;
+    }
+    Ok(counts)
+}
+
+/// The tests that need features of `oxshmem`. A test that is named does not make cargo build the examples which it runs.
+pub(super) fn features() -> Outcome<CheckCounts> {
+    // The provider asks for the suite of the transports, as the whole workspace does: so nothing below is compiled anew.
+    let selection = ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--features"];
+    let selection =
+        [&selection[..], &["oxshmem/c,oxshmem/bytemuck,oxshmem/zerocopy,oxshmem/rayon,oxshmem/serde"]].concat();
+    command::run_cargo(&[&["build", "--quiet", "--examples"], &selection[..]].concat())?;
+    let mut counts = cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())?;
+    let tests = ["--test", "messages", "--test", "active", "--test", "array"];
+    counts += cargo_test(&[&selection[..], &tests].concat())?;
+    Ok(counts)
+}
+
+/// Tests of faults whose programs wait for silence, limits and full queues most of the time, so they leave the processors to
+/// the others.
+const WAITING: [&str; 6] = ["deadlock", "deadlocks", "full_queue", "handles", "launcher", "requests"];
+
+/// The tests of faults: those that wait beside those that compute.
+pub(super) fn faults() -> Outcome<CheckCounts> {
+    let folder = top().join("ci/faults/tests");
+    let listed = std::fs::read_dir(&folder).map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+    let paths = listed.flatten().map(|entry| entry.path());
+    let mut names: Vec<String> = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_string())).collect();
+    names.sort();
+    if let Some(unknown) = WAITING.iter().find(|name| !names.iter().any(|known| known == *name)) {
+        return Err(format!("{} has no test `{unknown}`, which WAITING names", folder.display()));
+    }
+    let (waiting, computing): (Vec<_>, Vec<_>) = names.iter().partition(|name| WAITING.contains(&name.as_str()));
+    let selections = [(vec![], waiting), (vec!["--lib"], computing)].map(|(more, names)| {
+        let tests = names.into_iter().flat_map(|name| ["--test", name.as_str()]);
+        ["--package", "oxshmem-faults"].into_iter().chain(more).chain(tests).collect::<Vec<_>>()
+    });
+    let mut counts = CheckCounts::default();
+    for counted in in_parallel(AT_ONCE, &selections, |selection| cargo_test(selection)) {
+        counts += counted?;
+    }
+    Ok(counts)
+}
+
+/// The models of `oxshmem-runtime` and `oxshmem-transport`, in a folder of their own because they are built with other atomics.
+pub(super) fn loom() -> Outcome<CheckCounts> {
+    let fetched = command::output(command::cargo().args(["fetch", "--locked"]).current_dir(top()))?;
+    if !fetched.status.success() {
+        println!("skipped: the model checker is not on this machine and cannot be fetched");
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+    }
+    let mut command = command::cargo();
+    command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
+    // Nobody keeps these programs: built in parts and without lines they are there sooner.
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    command.args([
+        "test",
+        "--release",
+        "--package",
+        "oxshmem-runtime",
+        "--package",
+        "oxshmem-transport",
+        "--lib",
+        "loom_",
+        "--target-dir",
+    ]);
+    count(command.arg(target().join("loom")))
+}
+
+/// The tests that Miri runs: a package, its targets, the names, a flag. Others call C or the system, or take hours there; crates
+/// that forbid unsafe code have nothing for it to find. The longest comes first, because two run at a time.
+///
+/// Loopback stores words of several sizes at one place, which Miri's emulation of weak memory ends on ("cannot have empty store
+/// buffer"); loom looks at memory orders.
+const MIRI: &[(&str, &[&str], &[&str], &str)] = &[
+    (
+        "oxshmem",
+        &["--test", "threads"],
+        &["statics", "all_kinds", "deadlock", "one_failure", "futures"],
+        "-Zmiri-disable-weak-memory-emulation",
+    ),
+    ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_complex_f64", "without_sources"], ""),
+    ("oxshmem-runtime", &["--lib"], &["transfers::element::"], ""),
+];
+
+pub(super) fn miri() -> Outcome<CheckCounts> {
+    // Not the cargo that runs this, which belongs to one toolchain, but the one that chooses.
+    let miri = || {
+        let mut cargo = Command::new("cargo");
+        cargo.env_remove("RUSTUP_TOOLCHAIN").args(["+nightly", "miri"]).current_dir(top());
+        cargo
+    };
+    let is_here = || miri().arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_here() {
+        packages::add_miri();
+    }
+    if !is_here() {
+        println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
+        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+    }
+    // Once: the programs that run at a time would each build the standard library.
+    command::run(miri().args(["setup", "--quiet"]))?;
+    // Miri runs the tests of a program one after the other.
+    let run = |(package, targets, names, flag): &(&str, &[&str], &[&str], &str)| {
+        let mut command = miri();
+        command
+            .env("MIRIFLAGS", format!("-Zmiri-disable-isolation {flag}"))
+            .env("RUST_BACKTRACE", "0")
+            .args(["test", "--package", package])
+            .args(*targets);
+        command::output(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))
+    };
+    let mut counts = CheckCounts::default();
+    for ((package, ..), output) in MIRI.iter().zip(in_parallel(AT_ONCE, MIRI, run)) {
+        print!("{package}: ");
+        counts += count_output(&output?, |_| false)?;
+    }
+    Ok(counts)
+}
