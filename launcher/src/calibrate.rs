@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use oxshmem_base::Error;
 use oxshmem_os::cpus;
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::simulate::{Cluster, Setting, simulate};
 use oxshmem_schedule::step::Plan;
 
@@ -42,7 +42,7 @@ pub fn report() -> Result<String, Error> {
     );
     for pes in [2, 4, 8] {
         let measured = if pes == 2 { pair.clone() } else { run(pes, Some(ALGORITHM))? };
-        let maximum = Collective::Reduce(Operator::Idempotent);
+        let maximum = Collective::Reduce(OperatorLaw::Idempotent);
         for (name, collective, count) in [("barrier", Collective::Sync, 0), ("max", maximum, 1)] {
             let schedule = schedule(collective, ALGORITHM)?;
             let plan = Plan::new(pes, count);

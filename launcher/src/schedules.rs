@@ -2,7 +2,7 @@
 
 use oxshmem_base::{Error, file, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
-use oxshmem_schedule::algorithm::{Collective, Operator, Schedule};
+use oxshmem_schedule::algorithm::{Collective, OperatorLaw, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 use oxshmem_schedule::print;
 use oxshmem_schedule::simulate::{self, Cluster, Setting};
@@ -16,14 +16,14 @@ const ELEMENT: u64 = 8;
 /// floating-point numbers are folded in the order of the team.
 const OPERATIONS: [(&str, Collective); 9] = [
     ("barrier", Collective::Sync),
-    ("reduce", Collective::Reduce(Operator::Idempotent)),
-    ("max", Collective::Reduce(Operator::Idempotent)),
-    ("min", Collective::Reduce(Operator::Idempotent)),
-    ("and", Collective::Reduce(Operator::Idempotent)),
-    ("or", Collective::Reduce(Operator::Idempotent)),
-    ("xor", Collective::Reduce(Operator::Exact)),
-    ("sum", Collective::Reduce(Operator::Exact)),
-    ("prod", Collective::Reduce(Operator::Exact)),
+    ("reduce", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("max", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("min", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("and", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("or", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("xor", Collective::Reduce(OperatorLaw::Exact)),
+    ("sum", Collective::Reduce(OperatorLaw::Exact)),
+    ("prod", Collective::Reduce(OperatorLaw::Exact)),
 ];
 
 /// The collective of this name, or of an operation of this name.

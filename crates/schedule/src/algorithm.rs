@@ -20,7 +20,7 @@ pub enum Collective {
     /// Nobody leaves before all have come.
     Sync,
     /// Dest is the reduction of all sources.
-    Reduce(Operator),
+    Reduce(OperatorLaw),
     /// Dest is the sum of the sources up to this PE.
     Inscan,
     /// Dest is the sum of the sources before this PE.
@@ -37,9 +37,9 @@ pub enum Collective {
     Alltoall,
 }
 
-/// The freedom that the operator of a reduction leaves.
+/// The laws that the operator of a reduction obeys, and so the freedom that it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operator {
+pub enum OperatorLaw {
     /// An operand may count twice: and, or, max, min.
     Idempotent,
     /// Any association, any order, each operand once: integer sum and product, exclusive or.
@@ -132,12 +132,12 @@ impl Schedule {
     pub const fn achieves(&self) -> Collective {
         match self {
             Self::Dissemination(d) if !d.payload => Collective::Sync,
-            Self::Dissemination(_) => Collective::Reduce(Operator::Idempotent),
-            Self::Census(_) => Collective::Reduce(Operator::Exact),
-            Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => Collective::Reduce(Operator::Exact),
-            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => Collective::Reduce(Operator::FixedTree),
+            Self::Dissemination(_) => Collective::Reduce(OperatorLaw::Idempotent),
+            Self::Census(_) => Collective::Reduce(OperatorLaw::Exact),
+            Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => Collective::Reduce(OperatorLaw::Exact),
+            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => Collective::Reduce(OperatorLaw::FixedTree),
             Self::Central(c) if !c.payload => Collective::Sync,
-            Self::Central(_) => Collective::Reduce(Operator::FixedTree),
+            Self::Central(_) => Collective::Reduce(OperatorLaw::FixedTree),
             Self::Scan(s) if s.inclusive => Collective::Inscan,
             Self::Scan(_) => Collective::Exscan,
             Self::Tree(_) | Self::Chain(_) | Self::ScatterGather(_) => Collective::Broadcast,

@@ -16,7 +16,7 @@ use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::ring::{RingGather, RingReduce};
-use crate::algorithm::{Collective, Operator, Schedule, gather};
+use crate::algorithm::{Collective, OperatorLaw, Schedule, gather};
 
 /// The facts about a call that all members know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +65,8 @@ const fn dissemination(radix: u32, payload: bool) -> Schedule {
     Schedule::Dissemination(Dissemination { radix, payload })
 }
 
-const IDEMPOTENT: Collective = Collective::Reduce(Operator::Idempotent);
-const EXACT: Collective = Collective::Reduce(Operator::Exact);
+const IDEMPOTENT: Collective = Collective::Reduce(OperatorLaw::Idempotent);
+const EXACT: Collective = Collective::Reduce(OperatorLaw::Exact);
 
 /// The standard table: the first row that fits answers, and the last one of a collective fits always. Reductions whose order
 /// is fixed have no row: they are folded in the order of the team, so that no schedule changes their bits.
@@ -184,7 +184,7 @@ pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
     use core::fmt::Write;
     let Question { collective, size, .. } = question;
     let mut text = alloc::format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
-    if *collective == Collective::Reduce(Operator::FixedTree) {
+    if *collective == Collective::Reduce(OperatorLaw::FixedTree) {
         return text + "  no row: operands are folded in the order of the team, whatever the schedule\n";
     }
     let tables = own.iter().map(|row| (row, "own")).chain(STANDARD.iter().map(|row| (row, "standard")));

@@ -32,7 +32,7 @@ pub mod prove;
 
 pub use shape::{Level, MemberGroups, Shape};
 
-use crate::algorithm::Operator;
+use crate::algorithm::OperatorLaw;
 use crate::step::{Traffic, Turn};
 
 /// Whether levels are quicker than reading each other's lines, as on a flat shape, for so many members around so many
@@ -228,10 +228,10 @@ pub enum Load {
 
 impl Load {
     /// The load of a short reduction.
-    pub const fn of(operator: Operator) -> Self {
-        match operator {
-            Operator::Idempotent | Operator::Exact => Self::Combined,
-            Operator::FixedTree => Self::Operands,
+    pub const fn of(law: OperatorLaw) -> Self {
+        match law {
+            OperatorLaw::Idempotent | OperatorLaw::Exact => Self::Combined,
+            OperatorLaw::FixedTree => Self::Operands,
         }
     }
 

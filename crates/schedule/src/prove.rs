@@ -4,7 +4,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`Operator::FixedTree`](crate::algorithm::Operator) in the same association on all PEs |
+//! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`OperatorLaw::FixedTree`](crate::algorithm::OperatorLaw) in the same association on all PEs |
 //! | race | a PE that writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
 //! | deadlock | everybody arrives |
 //! | words | in bounds; a word is set again only by its last writer, or by a PE that knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |

@@ -22,7 +22,7 @@ pub use facts::{LeaseState, LevelLines, NodeShares, NodeSpan, ReduceFacts, Rules
 pub use leaders::{LeaderSchedule, Reach};
 
 use crate::algorithm::broadcast::Tree;
-use crate::algorithm::{Collective, Operator, Schedule};
+use crate::algorithm::{Collective, OperatorLaw, Schedule};
 use crate::choose::Question;
 use crate::node::chain::PieceChain;
 use crate::node::relay::Relay;
@@ -81,7 +81,7 @@ impl TeamFacts<'_> {
     /// The way of a reduction.
     pub fn reduce(&self, call: ReduceFacts) -> CollectiveWay {
         let plan = Plan::new(self.size, call.n as u64);
-        if let Some(way) = self.on_node(Collective::Reduce(call.operator), plan, call.element, false) {
+        if let Some(way) = self.on_node(Collective::Reduce(call.law), plan, call.element, false) {
             return way;
         }
         if let Some(span) = &self.span {
@@ -99,7 +99,7 @@ impl TeamFacts<'_> {
         let plan = Plan::new(self.size, call.n as u64);
         // No schedule keeps the order of the team, on which the bits of floating-point sums depend.
         let by_schedule = || self.on_node(collective, plan, call.element, false);
-        let scheduled = if call.operator == Operator::FixedTree { None } else { by_schedule() };
+        let scheduled = if call.law == OperatorLaw::FixedTree { None } else { by_schedule() };
         scheduled.unwrap_or(if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members })
     }
 
@@ -191,10 +191,10 @@ impl LevelLines<'_> {
     fn serve_reduction(&self, call: ReduceFacts) -> bool {
         let (count, element) = (call.n as u64, call.element as u64);
         if call.bytes() <= PAYLOAD {
-            let tree = LineTree { load: Load::of(call.operator) };
+            let tree = LineTree { load: Load::of(call.law) };
             return tree.lines(self.shape, &NodePlan::short(count, element)) <= self.synchronising;
         }
-        let chain = PieceChain { in_order: call.operator == Operator::FixedTree };
+        let chain = PieceChain { in_order: call.law == OperatorLaw::FixedTree };
         let plan = NodePlan::in_pieces(count, element);
         chain.pays(self.shape, call.bytes() as u64) && chain.lines(self.shape, &plan) <= self.synchronising
     }

@@ -14,6 +14,7 @@ const MOST_STEPS: u64 = 1 << 20;
 /// Explains a failure: repeats it, shrinks it, and tells the story of the step at which its outcome turns.
 pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<String, Error> {
     let mut text = String::new();
+    tell("a seed fails; the smallest run that fails is looked for (--no-story leaves this out)");
     let again = job.run(words, "")?;
     if !again.is_failure() {
         let _ = writeln!(
@@ -40,10 +41,16 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
     Ok(text)
 }
 
+/// Says what is tried now: a run that hangs takes until its limit, and there may be twenty of them.
+fn tell(what: &str) {
+    eprintln!("oxshmem sim: {what}");
+}
+
 /// The job on as few PEs as still fails with this choice.
 fn fewer_pes(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<(JobUnderSim, String), Error> {
     for pes in 2..job.pes {
         let smaller = job.with(pes);
+        tell(&format!("{pes} of {} PEs", job.pes));
         let tried = smaller.run(words, "")?;
         // A program that cannot run on so few PEs fails over a kind network, too.
         let is_same = tried.is_failure() && tried.is_like(outcome);
@@ -68,6 +75,7 @@ fn turning_point(job: &JobUnderSim, words: &str) -> Result<Option<u64>, Error> {
         }
         high *= 2;
     }
+    tell(&format!("the step that decides, among {high}"));
     let mut low = 0;
     while high - low > 1 {
         let middle = low + (high - low) / 2;

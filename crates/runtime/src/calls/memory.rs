@@ -369,7 +369,7 @@ pub(super) fn list_leaks(call: &'static str) {
     let error = Error::new(format!("{call}: blocks of the symmetric heap were never freed"))
         .because(leaks.join("\n           "))
         .fix("free them with shmem_free on all PEs, or lower SHMEM_CHECK: the library frees them itself");
-    warn(&error);
+    warn(&error, "");
 }
 
 #[cold]

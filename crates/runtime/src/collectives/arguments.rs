@@ -3,7 +3,7 @@
 use core::ptr;
 
 use oxshmem_reduce::{Kernel, Kind, Op};
-use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::way::ReduceFacts;
 
 use crate::transfers::length;
@@ -12,7 +12,7 @@ use crate::transfers::length;
 #[derive(Clone, Copy)]
 pub(crate) struct Reduction {
     /// The freedom that the operator leaves to the order.
-    pub(crate) operator: Operator,
+    pub(crate) law: OperatorLaw,
     pub(crate) kernel: Kernel,
     /// Bytes of an element.
     pub(crate) element: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Reduction {
 impl Reduction {
     /// The facts on which its way depends.
     pub(crate) fn facts(&self) -> ReduceFacts {
-        let Self { operator, element, n, .. } = *self;
-        ReduceFacts { operator, element, n, in_place: ptr::eq(self.dest, self.source) }
+        let Self { law, element, n, .. } = *self;
+        ReduceFacts { law, element, n, in_place: ptr::eq(self.dest, self.source) }
     }
 
     /// Bytes of an array.
@@ -35,14 +35,14 @@ impl Reduction {
 }
 
 /// The freedom that the operator gives to a schedule with operands of that kind.
-pub(crate) fn allowed(op: Op, kind: Kind) -> Operator {
+pub(crate) fn allowed(op: Op, kind: Kind) -> OperatorLaw {
     let integer =
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I32 | Kind::I64 | Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
     match op {
-        Op::And | Op::Or | Op::Max | Op::Min => Operator::Idempotent,
-        Op::Xor => Operator::Exact,
-        Op::Sum | Op::Prod if integer => Operator::Exact,
-        Op::Sum | Op::Prod => Operator::FixedTree,
+        Op::And | Op::Or | Op::Max | Op::Min => OperatorLaw::Idempotent,
+        Op::Xor => OperatorLaw::Exact,
+        Op::Sum | Op::Prod if integer => OperatorLaw::Exact,
+        Op::Sum | Op::Prod => OperatorLaw::FixedTree,
     }
 }
 

@@ -32,7 +32,7 @@ use core::ptr;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::census::Round;
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use oxshmem_schedule::way::room::PRIVATE_SCRATCH;
 use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
@@ -240,7 +240,7 @@ pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
 
 fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
     let (dest, n) = (words.as_mut_ptr().cast(), words.len());
-    let words = Reduction { operator: Operator::Idempotent, kernel, element: 8, dest, source: dest, n };
+    let words = Reduction { law: OperatorLaw::Idempotent, kernel, element: 8, dest, source: dest, n };
     let (team, nodes) = (facts::of_team(call.team), facts::of_span(call.team, span));
     let way = team.combining(&nodes, words.facts());
     let way = way.unwrap_or_else(|| unreachable!("the standard dissemination has room among {MOST_NODES} leaders"));

@@ -117,7 +117,7 @@ fn read(name: &str) -> Result<Vec<Row>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxshmem_schedule::algorithm::Operator;
+    use oxshmem_schedule::algorithm::OperatorLaw;
 
     fn question(collective: Collective) -> Question {
         Question { collective, size: 8, count: 4, element: 8, root_apart: false }
@@ -149,8 +149,8 @@ mod tests {
     fn a_name_answers_for_what_it_serves_and_nothing_else() {
         let choice = with(|settings| settings.algorithms.reduce = "dissemination-2".into()).unwrap();
         let answer = |collective| choice.schedule(&question(collective)).map(|schedule| schedule.to_string());
-        assert_eq!(answer(Collective::Reduce(Operator::Idempotent)).as_deref(), Some("dissemination-2"));
-        assert_eq!(answer(Collective::Reduce(Operator::FixedTree)), None);
+        assert_eq!(answer(Collective::Reduce(OperatorLaw::Idempotent)).as_deref(), Some("dissemination-2"));
+        assert_eq!(answer(Collective::Reduce(OperatorLaw::FixedTree)), None);
         assert_eq!(answer(Collective::Sync), None);
     }
 
@@ -158,8 +158,8 @@ mod tests {
     fn no_name_changes_the_order_of_a_sum_of_floating_point_numbers() {
         for name in ["butterfly-2", "ring", "circulant", "central"] {
             let choice = with(|settings| settings.algorithms.reduce = name.into()).unwrap();
-            assert!(choice.schedule(&question(Collective::Reduce(Operator::Exact))).is_some(), "{name}");
-            assert_eq!(choice.schedule(&question(Collective::Reduce(Operator::FixedTree))), None, "{name}");
+            assert!(choice.schedule(&question(Collective::Reduce(OperatorLaw::Exact))).is_some(), "{name}");
+            assert_eq!(choice.schedule(&question(Collective::Reduce(OperatorLaw::FixedTree))), None, "{name}");
         }
     }
 

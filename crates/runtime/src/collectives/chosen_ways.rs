@@ -45,7 +45,7 @@ impl Asked {
     /// The place where a team looks for the answer. Sizes that are powers of two, and roots that take turns, have places of their own.
     fn place(self, leases: [LeaseState; 2]) -> usize {
         let (kind, bytes, root) = match self {
-            Self::Reduce(facts) => (0, facts.n.wrapping_mul(facts.element), facts.operator as u32),
+            Self::Reduce(facts) => (0, facts.n.wrapping_mul(facts.element), facts.law as u32),
             Self::Scan { facts, .. } => (1, facts.n.wrapping_mul(facts.element), 0),
             Self::Broadcast { bytes, root, .. } => (2, bytes, root),
             Self::Fcollect { bytes } => (3, bytes, 0),

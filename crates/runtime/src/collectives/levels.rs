@@ -18,7 +18,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::Release;
 
 use oxshmem_reduce::{And, Kernel, Store};
-use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::node::chain::PieceChain;
 use oxshmem_schedule::node::relay::Relay;
 use oxshmem_schedule::node::tree::LineTree;
@@ -57,7 +57,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
         let done = unsafe { reduce_short(call, reduction) };
         return assert!(done, "the choice of the way has counted the lines");
     }
-    let chain = PieceChain { in_order: reduction.operator == Operator::FixedTree };
+    let chain = PieceChain { in_order: reduction.law == OperatorLaw::FixedTree };
     let plan = NodePlan::in_pieces(reduction.n as u64, reduction.element as u64);
     agree_on_dest(call, reduction);
     let before = call.team.pass_exchanges(plan.pieces() + 1);
@@ -70,7 +70,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
 /// # Safety
 /// See [`reduce`]; the elements fit a line.
 unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
-    let (hierarchy, load) = (call.team.hierarchy(), Load::of(reduction.operator));
+    let (hierarchy, load) = (call.team.hierarchy(), Load::of(reduction.law));
     let (n, element) = (reduction.n as u64, reduction.element as u64);
     let Some((steps, mut short)) = hierarchy.short(load, n, element) else { return false };
     let (protocol, plan) = (LineTree { load }, NodePlan::short(n, element));
@@ -88,7 +88,7 @@ fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
     let mut both: [u64; 4] = [words[0], words[1], !words[0], !words[1]];
     let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
     let and = Reduction {
-        operator: Operator::Idempotent,
+        law: OperatorLaw::Idempotent,
         kernel: Kernel::of::<And, u64>(),
         element: size_of::<u64>(),
         dest,

@@ -39,7 +39,7 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     }
     call.recorded(call.team.meetings() + 1);
     let reduction = Reduction {
-        operator: allowed(O::OP, T::KIND),
+        law: allowed(O::OP, T::KIND),
         kernel: Kernel::of::<O, T>(),
         element: size_of::<T>(),
         dest: dest.cast(),

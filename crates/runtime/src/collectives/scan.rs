@@ -32,8 +32,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     call.needs((dest.cast(), bytes), (source.cast(), bytes));
-    let (element, operator) = (size_of::<T>(), allowed(Op::Sum, T::KIND));
-    let facts = ReduceFacts { operator, element, n, in_place: ptr::eq(dest, source) };
+    let (element, law) = (size_of::<T>(), allowed(Op::Sum, T::KIND));
+    let facts = ReduceFacts { law, element, n, in_place: ptr::eq(dest, source) };
     let way = match call.team.is_plain() {
         true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
         true => CollectiveWay::Members,

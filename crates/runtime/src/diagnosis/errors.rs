@@ -32,7 +32,7 @@ pub(crate) fn fail(error: &Error) -> ! {
 }
 
 /// Where the program has called: what its language says, and the stack if it is wanted or if the language says nothing.
-fn place() -> String {
+pub(crate) fn place() -> String {
     let line = program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
     let known = line + &backtrace::wanted();
     if !known.is_empty() {

@@ -11,7 +11,7 @@ use crate::memory::control::lines::TeamLines;
 use crate::sync::Mistake;
 use crate::teams::team::TeamState;
 use oxshmem_reduce::{Kernel, Sum};
-use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::algorithm::OperatorLaw;
 
 const CALL: &str = "model";
 
@@ -52,13 +52,13 @@ fn exchanges(board: &Board, my: u32) {
 }
 
 /// Sums that travel as operands, or combined on the way.
-fn sums(board: &Board, my: u32, operator: Operator) {
+fn sums(board: &Board, my: u32, law: OperatorLaw) {
     let team = board.team(my);
     for round in 1..=3 {
         let mut value = round * 8 + u64::from(my);
         let dest = (&raw mut value).cast::<u8>();
         let kernel = Kernel::of::<Sum, u64>();
-        let sum = Reduction { operator, kernel, element: 8, dest, source: dest, n: 1 };
+        let sum = Reduction { law, kernel, element: 8, dest, source: dest, n: 1 };
         // SAFETY: the arrays are the caller's, of one element.
         unsafe { reduce(Call::new(&team, CALL), sum) };
         assert_eq!(value, 3 * 8 * round + 3);
@@ -66,11 +66,11 @@ fn sums(board: &Board, my: u32, operator: Operator) {
 }
 
 fn combined(board: &Board, my: u32) {
-    sums(board, my, Operator::Exact);
+    sums(board, my, OperatorLaw::Exact);
 }
 
 fn operands(board: &Board, my: u32) {
-    sums(board, my, Operator::FixedTree);
+    sums(board, my, OperatorLaw::FixedTree);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn one_parity(board: &Board, my: u32) {
         let mut value = number;
         let dest = (&raw mut value).cast::<u8>();
         let kernel = Kernel::of::<Sum, u64>();
-        let sum = Reduction { operator: Operator::Exact, kernel, element: 8, dest, source: dest, n: 1 };
+        let sum = Reduction { law: OperatorLaw::Exact, kernel, element: 8, dest, source: dest, n: 1 };
         // SAFETY: the arrays are the caller's, of one element.
         unsafe { reduce(Call::new(&team, CALL), sum) };
         assert_eq!(value, 3 * number);

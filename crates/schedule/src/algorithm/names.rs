@@ -5,15 +5,15 @@ use super::butterfly::{Butterfly, Peers};
 use super::census::{Census, Scan};
 use super::central::Central;
 use super::dissemination::Dissemination;
-use super::{Collective, Operator, Schedule, alltoall, circulant, gather, ring};
+use super::{Collective, OperatorLaw, Schedule, alltoall, circulant, gather, ring};
 use core::fmt;
 
 /// Every collective with its name; reductions are told apart by what their operator allows.
 pub const COLLECTIVES: [(&str, Collective); 11] = [
     ("sync", Collective::Sync),
-    ("reduce-idempotent", Collective::Reduce(Operator::Idempotent)),
-    ("reduce-exact", Collective::Reduce(Operator::Exact)),
-    ("reduce-fixed-tree", Collective::Reduce(Operator::FixedTree)),
+    ("reduce-idempotent", Collective::Reduce(OperatorLaw::Idempotent)),
+    ("reduce-exact", Collective::Reduce(OperatorLaw::Exact)),
+    ("reduce-fixed-tree", Collective::Reduce(OperatorLaw::FixedTree)),
     ("inscan", Collective::Inscan),
     ("exscan", Collective::Exscan),
     ("broadcast", Collective::Broadcast),
@@ -30,9 +30,9 @@ pub const FAMILIES: [(&str, &[Collective]); 6] = [
     (
         "REDUCE",
         &[
-            Collective::Reduce(Operator::Idempotent),
-            Collective::Reduce(Operator::Exact),
-            Collective::Reduce(Operator::FixedTree),
+            Collective::Reduce(OperatorLaw::Idempotent),
+            Collective::Reduce(OperatorLaw::Exact),
+            Collective::Reduce(OperatorLaw::FixedTree),
             Collective::Inscan,
             Collective::Exscan,
         ],

@@ -11,7 +11,7 @@ fn question(collective: Collective, size: u32, count: u64) -> Question {
 
 #[test]
 fn every_question_has_an_answer_that_serves_it() {
-    let has_rows = |collective: &Collective| *collective != Collective::Reduce(Operator::FixedTree);
+    let has_rows = |collective: &Collective| *collective != Collective::Reduce(OperatorLaw::FixedTree);
     for (_, collective) in COLLECTIVES.into_iter().filter(|(_, collective)| has_rows(collective)) {
         for size in [1, 2, 8, 9, 15, 16, 64, 65, 1 << 20, u32::MAX] {
             for count in [0, 1, 7, 256, 257, 8192, 8193, 1 << 40, u64::MAX] {
@@ -28,7 +28,7 @@ fn every_question_has_an_answer_that_serves_it() {
 
 #[test]
 fn no_row_answers_for_a_floating_sum_and_the_explanation_says_so() {
-    let question = question(Collective::Reduce(Operator::FixedTree), 16, 100);
+    let question = question(Collective::Reduce(OperatorLaw::FixedTree), 16, 100);
     assert!([STANDARD, SERVED, CROWDED].iter().all(|rows| choose_from(rows, &question).is_none()));
     assert!(explain(&[], &question).contains("folded in the order of the team"));
 }
@@ -98,7 +98,7 @@ fn names_find_what_they_name() {
             assert_eq!(find(collective, wrong), None, "{wrong}");
         }
     }
-    assert_eq!(find(Collective::Reduce(Operator::FixedTree), "census"), None);
+    assert_eq!(find(Collective::Reduce(OperatorLaw::FixedTree), "census"), None);
     assert_eq!(find(Collective::Sync, "ring"), None);
 }
 

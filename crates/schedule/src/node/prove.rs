@@ -5,7 +5,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | result | every element of dest holds the operands it should; with [`Operator::FixedTree`] as the fold in team order |
+//! | result | every element of dest holds the operands it should; with [`crate::algorithm::OperatorLaw::FixedTree`] as the fold in team order |
 //! | race | a member that reads an element or a payload knows (by a chain of numbers) that it is written, one that writes it knows that all readers of the value before are done; when a member leaves a call its arrays are its user's again |
 //! | entry | nobody touches a member's arrays before it knows that the member has entered |
 //! | deadlock | everybody arrives |
@@ -18,6 +18,7 @@
 //! particular write, whatever the order of events, and the race check asks for knowledge, not for luck.
 
 mod memory;
+mod result;
 
 #[cfg(test)]
 mod mutants;
@@ -25,8 +26,9 @@ mod mutants;
 mod suite;
 
 use self::memory::{LineCounter, NodeCell, ProvenLine};
+use self::result::element;
 use super::{Move, NodePlace, NodePlan, Operands, Protocol, Shape, Spot};
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::Collective;
 use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
 use crate::step::{LANES, Traffic, Turn};
@@ -371,63 +373,6 @@ impl<'a> LineMachine<'a> {
         }
         Err(fault!(Unheard, "PE {p} waits for line {line} of PE {of}, which wakes others only"))
     }
-
-    /// The user reads dest, and may write it from now on.
-    fn leave(&mut self, p: usize) -> Result<(), Fault> {
-        let (index, plan) = (self.pes[p].call, self.plans[self.pes[p].call]);
-        let call = &self.case.calls[index];
-        for at in 0..if call.wanted == Collective::Sync { 0 } else { plan.count } {
-            let found = self.load(p, super::dest(p as u32, 0), at)?;
-            self.check(p, call, &plan, at, found)?;
-            self.store(p, super::dest(p as u32, 0), at, ProofValue::Undefined)?;
-        }
-        let pe = &self.pes[p];
-        let unknown = |q: &usize| self.pes[*q].entries[index] == 0 || pe.clock[*q] < self.pes[*q].entries[index];
-        if call.protocol.traffic() == Traffic::Synchronising
-            && let Some(q) = (0..self.pes.len()).find(unknown)
-        {
-            return Err(fault!(Early, "PE {p} leaves call {} without a sign of PE {q}", index + 1));
-        }
-        let pe = &mut self.pes[p];
-        (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
-        Ok(())
-    }
-
-    fn check(&self, p: usize, call: &NodeCall, plan: &NodePlan, at: u64, found: ProofValue) -> Result<(), Fault> {
-        let size = self.case.shape.size();
-        let operand = |member| ProofValue::operand(member, element(plan, at));
-        let wanted = match call.wanted {
-            Collective::Broadcast => operand(call.root),
-            _ => (1..size).fold(operand(0), |left, member| left.with(operand(member))),
-        };
-        let same = match (call.wanted, found, wanted) {
-            (
-                Collective::Reduce(Operator::Idempotent | Operator::Exact),
-                ProofValue::Operands { element, of, repeated, .. },
-                ProofValue::Operands { element: element2, of: of2, .. },
-            ) => {
-                let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
-                element == element2 && of == of2 && (forgiven || !repeated)
-            }
-            _ => found == wanted,
-        };
-        if same {
-            return Ok(());
-        }
-        let index = self.pes[p].call + 1;
-        // All operands are there, once each, and it is not the fold in team order.
-        let all = matches!((found, wanted), (ProofValue::Operands { element: e, of: o, .. }, ProofValue::Operands { element, of, .. })
-            if (e, o) == (element, of));
-        Err(match all {
-            true => fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way"),
-            false => fault!(Result, "call {index}, PE {p} of {size}: element {at} is {found:x?}, not {wanted:x?}"),
-        })
-    }
-}
-
-/// The name of an element of the sources of a call.
-fn element(plan: &NodePlan, at: u64) -> u64 {
-    plan.turn.call << 32 | at
 }
 
 fn learn(clock: &mut [u32], known: &[u32]) {

@@ -8,7 +8,7 @@
 //! each PE is its partner's partner, and a run stays one where it is an aligned group.
 
 use super::{Fault, fault};
-use crate::algorithm::Operator;
+use crate::algorithm::OperatorLaw;
 use crate::step::{Algorithm, Caller, Loc, Place, Plan, PutSignal, Step, dest};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -51,14 +51,14 @@ impl ConeRun {
     }
 
     /// Both runs together, if they touch; an exact operator must not see a PE twice.
-    fn join(self, other: Self, n: u64, operator: Operator) -> Option<Self> {
+    fn join(self, other: Self, n: u64, law: OperatorLaw) -> Option<Self> {
         let one = |near: Self, far: Self| {
             let gap = (near.last + n - far.last) % n;
-            match operator {
-                Operator::Idempotent if gap <= near.len => {
+            match law {
+                OperatorLaw::Idempotent if gap <= near.len => {
                     Some(Self { last: near.last, len: near.len.max(gap + far.len).min(n) })
                 }
-                Operator::Exact if gap == near.len && gap + far.len <= n => {
+                OperatorLaw::Exact if gap == near.len && gap + far.len <= n => {
                     Some(Self { last: near.last, len: gap + far.len })
                 }
                 _ => None,
@@ -80,7 +80,7 @@ fn key(loc: Loc) -> Key {
 }
 
 /// Proves the result of an invariant reduction of one element for any size; returns the steps of a PE.
-pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator) -> Result<u64, Fault> {
+pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, law: OperatorLaw) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
     let partners_of = |rank| {
         let step = |pc| algorithm.step(&plan, &Caller::new(rank), pc);
@@ -134,7 +134,7 @@ pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, operator: Operator)
                 for term in 0..u64::from(terms) {
                     let at = Loc { at: right.at + term * stride, ..right };
                     let operand = *runs.get(&key(at)).ok_or_else(undefined)?;
-                    run = run.join(operand, n, operator).ok_or_else(|| {
+                    run = run.join(operand, n, law).ok_or_else(|| {
                         fault!(Result, "size {size}, step {pc}: {run:?} and {operand:?} do not fit together")
                     })?;
                 }

@@ -4,7 +4,7 @@ use super::memory::ProofValue;
 use super::{Fault, ProofCall, fault};
 use crate::algorithm::census::Round;
 use crate::algorithm::gather::Shares;
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use alloc::vec::Vec;
 
 /// The length of a PE's block in a collect: small, different, sometimes nothing.
@@ -76,7 +76,7 @@ pub(super) fn check(
             ProofValue::Zero => mask == 0,
             ProofValue::Undefined => false,
             ProofValue::Operands { element: e, of, repeated, .. } => {
-                let forgiven = call.wanted == Collective::Reduce(Operator::Idempotent);
+                let forgiven = call.wanted == Collective::Reduce(OperatorLaw::Idempotent);
                 e == element(number, index) && of == mask && (!repeated || forgiven)
             }
         };
@@ -86,7 +86,7 @@ pub(super) fn check(
                 "call {number}, PE {rank} of {size}: dest[{at}] is {found:x?}, not element {index} of PEs {mask:#x}"
             ));
         }
-        if let (Collective::Reduce(Operator::FixedTree), ProofValue::Operands { tree, .. }) = (call.wanted, found) {
+        if let (Collective::Reduce(OperatorLaw::FixedTree), ProofValue::Operands { tree, .. }) = (call.wanted, found) {
             if trees.len() == at {
                 trees.push(tree);
             }

@@ -7,7 +7,7 @@ use super::{Case, DestMode, FaultKind, ProofCall, prove};
 use crate::algorithm::butterfly::Peers;
 use crate::algorithm::census::{Census, Round};
 use crate::algorithm::gather::Collect;
-use crate::algorithm::{Collective, Operator, Schedule};
+use crate::algorithm::{Collective, OperatorLaw, Schedule};
 use crate::step::{Algorithm, Caller, CallerShare, Loc, Place, Plan, PutSignal, Step, dest, scratch, source};
 use std::vec;
 use std::vec::Vec;
@@ -224,9 +224,9 @@ fn spreads(size: usize) -> Vec<Vec<u32>> {
     spreads
 }
 
-const MAX: Collective = Collective::Reduce(Operator::Idempotent);
-const SUM: Collective = Collective::Reduce(Operator::Exact);
-const TREE: Collective = Collective::Reduce(Operator::FixedTree);
+const MAX: Collective = Collective::Reduce(OperatorLaw::Idempotent);
+const SUM: Collective = Collective::Reduce(OperatorLaw::Exact);
+const TREE: Collective = Collective::Reduce(OperatorLaw::FixedTree);
 
 /// Six calls of all kinds in turn, so that each follows each, beginning with number `first`.
 fn faults(

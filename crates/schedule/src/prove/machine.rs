@@ -1,11 +1,11 @@
 //! The abstract machine: PEs with vector clocks that execute steps in some interleaving.
 
-use super::expect::{block_length, check, element, extents, lengths};
+mod user;
+
+use super::expect::extents;
 use super::memory::{ProofMemory, ProofValue};
 use super::words::{Word, WordCounter};
 use super::{Case, DestMode, Evidence, Fault, fault};
-use crate::algorithm::Collective;
-use crate::algorithm::census::Round;
 use crate::step::{Caller, CallerShare, LANES, Loc, Place, Plan, PutSignal, Step, Traffic, Turn};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -204,56 +204,6 @@ impl<'a> ProofMachine<'a> {
         Ok(progress)
     }
 
-    /// The user's own synchronisation before a call, if the mode has one. PEs count in; the last one passes first.
-    fn user_synchronised(&mut self, p: usize) -> bool {
-        let call = self.pes[p].call;
-        if self.case.mode != DestMode::Synchronised || call == 0 {
-            return true;
-        }
-        let all = self.pes.len() as u32;
-        let target = call as u32 * all;
-        if self.pes[p].left < call {
-            self.pes[p].left = call;
-            self.synchronising += 1;
-            if self.synchronising == target {
-                let known: Vec<u32> = (0..self.pes.len()).map(|q| self.pes[q].clock[q]).collect();
-                self.pes.iter_mut().for_each(|pe| pe.clock.copy_from_slice(&known));
-            }
-        }
-        self.synchronising >= target
-    }
-
-    /// The user writes the source and calls.
-    fn enter(&mut self, p: usize) -> Result<(), Fault> {
-        let index = self.pes[p].call;
-        let number = self.turns[index].call;
-        let now = self.tick(p);
-        let (len, _) = extents(&self.case.calls[index], self.case.size, number);
-        let at = self.arrays[index].0;
-        for i in 0..len {
-            let value = ProofValue::operand(p as u32, element(number, i));
-            self.pes[p].memory.write(at + i as usize, now, value)?;
-        }
-        self.entries[p][index] = now;
-        self.pes[p].entered = true;
-        if self.case.calls[index].wanted == Collective::Collect {
-            let size = self.case.size;
-            let back = |k: u32| (p as u32 + size - k) % size;
-            let window = |r| lengths((1..=Round::of(size, r).window).map(back), number);
-            self.pes[p].windows = (0..Round::count(size)).map(window).collect();
-        }
-        Ok(())
-    }
-
-    fn share(&self, p: usize, index: usize) -> CallerShare<'static> {
-        let (call, size, rank) = (self.turns[index].call, self.case.size, p as u32);
-        if self.case.calls[index].wanted != Collective::Collect {
-            return Caller::new(rank).share;
-        }
-        let (offset, total) = (lengths(0..rank, call), lengths(0..size, call));
-        CallerShare { offset, mine: block_length(rank, call), total, windows: &[] }
-    }
-
     fn tick(&mut self, p: usize) -> u32 {
         self.pes[p].clock[p] += 1;
         self.pes[p].clock[p]
@@ -400,34 +350,6 @@ impl<'a> ProofMachine<'a> {
         put.seen_at.get_or_insert(pe.clock[p]);
         pe.memory.seen(put.at..put.at + put.len, write, pe.clock[p]);
         pe.clock.iter_mut().zip(&put.clock).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
-    }
-
-    /// The user reads dest; the call must have left nothing behind.
-    fn leave(&mut self, p: usize) -> Result<(), Fault> {
-        let index = self.pes[p].call;
-        let (call, turn, now) = (&self.case.calls[index], self.turns[index], self.tick(p));
-        let (_, len) = extents(call, self.case.size, turn.call);
-        let at = self.arrays[index].1;
-        let memory = &mut self.pes[p].memory;
-        let dest: Vec<ProofValue> = (at..at + len as usize).map(|at| memory.read(at, now)).collect::<Result<_, _>>()?;
-        check(call, self.case.size, p as u32, turn.call, &dest, &mut self.trees[index])?;
-        let (_, area) = self.place(index);
-        let parity = turn.parity();
-        let last = turn.call << 16 | u64::from(u16::MAX);
-        let synchronising = call.algorithm.traffic() == Traffic::Synchronising;
-        let pe = &mut self.pes[p];
-        if pe.words[area].iter().any(|word| word.unseen(last)) || synchronising && pe.counters[parity].unseen() {
-            return Err(fault!(Unseen, "PE {p} leaves call {} with a signal unseen", turn.call));
-        }
-        let knows = |q: usize| pe.clock[q] >= self.entries[q][index] && self.entries[q][index] > 0;
-        if synchronising && let Some(q) = (0..self.entries.len()).find(|&q| !knows(q)) {
-            return Err(fault!(Early, "PE {p} leaves call {} without a sign of PE {q}", turn.call));
-        }
-        pe.counted[parity] += call.algorithm.arrivals(&self.plans[index], p as u32);
-        (pe.call, pe.pc, pe.entered) = (index + 1, 0, false);
-        // The call ends when everything has arrived.
-        pe.in_flight.clear();
-        Ok(())
     }
 
     fn place(&self, index: usize) -> (Turn, usize) {

@@ -9,7 +9,7 @@ use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::gather::Fcollect;
 use crate::algorithm::ring::RingReduce;
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, Traffic};
 use std::vec::Vec;
 
@@ -72,8 +72,8 @@ fn rejected(of: &dyn Algorithm, wanted: Collective, step: fn(&Plan, &Caller, u64
     found
 }
 
-const SUM: Collective = Collective::Reduce(Operator::Exact);
-const MAX: Collective = Collective::Reduce(Operator::Idempotent);
+const SUM: Collective = Collective::Reduce(OperatorLaw::Exact);
+const MAX: Collective = Collective::Reduce(OperatorLaw::Idempotent);
 
 #[test]
 fn a_dropped_wait_is_rejected() {
@@ -162,7 +162,7 @@ fn a_sum_through_dissemination_counts_twice() {
 
 #[test]
 fn a_floating_sum_without_one_tree_is_rejected() {
-    let fixed = Collective::Reduce(Operator::FixedTree);
+    let fixed = Collective::Reduce(OperatorLaw::FixedTree);
     for algorithm in [&Census as &dyn Algorithm, &butterfly(2, Peers::Swing)] {
         assert!(faults(algorithm, fixed, 8, 1).contains(&FaultKind::Association));
         assert_eq!(faults(algorithm, SUM, 8, 1), []);

@@ -9,7 +9,7 @@ use crate::algorithm::central::Central;
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::names::{COLLECTIVES, NAMES, find};
-use crate::algorithm::{Collective, Operator, Schedule, alltoall, broadcast, gather, ring};
+use crate::algorithm::{Collective, OperatorLaw, Schedule, alltoall, broadcast, gather, ring};
 use crate::step::{Algorithm, Caller, Loc, Place, Plan, Step, Traffic};
 use std::vec;
 use std::vec::Vec;
@@ -273,19 +273,19 @@ fn exchanges_hold_with_ready_dest_and_are_refused_without() {
 /// A sequence of any collectives on one team: the same words, counters and scratch.
 #[test]
 fn mixed_sequences_share_one_slot() {
-    let reduce = |operator| Collective::Reduce(operator);
+    let reduce = |law| Collective::Reduce(law);
     let menu: Vec<(Schedule, Collective)> = vec![
         (dissemination(2, false), Collective::Sync),
         (dissemination(4, false), Collective::Sync),
         (Schedule::Central(Central { payload: false }), Collective::Sync),
-        (dissemination(3, true), reduce(Operator::Idempotent)),
-        (dissemination(8, true), reduce(Operator::Idempotent)),
-        (Schedule::Census(Census), reduce(Operator::Exact)),
-        (butterfly(4, Peers::Neighbours), reduce(Operator::FixedTree)),
-        (butterfly(2, Peers::Swing), reduce(Operator::Exact)),
-        (Schedule::RingReduce(ring::RingReduce), reduce(Operator::FixedTree)),
-        (Schedule::Circulant(Circulant), reduce(Operator::FixedTree)),
-        (Schedule::Central(Central { payload: true }), reduce(Operator::FixedTree)),
+        (dissemination(3, true), reduce(OperatorLaw::Idempotent)),
+        (dissemination(8, true), reduce(OperatorLaw::Idempotent)),
+        (Schedule::Census(Census), reduce(OperatorLaw::Exact)),
+        (butterfly(4, Peers::Neighbours), reduce(OperatorLaw::FixedTree)),
+        (butterfly(2, Peers::Swing), reduce(OperatorLaw::Exact)),
+        (Schedule::RingReduce(ring::RingReduce), reduce(OperatorLaw::FixedTree)),
+        (Schedule::Circulant(Circulant), reduce(OperatorLaw::FixedTree)),
+        (Schedule::Central(Central { payload: true }), reduce(OperatorLaw::FixedTree)),
         (Schedule::Scan(Scan { inclusive: true }), Collective::Inscan),
         (Schedule::Tree(broadcast::Tree { radix: 2 }), Collective::Broadcast),
         (Schedule::Tree(broadcast::Tree { radix: 4 }), Collective::Broadcast),
@@ -338,10 +338,10 @@ fn invariant_reductions_hold_for_a_million_pes() {
     let sizes = [2, 3, 5, 1_000, 65_536, 1_000_003, 1_048_576, 1 << 30];
     for size in sizes.into_iter().chain(64..600) {
         for radix in [2, 3, 4, 8, 16] {
-            prove_invariant(&dissemination(radix, true), size, Operator::Idempotent).unwrap();
+            prove_invariant(&dissemination(radix, true), size, OperatorLaw::Idempotent).unwrap();
         }
-        let steps = prove_invariant(&Census, size, Operator::Exact).unwrap();
+        let steps = prove_invariant(&Census, size, OperatorLaw::Exact).unwrap();
         assert_eq!(steps, 4 * u64::from(crate::algorithm::census::Round::count(size)) + 1);
     }
-    assert!(prove_invariant(&dissemination(2, true), 1_000_003, Operator::Exact).is_err());
+    assert!(prove_invariant(&dissemination(2, true), 1_000_003, OperatorLaw::Exact).is_err());
 }

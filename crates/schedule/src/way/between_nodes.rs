@@ -5,12 +5,12 @@ use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
     question,
 };
-use crate::algorithm::{Collective, Operator, Schedule};
+use crate::algorithm::{Collective, OperatorLaw, Schedule};
 use crate::step::Plan;
 
 impl TeamFacts<'_> {
     pub(super) fn reduce_between(&self, span: &NodeSpan, call: ReduceFacts) -> CollectiveWay {
-        let in_order = call.operator == Operator::FixedTree;
+        let in_order = call.law == OperatorLaw::FixedTree;
         let inline = || self.combining(span, call).map(CollectiveWay::Inline);
         if call.bytes() <= PAYLOAD {
             return (!in_order).then(inline).flatten().unwrap_or(CollectiveWay::Exchange);
@@ -21,8 +21,8 @@ impl TeamFacts<'_> {
         };
         let slices = || self.slices(span, call);
         // The sum of two operands has the same bits in either order.
-        let any_order = if in_order && self.size == 2 { Operator::Exact } else { call.operator };
-        let rendezvous = || self.combined(span, ReduceFacts { operator: any_order, ..call });
+        let any_order = if in_order && self.size == 2 { OperatorLaw::Exact } else { call.law };
+        let rendezvous = || self.combined(span, ReduceFacts { law: any_order, ..call });
         whole().or_else(slices).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
@@ -40,7 +40,7 @@ impl TeamFacts<'_> {
         // The root's node brings everything, the others nothing.
         let gathered = || self.gathered(span, NodeShares { shortest: 0, total: plan.count, even: false });
         // Everybody's words are or-ed, all but the root's zero.
-        let words = ReduceFacts { operator: Operator::Idempotent, element: 8, n: bytes.div_ceil(8), in_place: true };
+        let words = ReduceFacts { law: OperatorLaw::Idempotent, element: 8, n: bytes.div_ceil(8), in_place: true };
         let inline = || if bytes <= PAYLOAD { self.combining(span, words).map(CollectiveWay::Inline) } else { None };
         let rendezvous = || down(&plan, span.buffers.is_possible()).map(CollectiveWay::Rendezvous);
         ring.or_else(gathered).or_else(inline).or_else(rendezvous)
@@ -69,7 +69,7 @@ impl TeamFacts<'_> {
     pub fn combining(&self, span: &NodeSpan, call: ReduceFacts) -> Option<LeaderSchedule> {
         let plan = Plan::new(span.nodes, call.n as u64);
         let buffers = span.buffers == LeaseState::Held;
-        self.leaders(Collective::Reduce(call.operator), &plan, call.element, plan.count, Reach::Nothing, buffers)
+        self.leaders(Collective::Reduce(call.law), &plan, call.element, plan.count, Reach::Nothing, buffers)
     }
 
     /// How the leaders gather the shares of all nodes.
@@ -90,7 +90,7 @@ impl TeamFacts<'_> {
 
     fn eager(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
         let (bytes, plan) = (call.bytes(), Plan::new(span.nodes, call.n as u64));
-        let collective = Collective::Reduce(call.operator);
+        let collective = Collective::Reduce(call.law);
         let too_long =
             bytes > eager_reduction(span.nodes) || bytes.saturating_mul(span.most as usize) > LEADER_COMBINES;
         // A schedule that the user wants and that needs everybody's dest runs where that is ready.
@@ -103,7 +103,7 @@ impl TeamFacts<'_> {
     }
 
     fn slices(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
-        let in_order = call.operator == Operator::FixedTree;
+        let in_order = call.law == OperatorLaw::FixedTree;
         if !in_order && !self.wants_slices(span, call) {
             return None;
         }
@@ -124,7 +124,7 @@ impl TeamFacts<'_> {
 
     fn wants_slices(&self, span: &NodeSpan, call: ReduceFacts) -> bool {
         let plan = Plan::new(span.nodes, call.n as u64);
-        let wanted = self.rules.wanted(&question(Collective::Reduce(call.operator), &plan, call.element));
+        let wanted = self.rules.wanted(&question(Collective::Reduce(call.law), &plan, call.element));
         let leader_combines = span.most == 1 || call.bytes().saturating_mul(span.most as usize) <= LEADER_COMBINES;
         span.nodes <= SLICED_NODES && leader_combines && wanted.is_none()
     }
@@ -139,14 +139,14 @@ impl TeamFacts<'_> {
     }
 
     fn combined(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
-        if call.operator == Operator::FixedTree {
+        if call.law == OperatorLaw::FixedTree {
             return None;
         }
         let plan = Plan::new(span.nodes, call.n as u64);
         // Operands of other nodes come as soon as those have met, and members here may still read a source.
         let reach = if call.in_place { Reach::Results } else { Reach::Operands };
         let buffers = span.buffers.is_possible();
-        let way = self.leaders(Collective::Reduce(call.operator), &plan, call.element, plan.count, reach, buffers)?;
+        let way = self.leaders(Collective::Reduce(call.law), &plan, call.element, plan.count, reach, buffers)?;
         Some(CollectiveWay::Rendezvous(way))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::algorithm::broadcast::Tree;
 use crate::algorithm::ring::RingReduce;
-use crate::algorithm::{Collective, Operator, Schedule};
+use crate::algorithm::{Collective, OperatorLaw, Schedule};
 use crate::choose::{CROWDED, Question, Row, SERVED, choose, choose_from};
 use crate::node::Shape;
 
@@ -84,7 +84,7 @@ impl Rules<'_> {
             // Half of a collect: it needs some schedule.
             Collective::Shares => Some(choose(self.own, question)),
             // Folded in team order, so that no setting and no number of nodes changes the bits.
-            Collective::Reduce(Operator::FixedTree) => None,
+            Collective::Reduce(OperatorLaw::FixedTree) => None,
             _ => choose_from(self.own, question),
         }
     }
@@ -139,7 +139,7 @@ impl NodeShares {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceFacts {
     /// The freedom that the operator leaves to the order.
-    pub operator: Operator,
+    pub law: OperatorLaw,
     /// Bytes of an element.
     pub element: usize,
     /// Elements.

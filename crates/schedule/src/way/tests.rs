@@ -9,8 +9,8 @@ use crate::algorithm::names::find;
 use crate::choose::{STANDARD, from_json};
 use crate::node::{MOST_PIECES, PIECE, Shape, WIDTH};
 
-const MAXIMUM: Operator = Operator::Idempotent;
-const FLOATING_SUM: Operator = Operator::FixedTree;
+const MAXIMUM: OperatorLaw = OperatorLaw::Idempotent;
+const FLOATING_SUM: OperatorLaw = OperatorLaw::FixedTree;
 
 /// A team of `most` members on each of `nodes` nodes.
 fn between(nodes: u32, most: u32) -> TeamFacts<'static> {
@@ -19,8 +19,8 @@ fn between(nodes: u32, most: u32) -> TeamFacts<'static> {
     TeamFacts { span: Some(span), ..TeamFacts::plain(nodes * most) }
 }
 
-fn reduction(operator: Operator, bytes: usize) -> ReduceFacts {
-    ReduceFacts { operator, element: 8, n: bytes / 8, in_place: false }
+fn reduction(law: OperatorLaw, bytes: usize) -> ReduceFacts {
+    ReduceFacts { law, element: 8, n: bytes / 8, in_place: false }
 }
 
 /// The first word of the way.
@@ -35,7 +35,7 @@ fn a_team_on_one_node_exchanges_what_fits_and_reads_the_rest() {
         for way in [
             team.reduce(reduction(MAXIMUM, bytes)),
             team.reduce(reduction(FLOATING_SUM, bytes)),
-            team.scan(reduction(Operator::Exact, bytes), true),
+            team.scan(reduction(OperatorLaw::Exact, bytes), true),
             team.broadcast(bytes, 3, 0, false),
             team.fcollect(bytes),
         ] {
@@ -50,8 +50,8 @@ fn a_team_on_one_node_exchanges_what_fits_and_reads_the_rest() {
 
 #[test]
 fn a_maximum_between_nodes_goes_inline_then_eagerly_then_in_slices_then_by_rendezvous() {
-    let ways = |team: TeamFacts<'_>, operator| {
-        [8, 1 << 10, 200 << 10, 16 << 20].map(|bytes| name(team.reduce(reduction(operator, bytes))))
+    let ways = |team: TeamFacts<'_>, law| {
+        [8, 1 << 10, 200 << 10, 16 << 20].map(|bytes| name(team.reduce(reduction(law, bytes))))
     };
     assert_eq!(ways(between(4, 1), MAXIMUM), ["inline", "eager", "slices", "rendezvous"]);
     // The order of the team: nothing is combined on the way.
@@ -181,7 +181,7 @@ fn the_standard_table_fits_into_an_area_up_to_16384_members() {
 
 #[test]
 fn what_has_no_room_is_cut_or_refused() {
-    let ring = find(Collective::Reduce(Operator::Exact), "ring").expect("there is a ring");
+    let ring = find(Collective::Reduce(OperatorLaw::Exact), "ring").expect("there is a ring");
     assert_eq!(area_piece(&ring, &Plan::new(2, 1 << 20), 8), Some(1 << 19));
     let bruck = find(Collective::Alltoall, "bruck").expect("there is Bruck's exchange");
     let piece = area_piece(&bruck, &Plan::new(1024, 1 << 20), 1);

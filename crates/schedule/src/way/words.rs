@@ -7,7 +7,7 @@ use core::fmt;
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, ReduceFacts, Rules, TeamFacts,
 };
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 
 impl fmt::Display for CollectiveWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,13 +57,13 @@ impl<'a> TeamFacts<'a> {
 
     /// The way of a call with arrays, or with blocks, of `n` elements of `element` bytes.
     pub fn way(&self, collective: Collective, element: usize, n: usize) -> CollectiveWay {
-        let reduction = |operator| ReduceFacts { operator, element, n, in_place: false };
+        let reduction = |law| ReduceFacts { law, element, n, in_place: false };
         let bytes = n.saturating_mul(element);
         match collective {
             Collective::Sync => self.barrier(),
-            Collective::Reduce(operator) => self.reduce(reduction(operator)),
-            Collective::Inscan => self.scan(reduction(Operator::Exact), true),
-            Collective::Exscan => self.scan(reduction(Operator::Exact), false),
+            Collective::Reduce(law) => self.reduce(reduction(law)),
+            Collective::Inscan => self.scan(reduction(OperatorLaw::Exact), true),
+            Collective::Exscan => self.scan(reduction(OperatorLaw::Exact), false),
             Collective::Broadcast => self.broadcast(bytes, 0, 0, false),
             Collective::Fcollect => self.fcollect(bytes),
             Collective::Alltoall => self.alltoall(bytes, false),

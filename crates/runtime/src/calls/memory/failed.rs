@@ -37,12 +37,13 @@ fn warn_once(error: &Error) {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) {
-        warn(error);
+        warn(error, &errors::place());
     }
 }
 
-pub(super) fn warn(error: &Error) {
+/// A note about an error that the program may go on after, and the place of the call if that is known.
+pub(super) fn warn(error: &Error, place: &str) {
     if let Some((pe, pes)) = job::identity() {
-        errors::note(&format!("PE {pe} of {pes}: {error}"));
+        errors::note(&format!("PE {pe} of {pes}: {error}{place}"));
     }
 }

@@ -8,7 +8,7 @@ use core::ptr;
 use oxshmem_base::planted;
 
 use oxshmem_reduce::{Kernel, Or};
-use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::LeaderSchedule;
 use oxshmem_transport::{Region, Remote};
@@ -77,9 +77,9 @@ pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSch
     let is_root = call.team.my == root;
     let mut words = [0_u64; PAYLOAD_WORDS];
     let payload: *mut u8 = words.as_mut_ptr().cast();
-    let operator = Operator::Idempotent;
+    let law = OperatorLaw::Idempotent;
     let (kernel, n) = (Kernel::of::<Or, u64>(), bytes.div_ceil(8));
-    let everybody = Reduction { operator, kernel, element: 8, dest: payload, source: payload, n };
+    let everybody = Reduction { law, kernel, element: 8, dest: payload, source: payload, n };
     // SAFETY: at most a payload.
     unsafe {
         if is_root {

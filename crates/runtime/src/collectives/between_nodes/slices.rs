@@ -8,7 +8,7 @@
 use core::ptr;
 
 use oxshmem_reduce::Store;
-use oxshmem_schedule::algorithm::Operator;
+use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::way::{LeaderSchedule, PartExchange};
 
 use super::channel::Exchange;
@@ -28,9 +28,9 @@ pub(super) unsafe fn reduce(
     gathered: LeaderSchedule,
     reduction: Reduction,
 ) {
-    let Reduction { operator, kernel, element, dest, source, n } = reduction;
+    let Reduction { law, kernel, element, dest, source, n } = reduction;
     let (team, nodes, bytes) = (call.team, span.nodes(), reduction.bytes());
-    let in_order = operator == Operator::FixedTree;
+    let in_order = law == OperatorLaw::FixedTree;
     // Elements of a slice, and bytes of an operand of it.
     let slice = n.div_ceil(nodes as usize);
     let operand = slice * element;

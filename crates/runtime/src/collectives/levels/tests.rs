@@ -30,7 +30,7 @@ fn meet(size: u32, slot: u32, base: u64, act: impl Fn(&TeamState) + Sync) {
 fn reduce_by<O: Reducer, T: Reducible<O>>(team: &TeamState, values: &mut [T]) {
     let dest = values.as_mut_ptr().cast::<u8>();
     let reduction = Reduction {
-        operator: allowed(O::OP, T::KIND),
+        law: allowed(O::OP, T::KIND),
         kernel: Kernel::of::<O, T>(),
         element: size_of::<T>(),
         dest,

@@ -7,7 +7,7 @@ use std::thread;
 
 use oxshmem_reduce::{Max, Sum};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
-use oxshmem_schedule::algorithm::{Collective, Operator};
+use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::step::Turn;
 
 use super::*;
@@ -72,7 +72,7 @@ fn wanted(collective: Collective, rank: usize, size: usize, call: usize) -> Vec<
     let blocks =
         |first: usize| (0..size).flat_map(|from| (0..COUNT).map(move |i| given(from, call, first + i))).collect();
     match collective {
-        Collective::Reduce(Operator::Idempotent) => (0..COUNT).map(|i| given(size - 1, call, i)).collect(),
+        Collective::Reduce(OperatorLaw::Idempotent) => (0..COUNT).map(|i| given(size - 1, call, i)).collect(),
         Collective::Reduce(_) => sum(0..size),
         Collective::Inscan => sum(0..rank + 1),
         Collective::Exscan => sum(0..rank),
@@ -87,7 +87,7 @@ fn wanted(collective: Collective, rank: usize, size: usize, call: usize) -> Vec<
 fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64) {
     let size = areas.len();
     let kernel = match collective {
-        Collective::Reduce(Operator::Idempotent) => Kernel::of::<Max, i64>(),
+        Collective::Reduce(OperatorLaw::Idempotent) => Kernel::of::<Max, i64>(),
         _ => Kernel::of::<Sum, i64>(),
     };
     let mut dests = vec![vec![vec![0_i64; COUNT * size]; size]; CALLS];

@@ -1,7 +1,7 @@
 //! The protocols that know no levels and those for many cores side by side, on one machine, and what the library chooses.
 
 use super::{ModelledCall, NodeMachine, NodeOutcome, Stuck, simulate};
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use crate::node::chain::PieceChain;
 use crate::node::counted::Counted;
 use crate::node::dissemination::LineDissemination;
@@ -46,10 +46,10 @@ type Row = (&'static str, Box<dyn Protocol>, bool);
 impl NodeQuestion {
     /// Whether the library lets a team of this shape go through its levels.
     fn takes_levels(&self, shape: &Shape, caches: u32) -> bool {
-        let long = |operator| PieceChain { in_order: operator == Operator::FixedTree }.pays(shape, self.bytes);
+        let long = |law| PieceChain { in_order: law == OperatorLaw::FixedTree }.pays(shape, self.bytes);
         match self.collective {
             _ if !levels_pay(shape.size(), caches) => false,
-            Collective::Reduce(operator) if self.bytes > INLINE => long(operator),
+            Collective::Reduce(law) if self.bytes > INLINE => long(law),
             _ => true,
         }
     }
@@ -65,20 +65,20 @@ impl NodeQuestion {
                 row("dissemination", Box::new(LineDissemination { payload: false }), false),
                 row("tree", Box::new(LineTree { load: Load::Nothing }), true),
             ],
-            Collective::Reduce(operator) if short => {
+            Collective::Reduce(law) if short => {
                 let mut rows = vec![
                     row("all read (flat)", Box::new(LineTree { load: Load::Operands }), false),
                     row("counted (flat)", Box::new(Counted { payload: true }), false),
                 ];
-                if operator == Operator::Idempotent {
+                if law == OperatorLaw::Idempotent {
                     rows.push(row("dissemination", Box::new(LineDissemination { payload: true }), false));
                 }
-                rows.push(row("tree", Box::new(LineTree { load: Load::of(operator) }), true));
+                rows.push(row("tree", Box::new(LineTree { load: Load::of(law) }), true));
                 rows
             }
-            Collective::Reduce(operator) => vec![
+            Collective::Reduce(law) => vec![
                 row("slices (flat)", Box::new(Slices), false),
-                row("chain", Box::new(PieceChain { in_order: operator == Operator::FixedTree }), true),
+                row("chain", Box::new(PieceChain { in_order: law == OperatorLaw::FixedTree }), true),
             ],
             Collective::Broadcast => {
                 vec![row("from the root (flat)", Box::new(Relay), false), row("relay", Box::new(Relay), true)]

@@ -2,16 +2,16 @@
 
 use super::report::{NodeQuestion, compare, svg, table};
 use super::{MACHINES, ModelledCall, NodeMachine, NodeOutcome, Stuck, simulate};
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use crate::node::tree::LineTree;
 use crate::node::{Load, Move, NodePlan, Protocol, Shape};
 use std::string::ToString;
 use std::vec::Vec;
 
 const SYNC: NodeQuestion = NodeQuestion { collective: Collective::Sync, bytes: 0 };
-const MAX: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::Idempotent), bytes: 8 };
-const FLOAT: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::FixedTree), bytes: 1 << 20 };
-const LONG: NodeQuestion = NodeQuestion { collective: Collective::Reduce(Operator::Idempotent), bytes: 1 << 20 };
+const MAX: NodeQuestion = NodeQuestion { collective: Collective::Reduce(OperatorLaw::Idempotent), bytes: 8 };
+const FLOAT: NodeQuestion = NodeQuestion { collective: Collective::Reduce(OperatorLaw::FixedTree), bytes: 1 << 20 };
+const LONG: NodeQuestion = NodeQuestion { collective: Collective::Reduce(OperatorLaw::Idempotent), bytes: 1 << 20 };
 const BROADCAST: NodeQuestion = NodeQuestion { collective: Collective::Broadcast, bytes: 1 << 20 };
 
 fn machine(name: &str) -> NodeMachine {

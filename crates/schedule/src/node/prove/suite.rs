@@ -3,7 +3,7 @@
 //! The release build proves all of it; the debug build, which is many times slower, some of the sizes.
 
 use super::{NodeCall, NodeCase, prove};
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use crate::node::chain::PieceChain;
 use crate::node::counted::Counted;
 use crate::node::dissemination::LineDissemination;
@@ -15,9 +15,9 @@ use std::vec;
 use std::vec::Vec;
 
 pub(super) const SYNC: Collective = Collective::Sync;
-pub(super) const MAX: Collective = Collective::Reduce(Operator::Idempotent);
-pub(super) const SUM: Collective = Collective::Reduce(Operator::Exact);
-pub(super) const FLOAT: Collective = Collective::Reduce(Operator::FixedTree);
+pub(super) const MAX: Collective = Collective::Reduce(OperatorLaw::Idempotent);
+pub(super) const SUM: Collective = Collective::Reduce(OperatorLaw::Exact);
+pub(super) const FLOAT: Collective = Collective::Reduce(OperatorLaw::FixedTree);
 pub(super) const BROADCAST: Collective = Collective::Broadcast;
 
 fn sizes() -> Vec<u32> {

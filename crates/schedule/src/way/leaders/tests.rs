@@ -1,7 +1,7 @@
 //! How leaders run the schedules of the standard table, whatever the size of the job.
 
 use super::*;
-use crate::algorithm::{Collective, Operator};
+use crate::algorithm::{Collective, OperatorLaw};
 use crate::choose::{Question, choose};
 
 /// The most nodes of a job.
@@ -15,7 +15,7 @@ fn standard(collective: Collective, size: u32, bytes: u64) -> Schedule {
 fn payloads_are_inline_among_as_many_leaders_as_there_may_be() {
     for nodes in [2, 3, 4, 5, 8, 100, 1000, MOST_NODES] {
         for collective in
-            [Collective::Sync, Collective::Reduce(Operator::Idempotent), Collective::Reduce(Operator::Exact)]
+            [Collective::Sync, Collective::Reduce(OperatorLaw::Idempotent), Collective::Reduce(OperatorLaw::Exact)]
         {
             let plan = Plan::new(nodes, if collective == Collective::Sync { 0 } else { 56 });
             let schedule = standard(collective, nodes, plan.count);
@@ -34,8 +34,8 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
     for nodes in [2, 5, 64, 1000, 4096, MOST_NODES - 1, MOST_NODES] {
         for bytes in [8, 1 << 10, 64 << 10, 16 << 20] {
             for collective in [
-                Collective::Reduce(Operator::Idempotent),
-                Collective::Reduce(Operator::Exact),
+                Collective::Reduce(OperatorLaw::Idempotent),
+                Collective::Reduce(OperatorLaw::Exact),
                 Collective::Broadcast,
                 Collective::Fcollect,
                 Collective::Collect,
@@ -52,7 +52,7 @@ fn everything_long_has_a_way_among_as_many_leaders_as_there_may_be() {
 #[test]
 fn long_messages_need_buffers_and_are_cut_to_them() {
     let plan = Plan::new(2, 1 << 20);
-    let ring = standard(Collective::Reduce(Operator::Exact), 2, plan.count);
+    let ring = standard(Collective::Reduce(OperatorLaw::Exact), 2, plan.count);
     assert!(LeaderSchedule::find(ring, false, &plan, 1, plan.count, Reach::Results).is_none());
     let way = LeaderSchedule::find(ring, true, &plan, 1, plan.count, Reach::Results).expect("a way");
     assert!(!way.private && way.piece as usize <= SCRATCH && way.piece > 0);
@@ -64,7 +64,7 @@ fn long_messages_need_buffers_and_are_cut_to_them() {
         assert!(way.lands && way.piece == plan.count);
     }
     // A schedule that spares everybody's dest needs no more than buffers.
-    let dissemination = standard(Collective::Reduce(Operator::Idempotent), 2, 2048);
+    let dissemination = standard(Collective::Reduce(OperatorLaw::Idempotent), 2, 2048);
     let plan = Plan::new(2, 32 << 10);
     assert!(LeaderSchedule::find(dissemination, false, &plan, 1, plan.count, Reach::Nothing).is_none());
     let way = LeaderSchedule::find(dissemination, true, &plan, 1, plan.count, Reach::Nothing).expect("a way");
