@@ -155,6 +155,11 @@ impl Wrapper {
                 let (compiler, include, lib) = (self.compiler.clone(), self.include.clone(), self.lib.clone());
                 Action::MakeModules(FortranModules { compiler, include, lib })
             }
+            None if arguments.last().is_some_and(|last| last == "-o") => Action::Refuse(
+                Error::new("-o stands at the end, without the name of a file")
+                    .because("the compiler would take the folder of oxshmem's headers for the name")
+                    .fix("write `-o NAME`"),
+            ),
             None if asks_for_races(&arguments) && arguments.iter().any(archive::is_asked_for) => Action::Refuse(
                 Error::new("--race does not go together with a library from an archive")
                     .because("the race detector puts itself between the program and the shared library")

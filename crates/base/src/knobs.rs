@@ -249,7 +249,9 @@ impl Settings {
         let mut settings = Settings::default();
         let mut warnings = Vec::new();
         for knob in KNOBS {
-            let mut readings = knob.names().filter_map(|name| reading(name, &ours));
+            // `NAME=` in a script means that the variable is not set; for a switch it means off.
+            let is_set = |reading: &Reading<'_>| knob.value == Value::Switch || !reading.value.trim().is_empty();
+            let mut readings = knob.names().filter_map(|name| reading(name, &ours)).filter(is_set);
             let Some(first) = readings.next() else { continue };
             (knob.apply)(&mut settings, &first)?;
             if table::FORMER.contains(&first.name) {

@@ -274,14 +274,29 @@ pub fn huge_page_size() -> Option<u64> {
     cgroup::kilobytes(&fs::read_to_string("/proc/meminfo").ok()?, "Hugepagesize:")
 }
 
-/// How many huge pages of this many bytes nobody uses or has been promised.
+/// The sizes of huge pages that the kernel knows, the smallest first.
+pub fn huge_page_sizes() -> Vec<u64> {
+    let folders = fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().flatten();
+    let kilobytes = |name: &str| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();
+    let mut sizes: Vec<u64> =
+        folders.filter_map(|folder| Some(kilobytes(folder.file_name().to_str()?)? * 1024)).collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+/// How many huge pages of this many bytes nobody uses or has been promised. The kernel makes some of them when they are asked for.
 pub fn free_huge_pages(size: u64) -> u64 {
-    huge_page_count(size, "free_hugepages").saturating_sub(huge_page_count(size, "resv_hugepages"))
+    let reserved = huge_page_count(size, "free_hugepages").saturating_sub(huge_page_count(size, "resv_hugepages"));
+    let surplus =
+        huge_page_count(size, "nr_overcommit_hugepages").saturating_sub(huge_page_count(size, "surplus_hugepages"));
+    reserved + surplus
 }
 
 /// How many huge pages of this many bytes there are.
 pub(crate) fn huge_pages(size: u64) -> u64 {
-    huge_page_count(size, "nr_hugepages")
+    // Surplus pages are among the first number.
+    huge_page_count(size, "nr_hugepages").saturating_sub(huge_page_count(size, "surplus_hugepages"))
+        + huge_page_count(size, "nr_overcommit_hugepages")
 }
 
 fn huge_page_count(size: u64, what: &str) -> u64 {

@@ -8,4 +8,5 @@ pub(crate) mod control;
 pub(crate) mod facts;
 pub(crate) mod guard;
 pub(crate) mod heap;
+mod huge_pages;
 pub(crate) mod windows;

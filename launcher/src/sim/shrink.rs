@@ -28,8 +28,8 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
     let Some(kind) = turning_point(&job, &words)? else {
         let _ = writeln!(
             text,
-            "It fails as well where the network does everything at once: the order in which PEs run is enough. Look for a PE that \
-             does not wait for another one."
+            "It fails as well where the network does everything at once. Run it without the simulated network first. If it passes \
+             there, the order in which PEs run is enough: look for a PE that does not wait for another one."
         );
         return Ok(text);
     };

@@ -27,6 +27,7 @@ fn flags_are_added_where_they_serve() {
         assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
     }
     assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
+    assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
 }
 
 #[test]

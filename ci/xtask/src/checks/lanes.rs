@@ -4,7 +4,9 @@
 //! run beside them, in a process of their own, whose output is shown when it has ended. Two steps share something if they write the
 //! same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
 
-use std::process::{Child, Command, Stdio};
+use std::io;
+use std::process::{Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::checks::steps::{CheckStep, STEPS};
@@ -72,7 +74,7 @@ fn all() -> Outcome<Vec<StepResult>> {
         }
     }
     println!("== the second lane: {}", BESIDE.join(", "));
-    let output = beside.expect("the list has that step").wait_with_output();
+    let output = beside.expect("the list has that step").join().expect("a thread that reads does not panic");
     let output = output.map_err(|error| format!("the output of the second lane cannot be read: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
@@ -84,11 +86,13 @@ fn all() -> Outcome<Vec<StepResult>> {
     Ok(results)
 }
 
-/// Starts the steps of the second lane. What they say as errors is seen at once.
-fn second_lane() -> Outcome<Child> {
+/// Starts the steps of the second lane, with a thread that reads what they print: a full pipe would stop them. What they say as
+/// errors is seen at once.
+fn second_lane() -> Outcome<JoinHandle<io::Result<Output>>> {
     let mut lane = Command::new(&*OWN_PATH);
     lane.arg("test").args(BESIDE).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
-    lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))
+    let lane = lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))?;
+    Ok(thread::spawn(|| lane.wait_with_output()))
 }
 
 #[cfg(test)]

@@ -154,7 +154,6 @@ fn foreign_names_are_no_typos() {
 fn values_that_make_no_sense_are_errors_that_name_the_variable() {
     for (name, value) in [
         ("SHMEM_SYMMETRIC_SIZE", "lots"),
-        ("SHMEM_SYMMETRIC_SIZE", ""),
         ("SMA_SYMMETRIC_SIZE", "-1"),
         ("SHMEM_CHECK", "4"),
         ("SHMEM_CHECK", "-1"),
@@ -165,6 +164,14 @@ fn values_that_make_no_sense_are_errors_that_name_the_variable() {
         assert!(error.starts_with(&format!("{name}={value}")) && error.lines().count() == 3, "{error}");
     }
     assert!(read(&[("SHMEM_WAIT", "spinn")]).expect_err("a typo").to_string().ends_with("set SHMEM_WAIT=spin"));
+}
+
+#[test]
+fn an_empty_value_is_none_or_switches_off() {
+    let empty = [("SHMEM_SYMMETRIC_SIZE", ""), ("SHMEM_CHECK", " "), ("SHMEM_WAIT", ""), ("SHMEM_DEBUG", "")];
+    assert_eq!(read(&empty), Ok((Settings::default(), vec![])));
+    // A name that says nothing does not hide one that does.
+    assert_eq!(settings(&[("SHMEM_SYMMETRIC_SIZE", ""), ("SMA_SYMMETRIC_SIZE", "1m")]).symmetric_size, Some(1 << 20));
 }
 
 #[test]

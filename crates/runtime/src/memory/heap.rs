@@ -249,12 +249,23 @@ impl SymmetricHeap {
 
     /// Why `more` bytes cannot be had here.
     pub(crate) fn refused(&self, call: &str, more: u64, why: &str) -> Error {
+        let fix = match self.page > machine::page_size() as u64 {
+            true => {
+                "reserve more huge pages (sysctl vm.nr_hugepages), or unset SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES, or allocate less"
+            }
+            false => "allocate less, run fewer PEs on the node, or raise its limit of memory",
+        };
         Error::new(format!("{call}: this node has no {} more for the symmetric heap", size::display(more)))
             .because(format!("{} of it are backed already; {why}", size::display(self.committed)))
-            .fix("allocate less, run fewer PEs on the node, or raise its limit of memory")
+            .fix(fix)
     }
 
     fn unaligned(&self, call: &str, align: u64) -> Error {
+        if self.capacity() == 0 {
+            return Error::new(format!("{call}: the symmetric heap has no bytes"))
+                .because("SHMEM_SYMMETRIC_SIZE is 0")
+                .fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all");
+        }
         Error::new(format!("{call}: no block can begin at a multiple of {align} bytes"))
             .because(format!(
                 "the symmetric heap has {}, and alignments up to that size",

@@ -15,6 +15,7 @@ use crate::memory::collected;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
 use crate::memory::heap::SymmetricHeap;
+use crate::memory::huge_pages;
 
 use crate::network::neighbours::Quarters;
 use crate::start::placement;
@@ -187,7 +188,7 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     let members = need.members as usize;
     let most_addressed = need.largest_heap(left).map_err(std::io::Error::other)?;
     let control = SharedMemory::create(CONTROL, (members as u64) << control::SHIFT, Pages::Small)?;
-    let huge = settings.huge_pages.then(memory::huge_page_size).flatten();
+    let huge = huge_pages::choose(settings).map_err(std::io::Error::other)?;
     let page = huge.unwrap_or(memory::page_size() as u64);
     let limited = settings.symmetric_size.is_some();
     let wanted = settings.symmetric_size.map_or_else(|| share_of_memory(members), with_slack);
