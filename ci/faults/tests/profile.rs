@@ -167,6 +167,15 @@ fn profile_4_a_killed_job_leaves_what_was_recorded() {
 }
 
 #[test]
+fn profile_8_the_call_in_which_a_pe_was_ended_is_named() {
+    let folder = folder("profile-8");
+    let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
+    let ended = job.run(&program("ended_in_call.c"), [""; 0]).expect(137);
+    ended.says(&["verdict: PE 0 was ended in shmem_long_wait_until (ended_in_call.c:13): the time of a call"]);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
 fn profile_5_a_program_without_the_shared_library_is_told_of() {
     let folder = folder("profile-5");
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));

@@ -184,7 +184,7 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
     if let Some((one, other, calls)) = different_calls(known) {
         return format!(
             "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
-             Let all members of a team make the same collective calls in the same order; SHMEM_CHECK=2 finds where they do not.\n",
+             Let all members of a team make the same collective calls in the same order.\n",
             calls.0, calls.1
         );
     }

@@ -195,6 +195,7 @@ impl OpenLedger {
         } else {
             ticks::now()
         };
+        self.set(head::OPEN, number as u64 + 1);
         Begun { site: number as u64 + 1, start }
     }
 
@@ -240,6 +241,7 @@ impl OpenLedger {
         peer: Option<u32>,
     ) -> Option<Timing> {
         let record = self.record(SITES, (call.site as usize).checked_sub(1)?);
+        self.set(head::OPEN, 0);
         add(&record[site::BYTES], bytes);
         self.pending.0 += bytes;
         if call.start == 0 {

@@ -49,6 +49,8 @@ pub mod head {
     pub const LAST: usize = 22;
     /// How far the symmetric heap has ever been used, in bytes from its beginning.
     pub const HEAP_HIGH_WATER: usize = 23;
+    /// The number of the site of the call under way, and one; 0 between calls.
+    pub const OPEN: usize = 24;
     /// The name of the host: 32 words.
     pub const HOST: usize = 32;
     /// LedgerWords of the name.

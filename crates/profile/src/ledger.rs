@@ -29,6 +29,8 @@ pub struct CallLedger {
     pub span: (u64, u64),
     /// Whether the PE has finalized.
     pub ended: bool,
+    /// The site of the call that the thread had not come back from, if it was ended in one.
+    pub open: Option<u32>,
     /// Nanoseconds of a tick.
     pub tick: f64,
     /// Files with code: begin, end, bias, path.
@@ -262,6 +264,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         node: words.at(head::NODE) as u32,
         span: (begin, clock.moment(words.at(head::LAST)).max(begin)),
         ended: words.at(head::ENDED) != 0,
+        open: words.at(head::OPEN).checked_sub(1).map(|site| site as u32),
         tick: clock.tick,
         modules: words
             .records(MODULES, 1)

@@ -2,6 +2,7 @@
 
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
+use oxshmem_profile::ledger::CallLedger;
 use oxshmem_profile::meetings;
 use oxshmem_profile::totals::{self, Totals};
 use oxshmem_report::units;
@@ -40,7 +41,8 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     }
     sentences.extend(variables(totals).filter(|(time, _)| share(*time) >= NOTABLE));
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut sentences: Vec<String> = sentences.into_iter().map(|(_, text)| text).collect();
+    let told = sentences.into_iter().map(|(_, text)| text);
+    let mut sentences: Vec<String> = unended(job, places).into_iter().chain(told).collect();
     sentences.extend(uneven(totals));
     let moved: f64 = totals
         .times
@@ -61,6 +63,25 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
         ));
     }
     sentences
+}
+
+/// The calls in which PEs were ended. They are counted, but their time is in no table: nobody knows how long they would have taken.
+fn unended(job: &RecordedJob, places: &mut ProgramPlaces) -> Option<String> {
+    let open = |ledger: &CallLedger| Some((ledger.pe, ledger.sites.get(&ledger.open?)?.clone()));
+    let mut ended = job.ledgers.iter().filter(|ledger| !ledger.ended);
+    let ledger = ended.find(|ledger| open(ledger).is_some())?;
+    let (pe, site) = open(ledger)?;
+    let others = ended.filter(|ledger| open(ledger).is_some()).count();
+    let also = match others {
+        0 => String::new(),
+        1 => ", and another PE in a call of its own".into(),
+        others => format!(", and {others} other PEs in calls of their own"),
+    };
+    let place = places.name(&totals::place(ledger, &site));
+    let routine = &site.routine;
+    Some(format!(
+        "PE {pe} was ended in {routine} ({place}){also}: the time of a call that has not ended is in no table"
+    ))
 }
 
 /// The longest wait of one PE for another one's updates of variables.

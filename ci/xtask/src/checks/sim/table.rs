@@ -47,6 +47,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("dead_handles", "its handles stand for nothing"),
     ("deadlock", "its PEs wait for ever"),
     ("deadlocks", "its PEs wait for ever"),
+    ("ended_in_call", "one of its PEs dies"),
     ("ends", "its PEs end in the middle of the job"),
     ("first_hours", "its mistakes end the job"),
     ("forked", "a child that a PE has forked takes no turns"),
