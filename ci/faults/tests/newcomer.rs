@@ -34,6 +34,7 @@ fn fault_N3_a_pe_number_before_init_is_noted_once() {
     let ended = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
     assert!(ended.stdout.contains("PE -1 of -1"), "{ended}");
     assert_eq!(ended.stderr.matches("the library is not initialised, so the result is -1").count(), 1, "{ended}");
+    ended.says(&["called from: main at newcomer.c:"]);
 }
 
 #[test]

@@ -8,11 +8,12 @@ use super::values::number_of_pes;
 
 /// Options of other launchers (Hydra, Open MPI's, Slurm's), and what stands for them here.
 const FOREIGN: &[(&[&str], &str)] = &[
-    (&["-c", "--ntasks"], "say the number of PEs with -n N"),
+    (&["-c", "--ntasks", "--pes", "--processes", "--procs"], "say the number of PEs with -n N"),
     (
-        &["-p", "-ppn", "-perhost", "-npernode", "--npernode", "--ntasks-per-node"],
+        &["-ppn", "-perhost", "-npernode", "--npernode", "--ntasks-per-node"],
         "say the number of PEs on each host with -N N",
     ),
+    (&["-p"], "say the number of PEs with -n N, and how many of them are on each host with -N N"),
     (&["-host", "-hosts", "--hosts", "--nodelist"], "name hosts with -H HOSTS"),
     (&["-f", "-hostfile", "-machinefile"], "name the file of hosts with --hostfile FILE"),
     (

@@ -80,6 +80,8 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--timeot 3 ./a", "--timeout"),
         ("-x =3 ./a", "no name"),
         ("-c 2 ./a", "say the number of PEs with -n N"),
+        ("-p 2 ./a", "say the number of PEs with -n N, and"),
+        ("--pes 2 ./a", "say the number of PEs with -n N"),
         ("--ntasks=2 ./a", "--ntasks is an option of another launcher"),
         ("--npernode 2 ./a", "say the number of PEs on each host with -N N"),
         ("-genv A 1 ./a", "-x NAME=VALUE"),

@@ -115,7 +115,7 @@ fn outside(call: &str) -> c_int {
         let error = Error::new(format!("{call}: the library is not initialised, so the result is -1"))
             .because("the call does not come between shmem_init and the last shmem_finalize")
             .fix("call shmem_init first, and keep the number if it is needed after shmem_finalize");
-        errors::note(&error.to_string());
+        errors::note(&format!("{error}{}", errors::place()));
     }
     -1
 }
