@@ -26,8 +26,15 @@ const BESIDE: &[&str] = &[
     "book",
     "examples",
     "python",
+    "sim",
     "instructions",
+    "small-buffers",
+    "placement",
     "launchers",
+    "rdma",
+    "namespaces",
+    "cable",
+    "sanitize",
 ];
 
 /// The second lane begins behind this step.
