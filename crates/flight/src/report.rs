@@ -123,7 +123,8 @@ fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &st
         }
         Subject::Variables { wanted, seen, .. } if wanted.bytes > 0 => {
             let object = wait.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
-            format!(" at {address:#x}{object}, which holds {} and is to be {}", number(wanted, seen), condition(wanted))
+            let (holds, condition, width) = (number(wanted, seen), condition(wanted), wanted.bytes);
+            format!(" at {address:#x}{object}, which holds {holds} and is to be {condition} ({width} bytes)")
         }
         Subject::Variables { count, .. } => {
             let plural = if count == 1 { "" } else { "s" };

@@ -37,7 +37,7 @@ fn fault_D1_a_line_says_call_team_variable_and_who_is_missing() {
         waits(2, "shmem_set_lock", Subject::Lock { after: 1 }),
     ];
     let text = lines(&known, 3, "tcp");
-    let expected = "  PE 0: in shmem_wait_until at 0x1000, which holds -2 and is to be == 5, for 3 s\n  \
+    let expected = "  PE 0: in shmem_wait_until at 0x1000, which holds -2 and is to be == 5 (4 bytes), for 3 s\n  \
                     PE 1: in shmem_barrier_all of all PEs, its meeting 7 without PEs 0 and 2, for 3 s\n  \
                     PE 2: in shmem_set_lock of the lock at 0x1000, behind PE 1, for 3 s\n";
     assert_eq!(text, expected);
