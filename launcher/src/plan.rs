@@ -118,10 +118,12 @@ impl JobPlan {
         }
     }
 
-    /// Whether PEs get this variable, from the user's environment or by `-x`.
-    pub(crate) fn sets(&self, name: &str) -> bool {
-        let mut chosen = self.programs.iter().flat_map(|program| &program.variables);
-        std::env::var_os(name).is_some() || chosen.any(|(variable, _)| variable == name)
+    /// The values that PEs get for a variable by `-x` or from the user's environment, one for each program that has one.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = OsString> {
+        self.programs.iter().filter_map(move |program| {
+            let chosen = program.variables.iter().rev().find(|(variable, _)| variable == name);
+            chosen.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
+        })
     }
 
     /// Number of PEs of the job.

@@ -1,5 +1,6 @@
 //! How a job ended: the exit status and the sentence about it.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -27,6 +28,11 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
         (Some(signal), None) => format!("was killed by {}", name(signal)),
         (None, _) => format!("exited with status {}", code(status)),
     }
+}
+
+/// Whether calls are checked at this level of `SHMEM_CHECK` more than by default; so they are at one that is no number.
+pub(crate) fn is_checked(level: &OsStr) -> bool {
+    level.to_str().and_then(|level| level.trim().parse::<u32>().ok()).is_none_or(|level| level > 1)
 }
 
 /// Advice after a PE has touched memory that is not there; nothing if calls have been checked.
@@ -96,6 +102,8 @@ mod tests {
         assert!(advice(crash, true, false).contains("SHMEM_CHECK=2"));
         assert_eq!([advice(crash, true, true), advice(crash, false, false)], [""; 2]);
         assert_eq!(advice(ExitStatus::from_raw(libc::SIGKILL), true, false), "");
+        let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| is_checked(OsStr::new(level)));
+        assert_eq!(levels, [false, false, false, true, true, true]);
     }
 
     #[test]

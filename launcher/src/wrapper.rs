@@ -4,6 +4,7 @@
 
 mod archive;
 mod blind;
+mod kinds;
 pub mod modules;
 
 use std::ffi::{OsStr, OsString};
@@ -173,7 +174,10 @@ impl Wrapper {
     pub fn note(&self, arguments: &[OsString]) -> Option<Error> {
         let of_modules = self.fortran.then(|| modules::note(&self.include, arguments)).flatten();
         let links = has_input(arguments) && arguments.iter().all(is_linkable);
-        of_modules.or_else(|| (links && asks_for_races(arguments)).then(|| blind::note(arguments)).flatten())
+        let of_kinds = || self.fortran.then(|| kinds::note(arguments)).flatten();
+        of_modules
+            .or_else(of_kinds)
+            .or_else(|| (links && asks_for_races(arguments)).then(|| blind::note(arguments)).flatten())
     }
 
     /// The compiler's command. The user's arguments come first, so that their folders are searched first.

@@ -98,7 +98,7 @@ fn races_between_nodes_are_found_as_on_one_node() {
 }
 
 #[test]
-fn an_archive_that_is_not_instrumented_is_named_when_the_program_is_linked() {
+fn archives_and_objects_that_are_not_instrumented_are_named_when_the_program_is_linked() {
     let folder = std::env::temp_dir().join(format!("oxshmem-race-archive-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder of ours");
     std::fs::write(folder.join("part.c"), "long part; long add(long more) { return part += more; }\n")
@@ -116,6 +116,8 @@ fn an_archive_that_is_not_instrumented_is_named_when_the_program_is_linked() {
         run(std::process::Command::new("ar").args(["rcs", "libpart.a", "part.o"]));
         let said = run(tool("oshcc").args(["--race", "main.c", "-L.", "-lpart", "-o", "program"]));
         assert_eq!(said.contains("./libpart.a are not looked for"), is_named, "{said}");
+        let said = run(tool("oshcc").args(["--race", "main.c", "part.o", "-o", "program"]));
+        assert_eq!(said.contains("races in part.o are not looked for"), is_named, "{said}");
     }
     std::fs::remove_dir_all(&folder).expect("our folder");
 }

@@ -47,9 +47,14 @@ pub fn missing(include: &Path) -> Error {
         .fix(format!("run `oshfort {OPTION}` as the owner of the installation, or include 'shmem.fh' instead"))
 }
 
+/// Whether an argument names a source in Fortran.
+pub(super) fn is_fortran(argument: impl AsRef<Path>) -> bool {
+    let ending = argument.as_ref().extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.contains(&ending)
+}
+
 fn uses_a_module(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if !ENDINGS.contains(&ending) {
+    if !is_fortran(path) {
         return false;
     }
     let text = file::found(path, LONGEST).unwrap_or_default();
