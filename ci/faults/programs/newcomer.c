@@ -1,5 +1,6 @@
 /* Mistakes of a first program, one for each name. */
 #include <shmem.h>
+#include <shmemx.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,12 @@ int main(int argc, char **argv)
         shmem_int_max_to_all(dest, source, 1, 0, 3, n, work, sync_words);
     if (!strcmp(name, "start"))
         shmem_int_max_to_all(dest, source, 1, 1, 0, n, work, sync_words);
+    if (!strcmp(name, "no start"))
+        shmem_int_max_to_all(dest, source, 1, 4, 0, 1, work, sync_words);
+    if (!strcmp(name, "triplet")) {
+        shmem_team_t even;
+        shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, n, &even); /* n / 2 is meant */
+    }
     if (!strcmp(name, "null"))
         shmem_long_broadcast(SHMEM_TEAM_WORLD, NULL, NULL, 4, 0);
     if (!strcmp(name, "crash") && shmem_my_pe() == 0)

@@ -13,19 +13,30 @@ fn newcomer() -> &'static Path {
 }
 
 #[test]
-fn fault_N1_a_stride_that_leaves_the_job_is_named_and_not_the_start() {
+fn fault_N1_arguments_of_a_set_that_do_not_fit_together_are_named_together() {
+    let misfit = "shmem_int_max_to_all: PE_start, logPE_stride and PE_size do not fit together";
+    for (mistake, why) in [
+        (
+            "stride",
+            "with PE_start 0, logPE_stride 3 (steps of 8 PEs) and PE_size 4 the last member would be PE 24, and the PEs are 0 to 3",
+        ),
+        ("start", "with PE_start 1, logPE_stride 0 (steps of 1 PE) and PE_size 4 the last member would be PE 4,"),
+    ] {
+        Job::new("-n 4").run(newcomer(), [mistake]).expect(1).says(&[misfit, why]);
+    }
+    let words = ["PE_start is 4", "the values that PE_start may have are 0 to 3"];
+    Job::new("-n 4").run(newcomer(), ["no start"]).expect(1).says(&words);
     let words = [
-        "shmem_int_max_to_all: logPE_stride is 3",
-        "are 0 to 0 with PE_size 4 on 4 PEs: members are 2 to the power of logPE_stride apart",
+        "shmemx_team_split_strided: PE_start, PE_stride and PE_size do not fit together",
+        "with PE_start 0, PE_stride 2 and PE_size 4 the last member would be PE 6, and the PEs are 0 to 3",
     ];
-    Job::new("-n 4").run(newcomer(), ["stride"]).expect(1).says(&words);
-    Job::new("-n 4").run(newcomer(), ["start"]).expect(1).says(&["PE_start is 1", "0 to 0 with this stride and size"]);
+    Job::new("-n 4").run(newcomer(), ["triplet"]).expect(1).says(&words);
 }
 
 #[test]
 fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
     Job::new("-n 2").run(newcomer(), ["null"]).expect(1).says(&["shmem_long_broadcast: dest is NULL"]);
-    let words = ["SHMEM_INT4_MAX_TO_ALL: logPE_stride is 3"];
+    let words = ["SHMEM_INT4_MAX_TO_ALL: PE_start, logPE_stride and PE_size do not fit together"];
     Job::new("-n 2").run(&program("newcomer.f90"), [""; 0]).expect(1).says(&words);
 }
 
@@ -42,6 +53,8 @@ fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
     let hint = "run it with SHMEM_CHECK=2";
     let ended = Job::new("-n 2").run(newcomer(), ["crash"]).expect(139).says(&["was killed by SIGSEGV", hint]);
     assert_eq!(ended.stderr.matches(hint).count(), 1, "{ended}");
+    let default = Job::new("-n 2").env("SHMEM_CHECK", "1").run(newcomer(), ["crash"]);
+    default.expect(139).says(&[hint]);
     let checked = Job::new("-n 2").env("SHMEM_CHECK", "2").run(newcomer(), ["crash"]).expect(139);
     assert!(!checked.stderr.contains(hint), "{checked}");
 }

@@ -111,12 +111,8 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
     }
     let last = i64::from(start) + (i64::from(size) - 1) * i64::from(stride);
     if size > 1 && last >= most {
-        let why = format!(
-            "with PE_start {start}, PE_stride {stride} and PE_size {size} the last member would be PE {last} of {most}"
-        );
-        let (name, value) =
-            if i64::from(start) + i64::from(size) > most { ("PE_size", size) } else { ("PE_stride", stride) };
-        bad(call, name, value.into(), why);
+        let values = format!("PE_start {start}, PE_stride {stride} and PE_size {size}");
+        errors::do_not_fit(call, "PE_stride", &values, last, most);
     }
     parent
         .numbers()

@@ -272,18 +272,14 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
     if !(0..31).contains(&log_stride) {
         errors::bad_argument(call, "logPE_stride", log_stride.into(), "0 to 30");
     }
+    if !(0..pes).contains(&start.into()) {
+        errors::bad_argument(call, "PE_start", start.into(), &format!("0 to {}", pes - 1));
+    }
     let last = i64::from(start) + ((i64::from(size) - 1) << log_stride);
-    if start < 0 || last >= pes {
-        let most = pes - 1 - ((i64::from(size) - 1) << log_stride);
-        if most < 0 {
-            // `size` is at least 2, or there would be room.
-            let widest = ((pes - 1) / (i64::from(size) - 1)).ilog2();
-            let allowed = format!(
-                "0 to {widest} with PE_size {size} on {pes} PEs: members are 2 to the power of logPE_stride apart"
-            );
-            errors::bad_argument(call, "logPE_stride", log_stride.into(), &allowed);
-        }
-        errors::bad_argument(call, "PE_start", start.into(), &format!("0 to {most} with this stride and size"));
+    if last >= pes {
+        let (step, noun) = (1_i64 << log_stride, if log_stride == 0 { "PE" } else { "PEs" });
+        let values = format!("PE_start {start}, logPE_stride {log_stride} (steps of {step} {noun}) and PE_size {size}");
+        errors::do_not_fit(call, "logPE_stride", &values, last, pes);
     }
     let distance = i64::from(me) - i64::from(start);
     let my = distance >> log_stride;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
 
-use crate::diagnosis::{backtrace, program_line, variables};
+use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
 use crate::start::job;
 use crate::start::state;
@@ -101,9 +101,10 @@ pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
     fail(
         &Error::new(format!("{call}: {argument} is {invalid}, the invalid handle"))
             .because(
-                "the call that should have made it failed, or this PE is not a member, or the handle was destroyed",
+                "the call that should have made it failed, or this PE is not a member, or the handle was destroyed, or the variable \
+                 was never set",
             )
-            .fix(format!("compare the handle with {invalid} before using it")),
+            .fix(remedy::handle(call, format!("compare the handle with {invalid} before using it"))),
     )
 }
 
@@ -113,7 +114,17 @@ pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str
     fail(
         &Error::new(format!("{call}: {argument} is {value}"))
             .because(format!("the values that {argument} may have are {allowed}"))
-            .fix("correct the argument"),
+            .fix(remedy::bad_argument(call)),
+    )
+}
+
+/// The first PE, the stride and the number of PEs of a set, each possible, name a PE that is not there. `values` has all three.
+#[cold]
+pub(crate) fn do_not_fit(call: &str, stride: &str, values: &str, last: i64, pes: i64) -> ! {
+    fail(
+        &Error::new(format!("{call}: PE_start, {stride} and PE_size do not fit together"))
+            .because(format!("with {values} the last member would be PE {last}, and the PEs are 0 to {}", pes - 1))
+            .fix("correct one of them, on all PEs alike"),
     )
 }
 
@@ -146,7 +157,10 @@ pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize)
             .because(format!(
                 "the {noun} was destroyed, or its memory was overwritten, or no call has made this handle"
             ))
-            .fix(format!("run the program with SHMEM_CHECK=2, which names the call that destroyed the {noun}")),
+            .fix(remedy::handle(
+                call,
+                format!("run the program with SHMEM_CHECK=2, which names the call that destroyed the {noun}"),
+            )),
     )
 }
 
@@ -210,10 +224,7 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     if inside(heap, heap_len) || inside(statics, statics_len) {
         fail(&error.fix("check the length, the stride and the offset of the transfer against the size of the object"));
     }
-    fail(&error.fix(
-        "pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private. In Fortran pass a variable \
-         with SAVE, and no section whose elements lie apart: the compiler passes a copy of it",
-    ))
+    fail(&error.fix(remedy::private(call)))
 }
 
 /// An atomic on an address that its type cannot have.
@@ -246,7 +257,7 @@ pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
         fail(
             &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
                 .because(why)
-                .fix("check the length of the transfer against the size that was allocated"),
+                .fix(remedy::beyond_block(call)),
         );
     }
 }
@@ -260,7 +271,7 @@ pub(crate) fn check_variable(call: &'static str, address: usize, bytes: usize) {
         fail(
             &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one variable"))
                 .because(why)
-                .fix("check the length of the transfer against the size of the array"),
+                .fix(remedy::beyond_variable(call)),
         );
     }
 }

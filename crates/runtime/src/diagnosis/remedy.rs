@@ -1,0 +1,95 @@
+//! What to do about an error, in the words of the language that has called.
+//!
+//! Names of Fortran's routines are in capitals, those of C in small letters. Fortran's module `shmem_f08` calls by the names of C.
+
+/// Whether a call is one of Fortran's own interface.
+fn is_fortran(call: &str) -> bool {
+    !call.bytes().any(|letter| letter.is_ascii_lowercase())
+}
+
+/// A routine without an explicit interface takes what lies in the place of the missing arguments.
+const TOO_FEW: &str = "a call with too few arguments looks like this, too: `use shmem` lets the compiler count them";
+
+/// For an address that is private.
+pub(super) fn private(call: &str) -> String {
+    match is_fortran(call) {
+        true => format!(
+            "pass a variable with SAVE, one of a COMMON block, or memory of SHPALLOC; local variables are private, and so are \
+             ALLOCATABLE arrays, with SAVE too; of a section whose elements lie apart the compiler passes a copy; {TOO_FEW}"
+        ),
+        false => "pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private. In Fortran pass \
+                  a variable with SAVE that is not ALLOCATABLE, and no section whose elements lie apart: the compiler passes a copy \
+                  of it"
+            .into(),
+    }
+}
+
+/// For an argument whose value makes no sense.
+pub(super) fn bad_argument(call: &str) -> String {
+    match is_fortran(call) {
+        true => format!("correct the argument; {TOO_FEW}"),
+        false => "correct the argument".into(),
+    }
+}
+
+/// For a transfer over the end of a block of the heap.
+pub(super) fn beyond_block(call: &str) -> &'static str {
+    match is_fortran(call) {
+        true => {
+            "check the length of the transfer against the size that was allocated: SHPALLOC counts words of 32 bits, two for each \
+             real(8), and the name of the routine says how long an element is"
+        }
+        false => "check the length of the transfer against the size that was allocated",
+    }
+}
+
+/// For a transfer over the end of a variable.
+pub(super) fn beyond_variable(call: &str) -> &'static str {
+    match is_fortran(call) {
+        true => {
+            "check the length of the transfer against the size of the array; the name of the routine says how long an element is, \
+             so compare it with the kind of the array"
+        }
+        false => "check the length of the transfer against the size of the array",
+    }
+}
+
+/// For blocks that were never freed.
+pub(crate) fn leak(call: &str) -> String {
+    let frees = if is_fortran(call) { "SHPDEALLC" } else { "shmem_free" };
+    format!("free them with {frees} on all PEs, or lower SHMEM_CHECK: the library frees them itself")
+}
+
+/// For a handle that stands for nothing.
+pub(super) fn handle(call: &str, fix: String) -> String {
+    if is_fortran(call) { fix + "; a handle is INTEGER(8)" } else { fix }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_from_fortran_read_of_what_fortran_has() {
+        for text in [private("SHMEM_PUT8"), bad_argument("SHMEM_PUT8")] {
+            assert!(!text.contains("shmem_malloc") && text.contains("too few arguments"), "{text}");
+        }
+        let text = private("SHMEM_PUT8");
+        assert!(text.contains("ALLOCATABLE arrays, with SAVE too") && text.contains("SHPALLOC"), "{text}");
+        assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
+        assert!(beyond_variable("SHMEM_PUT8").contains("kind of the array"));
+        assert!(leak("SHMEM_FINALIZE").contains("SHPDEALLC"));
+        assert_eq!(handle("SHMEMX_TEAM_MY_PE", "x".into()), "x; a handle is INTEGER(8)");
+    }
+
+    #[test]
+    fn callers_from_c_read_nothing_of_it() {
+        let texts =
+            [bad_argument("shmem_put8"), beyond_block("shmem_put8").into(), beyond_variable("shmem_put8").into()];
+        for text in texts.into_iter().chain([leak("shmem_finalize"), handle("shmem_put8", String::new())]) {
+            assert!(!["SHP", "INTEGER", "kind of", "too few"].iter().any(|word| text.contains(word)), "{text}");
+        }
+        // A program with `shmem_f08` makes its calls by the names of C.
+        assert!(private("shmem_put8").contains("shmem_malloc") && private("shmem_put8").contains("not ALLOCATABLE"));
+    }
+}
