@@ -1,10 +1,22 @@
-! A reduction over a set of PEs that does not exist.
+! Mistakes of a first program in Fortran; without a name a reduction over a set of PEs that does not exist.
 program newcomer
   implicit none
   include 'shmem.fh'
   integer, external :: shmem_n_pes
   integer, save :: source(4), dest(4), work(SHMEM_REDUCE_MIN_WRKDATA_SIZE), sync_words(SHMEM_REDUCE_SYNC_SIZE)
+  real(8), allocatable, save :: block(:)
+  character(len=16) :: mistake
+
+  call get_command_argument(1, mistake)
   call shmem_init()
-  call shmem_int4_max_to_all(dest, source, 1, 0, 3, shmem_n_pes(), work, sync_words)
+  select case (mistake)
+  case ('allocatable')
+    allocate(block(4))
+    call shmem_put8(block, block, 4, 0)
+  case ('long elements')
+    call shmem_put64(dest, source, 4, 0)
+  case default
+    call shmem_int4_max_to_all(dest, source, 1, 0, 3, shmem_n_pes(), work, sync_words)
+  end select
   call shmem_finalize()
 end program

@@ -53,6 +53,7 @@ fn fault_W4_invalid_handles_are_named_at_every_level() {
     let program = program("dead_handles.c");
     for (call, words) in [
         ("shmem_team_sync", "team is SHMEM_TEAM_INVALID"),
+        ("shmem_team_sync", "or the variable was never set"),
         ("shmem_long_sum_reduce", "team is SHMEM_TEAM_INVALID"),
         ("shmem_ctx_long_p", "context is SHMEM_CTX_INVALID"),
         ("shmem_ctx_long_atomic_add", "context is SHMEM_CTX_INVALID"),

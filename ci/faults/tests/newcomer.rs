@@ -41,6 +41,21 @@ fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
 }
 
 #[test]
+fn fault_N2_calls_of_fortran_have_its_own_remedies() {
+    let program = program("newcomer.f90");
+    let job = |mistake: &str| Job::new("-n 1").env("SHMEM_CHECK", "2").run(&program, [mistake]).expect(1);
+    let words =
+        ["SHMEM_PUT8: no symmetric object of 32 bytes", "ALLOCATABLE arrays, with SAVE too", "memory of SHPALLOC"];
+    let ended = job("allocatable").says(&words);
+    assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
+    job("long elements").says(&[
+        "SHMEM_PUT64",
+        "the variable `",
+        "the name of the routine says how long an element is",
+    ]);
+}
+
+#[test]
 fn fault_N3_a_pe_number_before_init_is_noted_once() {
     let ended = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
     assert!(ended.stdout.contains("PE -1 of -1"), "{ended}");

@@ -9,5 +9,5 @@ pub(crate) mod hang;
 pub(crate) mod intruder;
 pub(crate) mod program_line;
 pub(crate) mod recorder;
-pub(crate) mod remedy;
+mod remedy;
 mod variables;

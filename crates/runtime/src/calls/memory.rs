@@ -20,8 +20,8 @@ use crate::calls::order;
 use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
+use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
-use crate::diagnosis::{errors, remedy};
 use crate::memory::account;
 use crate::memory::collected;
 use crate::memory::heap::SymmetricHeap;
@@ -368,7 +368,7 @@ pub(super) fn list_leaks(call: &'static str) {
     }
     let error = Error::new(format!("{call}: blocks of the symmetric heap were never freed"))
         .because(leaks.join("\n           "))
-        .fix(remedy::leak(call));
+        .fix("free them on all PEs with shmem_free, or SHPDEALLC of Fortran, or lower SHMEM_CHECK: the library frees them itself");
     warn(&error, "");
 }
 

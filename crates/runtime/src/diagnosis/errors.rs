@@ -104,7 +104,7 @@ pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
                 "the call that should have made it failed, or this PE is not a member, or the handle was destroyed, or the variable \
                  was never set",
             )
-            .fix(remedy::handle(call, format!("compare the handle with {invalid} before using it"))),
+            .fix(remedy::handle(format!("compare the handle with {invalid} before using it"), invalid.contains("TEAM"))),
     )
 }
 
@@ -158,8 +158,8 @@ pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize)
                 "the {noun} was destroyed, or its memory was overwritten, or no call has made this handle"
             ))
             .fix(remedy::handle(
-                call,
                 format!("run the program with SHMEM_CHECK=2, which names the call that destroyed the {noun}"),
+                noun == "team",
             )),
     )
 }

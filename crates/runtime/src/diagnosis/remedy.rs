@@ -54,15 +54,9 @@ pub(super) fn beyond_variable(call: &str) -> &'static str {
     }
 }
 
-/// For blocks that were never freed.
-pub(crate) fn leak(call: &str) -> String {
-    let frees = if is_fortran(call) { "SHPDEALLC" } else { "shmem_free" };
-    format!("free them with {frees} on all PEs, or lower SHMEM_CHECK: the library frees them itself")
-}
-
-/// For a handle that stands for nothing.
-pub(super) fn handle(call: &str, fix: String) -> String {
-    if is_fortran(call) { fix + "; a handle is INTEGER(8)" } else { fix }
+/// For a handle that stands for nothing. Only teams have handles in Fortran, and their calls have the names of C.
+pub(super) fn handle(fix: String, is_team: bool) -> String {
+    if is_team { fix + "; in Fortran a handle is INTEGER(8)" } else { fix }
 }
 
 #[cfg(test)]
@@ -78,15 +72,14 @@ mod tests {
         assert!(text.contains("ALLOCATABLE arrays, with SAVE too") && text.contains("SHPALLOC"), "{text}");
         assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
         assert!(beyond_variable("SHMEM_PUT8").contains("kind of the array"));
-        assert!(leak("SHMEM_FINALIZE").contains("SHPDEALLC"));
-        assert_eq!(handle("SHMEMX_TEAM_MY_PE", "x".into()), "x; a handle is INTEGER(8)");
+        assert_eq!(handle("x".into(), true), "x; in Fortran a handle is INTEGER(8)");
     }
 
     #[test]
     fn callers_from_c_read_nothing_of_it() {
         let texts =
             [bad_argument("shmem_put8"), beyond_block("shmem_put8").into(), beyond_variable("shmem_put8").into()];
-        for text in texts.into_iter().chain([leak("shmem_finalize"), handle("shmem_put8", String::new())]) {
+        for text in texts.into_iter().chain([handle(String::new(), false)]) {
             assert!(!["SHP", "INTEGER", "kind of", "too few"].iter().any(|word| text.contains(word)), "{text}");
         }
         // A program with `shmem_f08` makes its calls by the names of C.
