@@ -1,10 +1,10 @@
-//! What to do about an error, in the words of the language that has called.
+//! Remedies of errors, in the words of the language that has called.
 //!
-//! Names of Fortran's routines are in capitals, those of C in small letters. Fortran's module `shmem_f08` calls by the names of C.
+//! Names of Fortran's routines are in capitals, those of C are not. Fortran's module `shmem_f08` calls by the names of C.
 
 /// Whether a call is one of Fortran's own interface.
 fn is_fortran(call: &str) -> bool {
-    !call.bytes().any(|letter| letter.is_ascii_lowercase())
+    !call.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
 /// A routine without an explicit interface takes what lies in the place of the missing arguments.
