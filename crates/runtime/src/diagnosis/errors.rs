@@ -192,6 +192,7 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     if bytes > isize::MAX as usize {
         too_long(call, "the array", address);
     }
+    let argument = if argument.is_empty() { far_argument(call) } else { argument };
     let (heap, heap_len) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
@@ -199,7 +200,10 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
         let what = if argument.is_empty() { "the address of a symmetric object" } else { argument };
         fail(
             &Error::new(format!("{call}: {what} is NULL"))
-                .because("the call needs symmetric memory there; if shmem_malloc has returned NULL, there was no room, and PE 0 has said why")
+                .because(
+                    "the call needs symmetric memory there; if shmem_malloc has returned NULL, 0 bytes were asked for, or there was no \
+                     room, and PE 0 has said why",
+                )
                 .fix("pass the address of a symmetric object, and compare what shmem_malloc returns with NULL"),
         );
     }
@@ -227,6 +231,17 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     fail(&error.fix(remedy::private(call)))
 }
 
+/// The argument of a put or get that names the object of the other PE, by the name of the call; empty if there may be two.
+fn far_argument(call: &str) -> &'static str {
+    let call = call.to_ascii_lowercase();
+    match call {
+        call if call.contains("signal") => "",
+        call if call.contains("put") || call.ends_with("_p") => "dest",
+        call if call.contains("get") || call.ends_with("_g") => "source",
+        _ => "",
+    }
+}
+
 /// An atomic on an address that its type cannot have.
 #[cold]
 pub(crate) fn misaligned(call: &str, address: usize, align: usize) -> ! {
@@ -250,15 +265,18 @@ pub(crate) fn check_guards(call: &'static str) {
 pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
     let Some(life) = state::current().filter(|_| state::is_checked()) else { return };
     let (start, _) = FAST.heap.own();
+    let offset = (address - start) as u64;
     let heap = life.heap.lock();
-    let problem = heap.outside_block((address - start) as u64, bytes as u64);
+    let (problem, is_freed) = (heap.outside_block(offset, bytes as u64), heap.is_freed(offset));
     drop(heap);
     if let Some(why) = problem {
-        fail(
-            &Error::new(format!("{call}: {bytes} bytes at {address:#x} are not inside one allocated block"))
-                .because(why)
-                .fix(remedy::beyond_block(call)),
-        );
+        let (what, fix) = match is_freed {
+            true => {
+                ("lie in a block that was freed", "make the transfer before the block is freed, or allocate it again")
+            }
+            false => ("are not inside one allocated block", remedy::beyond_block(call)),
+        };
+        fail(&Error::new(format!("{call}: {bytes} bytes at {address:#x} {what}")).because(why).fix(fix));
     }
 }
 
@@ -273,5 +291,26 @@ pub(crate) fn check_variable(call: &'static str, address: usize, bytes: usize) {
                 .because(why)
                 .fix(remedy::beyond_variable(call)),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::far_argument;
+
+    #[test]
+    fn transfers_name_the_argument_of_the_other_pe() {
+        for (call, argument) in [
+            ("shmem_int_put", "dest"),
+            ("shmem_long_p", "dest"),
+            ("shmem_ctx_iput64_nbi", "dest"),
+            ("SHMEM_PUT8", "dest"),
+            ("shmem_getmem", "source"),
+            ("shmem_double_g", "source"),
+            ("shmem_putmem_signal", ""),
+            ("shmem_int_atomic_add", ""),
+        ] {
+            assert_eq!(far_argument(call), argument, "{call}");
+        }
     }
 }

@@ -125,6 +125,12 @@ impl Guard {
         })
     }
 
+    /// Whether an offset lies in a block that was freed, and in none that was allocated since.
+    pub(crate) fn is_freed(&self, offset: u64) -> bool {
+        let inside = |block: &GuardedBlock| (block.start..block.start + block.size).contains(&offset);
+        !self.live.values().any(inside) && self.freed.iter().any(inside)
+    }
+
     /// One line for each call site whose blocks were never freed, longest first.
     pub(crate) fn leaks(&self) -> Vec<String> {
         let mut by_site: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -253,6 +259,7 @@ mod tests {
         assert_eq!(guard.leaks().len(), 1);
         assert!(guard.leaks()[0].starts_with("1 block of 100 bytes"));
         guard.free(&memory, 64);
+        assert!(guard.is_freed(64) && !guard.is_freed(1 << 20));
         assert!(guard.refuses(64, 8).expect("it was freed").contains("freed at") && guard.leaks().is_empty());
     }
 

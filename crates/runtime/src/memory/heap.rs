@@ -302,6 +302,11 @@ impl SymmetricHeap {
         }
     }
 
+    /// Whether `offset` is known to lie in a block that was freed.
+    pub(crate) fn is_freed(&self, offset: u64) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.is_freed(offset))
+    }
+
     /// Why `bytes` bytes at `offset` are not inside one block; `None` if they are.
     pub(crate) fn outside_block(&self, offset: u64, bytes: u64) -> Option<String> {
         if let Some(guard) = &self.guard {
