@@ -77,7 +77,11 @@ static int measure(struct array *array, const char *routine, const char *argumen
 static void not_symmetric(const struct array *array, const char *routine, const char *argument) {
     const char *what = array->buffer.ndim == 0 && array->buffer.readonly
                            ? "this is a number that was copied out of an array: pass a slice, as a[3:4], or the array with index=3"
-                           : "this array is not symmetric: make it with oxshmem.zeros (or empty, full, array), on all PEs";
+                       : strcmp(argument, "signal") == 0
+                           ? "this array is not symmetric: make it with oxshmem.new_signal, on all PEs"
+                           : "this array is not symmetric: make it with oxshmem.zeros (or empty, full, array), on all PEs. An "
+                             "expression or a list of indices, as 0.5 * a or a[[1, 2]], makes a new private array: write into the "
+                             "symmetric one, as a[:] = 0.5 * a, and pass it or a slice of it";
     PyErr_Format(PyExc_ValueError, "%s: %s: %s", routine, argument, what);
 }
 
@@ -115,6 +119,17 @@ int array_take(struct array *array, PyObject *object, int need, const char *rout
 failed:
     PyBuffer_Release(&array->buffer);
     return -1;
+}
+
+PyObject *array_type(const struct array *array) {
+    PyObject *dtype = array->buffer.obj == NULL ? NULL : PyObject_GetAttrString(array->buffer.obj, "dtype");
+    if (dtype != NULL) return dtype;
+    PyErr_Clear();
+    return PyUnicode_FromString(array->is_bool ? "bool" : array->code < CODES ? NUMPY_NAMES[array->code] : array->buffer.format);
+}
+
+int array_is_swapped(const struct array *array) {
+    return array->buffer.format != NULL && (array->buffer.format[0] == '>' || array->buffer.format[0] == '!');
 }
 
 void array_release(struct array *array) { PyBuffer_Release(&array->buffer); }
@@ -189,7 +204,9 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
         double number = PyFloat_AsDouble(object);
         if (number == -1.0 && PyErr_Occurred()) {
             PyErr_Clear();
-            return PyErr_Format(PyExc_TypeError, "%s: the value %R is no number", routine, object), -1;
+            return PyErr_Format(PyExc_TypeError, "%s: the value %R is no real number, which an array of %s takes", routine,
+                                object, NUMPY_NAMES[array->code]),
+                   -1;
         }
         if (array->code == F64) {
             value->f64 = number;

@@ -28,6 +28,10 @@ enum need { LOCAL_SOURCE = 0, WRITABLE = 1, SYMMETRIC = 2 };
 /* Takes an argument apart; 0, or -1 with an exception that names routine and argument. */
 int array_take(struct array *array, PyObject *object, int need, const char *routine, const char *argument);
 void array_release(struct array *array);
+/* What elements are called in messages: the dtype, as a new reference, or NULL with an exception. */
+PyObject *array_type(const struct array *array);
+/* Whether numbers have the byte order that this machine has not. */
+int array_is_swapped(const struct array *array);
 /* The elements must lie side by side. */
 int array_is_solid(const struct array *array, const char *routine, const char *argument);
 /* Moves on to one element. */

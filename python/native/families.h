@@ -24,18 +24,25 @@ static void *remembered(void **found, const struct routine *routine, const char 
     return known;
 }
 
-static void *by_type(struct routine *routine, const struct array *array) {
-    void *known = array->code < CODES ? remembered(&routine->found[array->code], routine, C_NAMES[array->code]) : NULL;
-    if (known != NULL) return known;
+/* The exception for elements that a family does not take. */
+__attribute__((cold)) static void refuse_type(const struct routine *routine, const struct array *array) {
     char list[200] = "";
     for (int code = 0; code < CODES; code++) {
         if (look_up(routine, C_NAMES[code]) == NULL) continue;
         if (*list) strcat(list, ", ");
         strcat(list, NUMPY_NAMES[code]);
     }
-    const char *own = array->code < CODES ? NUMPY_NAMES[array->code] : "elements of this type";
-    PyErr_Format(PyExc_TypeError, "%s: the array has %s; this call takes %s", routine->name, own, list);
-    return NULL;
+    PyObject *own = array_type(array);
+    if (own == NULL) return;
+    PyErr_Format(PyExc_TypeError, "%s: the array has %S; this call takes %s: make it with dtype=int%s", routine->name, own, list,
+                 array_is_swapped(array) ? ", or another dtype in the byte order of this machine" : "");
+    Py_DecRef(own);
+}
+
+static void *by_type(struct routine *routine, const struct array *array) {
+    void *known = array->code < CODES ? remembered(&routine->found[array->code], routine, C_NAMES[array->code]) : NULL;
+    if (known == NULL) refuse_type(routine, array);
+    return known;
 }
 
 static void *by_size(struct routine *routine, const struct array *array) {

@@ -71,13 +71,13 @@ static int is_same_type(const struct array *dest, const struct array *source, co
         return 0;
     }
     if (dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool) return 1;
-    const char *names[2];
-    const struct array *arrays[2] = {dest, source};
-    for (int i = 0; i < 2; i++) {
-        names[i] = arrays[i]->is_bool ? "bool" : arrays[i]->code < CODES ? NUMPY_NAMES[arrays[i]->code] : "another type";
+    PyObject *into = array_type(dest), *from = into == NULL ? NULL : array_type(source);
+    if (from != NULL) {
+        PyErr_Format(PyExc_TypeError, "%s: dest has %S and source has %S%s: convert one of them, as source.astype(dest.dtype)", routine,
+                     into, from, array_is_swapped(dest) != array_is_swapped(source) ? ", whose bytes have another order" : "");
+        Py_DecRef(from);
     }
-    PyErr_Format(PyExc_TypeError, "%s: dest has %s and source has %s: convert one of them, as source.astype(dest.dtype)", routine,
-                 names[0], names[1]);
+    if (into != NULL) Py_DecRef(into);
     return 0;
 }
 

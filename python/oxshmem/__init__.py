@@ -35,6 +35,7 @@ from ._core import (
 from ._locks import (
     Lock,
 )
+from ._names import Names as _Names
 from ._reductions import (
     and_reduce, and_reduce_nb, max_reduce, max_reduce_nb, min_reduce, min_reduce_nb, or_reduce, or_reduce_nb,
     prod_reduce, prod_reduce_nb, sum_reduce, sum_reduce_nb, xor_reduce, xor_reduce_nb,
@@ -53,21 +54,21 @@ from ._table import CONSTANTS as _CONSTANTS
 __version__ = "0.1.0"
 
 
-class SIGNAL(_enum.IntEnum):
+class SIGNAL(_enum.IntEnum, metaclass=_Names):
     """What put_signal does to the signal."""
 
     SET = _CONSTANTS["SIGNAL_SET"]
     ADD = _CONSTANTS["SIGNAL_ADD"]
 
 
-class MALLOC(_enum.IntFlag):
+class MALLOC(_enum.IntFlag, metaclass=_Names):
     """Hints for the memory of an array."""
 
     ATOMICS_REMOTE = _CONSTANTS["MALLOC_ATOMICS_REMOTE"]
     SIGNAL_REMOTE = _CONSTANTS["MALLOC_SIGNAL_REMOTE"]
 
 
-class THREAD(_enum.IntEnum):
+class THREAD(_enum.IntEnum, metaclass=_Names):
     """Levels of threads."""
 
     SINGLE = _CONSTANTS["THREAD_SINGLE"]

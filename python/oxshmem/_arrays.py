@@ -5,7 +5,10 @@ at different times, and `shmem_free` is a call of all PEs. So a PE only notes wh
 PEs make anyway, now and then finds what all have dropped and frees it (`free_dropped`).
 """
 
+from __future__ import annotations
+
 import math
+import operator
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
@@ -120,6 +123,14 @@ def block_of(array: Any) -> Optional[Block]:
     return None
 
 
+def _dimensions(shape: Any) -> Tuple[int, ...]:
+    """A shape as numpy takes it: a whole number or several; a text is none."""
+    try:
+        return tuple(operator.index(n) for n in (shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)))
+    except TypeError:
+        raise TypeError(f"the shape is {shape!r}; it is a whole number, or a tuple of such numbers") from None
+
+
 def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
     """An array in memory of its own."""
     kind = np.dtype(dtype)
@@ -128,7 +139,7 @@ def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int
                         "numbers, or transfer bytes (pickle.dumps)")
     if order not in ("C", "F"):
         raise ValueError(f"order is {order!r}; a new array has order 'C' or 'F'")
-    dimensions = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list, np.ndarray)) else (int(shape),)  # type: ignore[arg-type]
+    dimensions = _dimensions(shape)
     size = math.prod(dimensions) * kind.itemsize
     if size < 0 or any(n < 0 for n in dimensions):
         raise ValueError(f"the shape {dimensions} has a negative dimension")
@@ -202,7 +213,8 @@ def empty_like(other: NDArray[Any]) -> NDArray[Any]:
 
 
 def free(array: Any) -> None:
-    """Gives the memory of a symmetric array back. All PEs call this, in one order; the array is not used afterwards.
+    """Gives the memory of a symmetric array back: all of it, also where only a slice of the array is passed. All PEs call this, in one
+    order; the array and its slices are not used afterwards.
 
     >>> shmem.free(shmem.zeros(10))
     """

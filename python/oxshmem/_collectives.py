@@ -1,12 +1,15 @@
 """Collectives: calls of all members of a team. Those with `_nb` return at once, with a request to wait for."""
 
+from __future__ import annotations
+
 import enum
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Generator, List, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _start
+from ._names import Names
 from ._start import address
 from ._table import FAMILIES
 from ._teams import Team
@@ -19,7 +22,7 @@ _NAMES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
           "complex64", "complex128")
 
 
-class OP(str, enum.Enum):
+class OP(str, enum.Enum, metaclass=Names):
     """Operators of reductions."""
 
     AND, OR, XOR, MAX, MIN, SUM, PROD = "and", "or", "xor", "max", "min", "sum", "prod"
@@ -32,24 +35,43 @@ Operator = Union[OP, str, np.ufunc, Callable[..., Any]]
 
 _OF_NUMPY: Dict[Any, str] = {
     np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min", np.bitwise_and: "and", np.bitwise_or: "or",
-    np.bitwise_xor: "xor", np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor", sum: "sum", max: "max",
-    min: "min", np.sum: "sum", np.prod: "prod", np.max: "max", np.min: "min",
+    np.bitwise_xor: "xor", sum: "sum", max: "max", min: "min", np.sum: "sum", np.prod: "prod", np.max: "max", np.min: "min",
 }
+# They are the operators of bits for bool alone: of the integers 2 and 1 both are true, and no bit is in both.
+_OF_BOOL: Dict[Any, str] = {np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor"}
 _routines: Dict[Tuple[str, int], int] = {}
 
 
-def routine(family: str, code: int, is_bool: bool = False) -> int:
-    """The address of a family's routine for an element type."""
+def routine(family: str, code: int, array: Array, is_bool: bool = False) -> int:
+    """The address of a family's routine for the element type of an array."""
     found = _routines.get((family, code))
     if found is None:
-        pattern = FAMILIES[family]
-        found = _core.symbol(pattern.format(_TYPES[code])) if code < len(_TYPES) else 0
-        _routines[family, code] = found
+        found = _routines[family, code] = _symbol(family, code)
     if not found or is_bool and family.split("_")[0] in ("sum", "prod"):
-        of = [name for name, kind in zip(_NAMES, _TYPES) if _core.symbol(FAMILIES[family].format(kind))]
-        own = "bool" if is_bool else _NAMES[code] if code < len(_NAMES) else "elements of another type"
-        raise TypeError(f"{family}: the arrays have {own}; this call takes {', '.join(of)}")
+        _refuse_type(family, array)
     return found
+
+
+def _is_of_bits(family: str) -> bool:
+    return family.split("_")[0] in ("and", "or", "xor")
+
+
+def _symbol(family: str, code: int) -> int:
+    """The routine's address, or 0. The standard has no operators of bits for int8: those of uint8 do the same."""
+    if code == _NAMES.index("int8") and _is_of_bits(family):
+        code = _NAMES.index("uint8")
+    return _core.symbol(FAMILIES[family].format(_TYPES[code])) if code < len(_TYPES) else 0
+
+
+def _refuse_type(family: str, array: Array) -> NoReturn:
+    kind = np.asarray(array).dtype
+    of = [name for code, name in enumerate(_NAMES) if _symbol(family, code)]
+    if family.split("_")[0] in ("and", "or", "xor", "max", "min"):
+        of.insert(0, "bool")
+    remedy = "make them with dtype=int" if "float64" not in of or kind == np.bool_ else "convert them, as a[:] = b.astype(a.dtype)"
+    if not kind.isnative:
+        remedy = f"make them in the byte order of this machine, with dtype=\"{kind.str[1:]}\""
+    raise TypeError(f"{family}: the arrays have {kind}; this call takes {', '.join(of)}: {remedy}")
 
 
 def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
@@ -86,7 +108,9 @@ def _done(refused: int, name: str) -> None:
 class Request:
     """A collective that goes on: await it, or call `wait` or `test`.
 
-    >>> await shmem.sum_reduce_nb(total, part)
+    >>> part, total = shmem.ones(10), shmem.zeros(10)
+    >>> request = shmem.sum_reduce_nb(total, part)
+    >>> request.wait()
     """
 
     __slots__ = ("_handle", "_arrays")
@@ -138,9 +162,10 @@ def _members(team: Optional[Team]) -> int:
 
 
 def broadcast(dest: Array, source: Array, root: int = 0, team: Optional[Team] = None) -> None:
-    """Copies the root's source into dest of all members.
+    """Copies the root's source into dest of all members. Both arrays are symmetric, and dest has at least as many elements.
 
-    >>> shmem.broadcast(a, b, root=0)
+    >>> source, dest = shmem.full(10, shmem.my_pe()), shmem.zeros(10, dtype=int)
+    >>> shmem.broadcast(dest, source, root=0)
     """
     _, number, size, _, _ = _pair(dest, source, "broadcast")
     if not 0 <= root < _members(team):
@@ -149,9 +174,11 @@ def broadcast(dest: Array, source: Array, root: int = 0, team: Optional[Team] = 
 
 
 def collect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
-    """Puts the sources of all members behind each other into dest; their lengths may differ.
+    """Puts the sources of all members behind each other into dest; their lengths may differ. Both arrays are symmetric, and dest has at
+    least as many elements as all sources together.
 
-    >>> shmem.collect(everything, mine)
+    >>> mine, everything = shmem.ones(shmem.n_pes()), shmem.zeros(shmem.n_pes() ** 2)
+    >>> shmem.collect(everything, mine[:shmem.my_pe() + 1])
     """
     _, number, size, _, _ = _pair(dest, source, "collect")
     needed: int = _core.call(_SUM, "u", _team(team, "collect"), number)
@@ -159,8 +186,10 @@ def collect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 
 
 def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
-    """Puts the sources of all members, which have one length, behind each other into dest.
+    """Puts the sources of all members, which have one length, behind each other into dest. Both arrays are symmetric, and dest has at
+    least the number of members times as many elements.
 
+    >>> mine, everything = shmem.ones(10), shmem.zeros(10 * shmem.n_pes())
     >>> shmem.fcollect(everything, mine)
     """
     _, number, size, _, _ = _pair(dest, source, "fcollect")
@@ -168,8 +197,10 @@ def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 
 
 def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
-    """Gives a part of source to each member; dest gets a part from each.
+    """Gives a part of source to each member; dest gets a part from each. Both arrays are symmetric. The members share source evenly, and
+    dest has at least as many elements.
 
+    >>> given, got = shmem.ones(10 * shmem.n_pes()), shmem.zeros(10 * shmem.n_pes())
     >>> shmem.alltoall(got, given)
     """
     _, number, size, _, _ = _pair(dest, source, "alltoall")
@@ -182,6 +213,7 @@ def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team: Optional[Team] = None) -> None:
     """As alltoall, for nelems elements to each member that lie sst apart in source and come dst apart in dest.
 
+    >>> given, got = shmem.ones(5 * shmem.n_pes()), shmem.zeros(10 * shmem.n_pes())
     >>> shmem.alltoalls(got, given, dst=2, sst=1, nelems=5)
     """
     into, number, size, _, _ = _pair(dest, source, "alltoalls")
@@ -206,12 +238,19 @@ def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team:
                          sst * parts, nelems), "alltoalls")
 
 
-def _operator(op: Operator) -> str:
+def _operator(op: Operator, source: Array) -> str:
     if isinstance(op, OP):
         return op.value
     if isinstance(op, str) and op in [known.value for known in OP]:
         return op
     found = _OF_NUMPY.get(op) if callable(op) else None
+    logical = _OF_BOOL.get(op) if callable(op) else None
+    if logical is not None:
+        kind = np.asarray(source).dtype
+        if kind != np.bool_:
+            raise TypeError(f"reduce: numpy.logical_{logical} is taken for arrays of bool, and source has {kind}: use "
+                            f"numpy.bitwise_{logical}, or arrays made with dtype=bool")
+        return logical
     if found is None:
         raise ValueError(f"reduce: {op!r} is no operator: it is one of {', '.join(known.value for known in OP)}, or a function of "
                          "numpy such as numpy.add, maximum, minimum, multiply, bitwise_and")
@@ -221,30 +260,34 @@ def _operator(op: Operator) -> str:
 def _reduction(name: str, dest: Array, source: Array, team: Optional[Team], family: str) -> Tuple[Any, ...]:
     into, number, _, code, is_bool = _pair(dest, source, name)
     _room(name, into, number, "as many as source")
-    return routine(family, code, is_bool), "i", _team(team, name), dest, source, number
+    return routine(family, code, source, is_bool), "i", _team(team, name), dest, source, number
 
 
 def reduce(dest: Array, source: Array, op: Operator = OP.SUM, team: Optional[Team] = None) -> None:
-    """Combines the sources of all members, element by element, with an operator; dest gets the result on all.
+    """Combines the sources of all members, element by element, with an operator; dest gets the result on all. Both arrays are symmetric,
+    sources have one length, and dest has at least as many elements.
 
+    >>> mine, largest = shmem.full(10, shmem.my_pe()), shmem.zeros(10, dtype=int)
     >>> shmem.reduce(largest, mine, np.maximum)
     """
-    name = _operator(op) + "_reduce"
+    name = _operator(op, source) + "_reduce"
     _done(_core.call(*_reduction(name, dest, source, team, name)), name)
 
 
 def reduce_nb(dest: Array, source: Array, op: Operator = OP.SUM, team: Optional[Team] = None) -> Request:
     """Begins a reduction.
 
+    >>> mine, largest = shmem.full(10, shmem.my_pe()), shmem.zeros(10, dtype=int)
     >>> request = shmem.reduce_nb(largest, mine, np.maximum)
     """
-    name = _operator(op) + "_reduce"
+    name = _operator(op, source) + "_reduce"
     return _begin(name + "_nb", *_reduction(name + "_nb", dest, source, team, name))
 
 
 def sum_inscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """The sums of the sources of the members up to this one, element by element.
 
+    >>> mine, upto = shmem.ones(10), shmem.zeros(10)
     >>> shmem.sum_inscan(upto, mine)
     """
     _done(_core.call(*_reduction("sum_inscan", dest, source, team, "sum_inscan")), "sum_inscan")
@@ -253,6 +296,7 @@ def sum_inscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def sum_exscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """The sums of the sources of the members before this one, element by element.
 
+    >>> mine, before = shmem.ones(10), shmem.zeros(10)
     >>> shmem.sum_exscan(before, mine)
     """
     _done(_core.call(*_reduction("sum_exscan", dest, source, team, "sum_exscan")), "sum_exscan")
@@ -283,7 +327,8 @@ def sync_nb(team: Optional[Team] = None) -> Request:
 def broadcast_nb(dest: Array, source: Array, root: int = 0, team: Optional[Team] = None) -> Request:
     """Begins a broadcast.
 
-    >>> request = shmem.broadcast_nb(a, b, root=0)
+    >>> source, dest = shmem.full(10, shmem.my_pe()), shmem.zeros(10, dtype=int)
+    >>> request = shmem.broadcast_nb(dest, source, root=0)
     """
     into, number, size, _, _ = _pair(dest, source, "broadcast_nb")
     _room("broadcast_nb", into, number, "as many as source")
@@ -294,6 +339,7 @@ def broadcast_nb(dest: Array, source: Array, root: int = 0, team: Optional[Team]
 def collect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Begins a collect.
 
+    >>> mine, everything = shmem.ones(10), shmem.zeros(10 * shmem.n_pes())
     >>> request = shmem.collect_nb(everything, mine)
     """
     into, number, size, _, _ = _pair(dest, source, "collect_nb")
@@ -304,6 +350,7 @@ def collect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Reque
 def fcollect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Begins an fcollect.
 
+    >>> mine, everything = shmem.ones(10), shmem.zeros(10 * shmem.n_pes())
     >>> request = shmem.fcollect_nb(everything, mine)
     """
     into, number, size, _, _ = _pair(dest, source, "fcollect_nb")
@@ -314,6 +361,7 @@ def fcollect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Requ
 def alltoall_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Begins an alltoall.
 
+    >>> given, got = shmem.ones(10 * shmem.n_pes()), shmem.zeros(10 * shmem.n_pes())
     >>> request = shmem.alltoall_nb(got, given)
     """
     into, number, size, _, _ = _pair(dest, source, "alltoall_nb")

@@ -1,11 +1,14 @@
 """Contexts, and the order and completion of operations."""
 
+from __future__ import annotations
+
 import enum
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
 import numpy as np
 
 from . import _core, _start
+from ._names import Names
 from ._start import address
 from ._table import CONSTANTS
 
@@ -16,7 +19,7 @@ _QUIET, _FENCE, _PE_QUIET = address("shmem_ctx_quiet"), address("shmem_ctx_fence
 _PLAIN_QUIET, _BARRIER, _SYNC = address("shmem_quiet"), address("shmem_barrier_all"), address("shmem_sync_all")
 
 
-class CTX(enum.IntFlag):
+class CTX(enum.IntFlag, metaclass=Names):
     """Options of contexts."""
 
     DEFAULT = 0
@@ -25,19 +28,25 @@ class CTX(enum.IntFlag):
     NOSTORE = CONSTANTS["CTX_NOSTORE"]
 
 
+_OPTIONS = int(CTX.PRIVATE | CTX.SERIALIZED | CTX.NOSTORE)
+
+
 class Ctx:
     """A stream of operations that is completed alone. On a team its PE numbers are those of the team.
 
+    >>> row = shmem.zeros(10)
     >>> with shmem.Ctx() as ctx:
-    >>>     shmem.put(a, b, pe=1, ctx=ctx)
-    >>>     ctx.quiet()
+    ...     shmem.put(row, np.ones(10), pe=0, ctx=ctx)
+    ...     ctx.quiet()
     """
 
     __slots__ = ("_handle", "_pes", "_kept")
 
-    def __init__(self, options: int = 0, team: "Optional[Team]" = None) -> None:
+    def __init__(self, options: int = 0, team: Optional[Team] = None) -> None:
         self._handle, self._pes = 0, 0
         self._kept: List[Any] = []
+        if int(options) & ~_OPTIONS or int(options) < 0:
+            raise ValueError(f"oxshmem.Ctx: the options are {options!r}; they are oxshmem.CTX.PRIVATE, SERIALIZED and NOSTORE, joined by |")
         handle = np.zeros(1, dtype=np.uint64)
         if team is None:
             refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
@@ -68,7 +77,7 @@ class Ctx:
     def __bool__(self) -> bool:
         return self._handle != 0
 
-    def __enter__(self) -> "Ctx":
+    def __enter__(self) -> Ctx:
         return self
 
     def __exit__(self, *_: Any) -> None:

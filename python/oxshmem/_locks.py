@@ -1,5 +1,7 @@
 """Locks of all PEs."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -15,32 +17,41 @@ _SET, _TEST, _CLEAR = address("shmem_set_lock"), address("shmem_test_lock"), add
 class Lock:
     """A lock that one PE holds at a time. All PEs make it together.
 
-    >>> lock = shmem.Lock()
+    >>> lock, row = shmem.Lock(), shmem.zeros(10)
     >>> with lock:
-    >>>     shmem.put(a, b, pe=0)
+    ...     shmem.put(row, np.ones(10), pe=0)
     """
 
-    __slots__ = ("_word",)
+    __slots__ = ("_word", "_is_held")
 
     def __init__(self) -> None:
         self._word: NDArray[Any] = zeros(1, dtype=np.int64)
+        self._is_held = False
 
     def acquire(self, blocking: bool = True) -> bool:
         """Takes the lock; without `blocking` only if it is free. Says whether this PE has it."""
         if blocking:
             _core.call(_SET, "n", self._word)
+            self._is_held = True
             return True
-        return not _core.call(_TEST, "i", self._word)
+        if _core.call(_TEST, "i", self._word):
+            return False
+        self._is_held = True
+        return True
 
     def release(self) -> None:
-        """Completes the operations of this PE and gives the lock back."""
+        """Completes the operations of this PE and gives the lock back, which this PE has acquired."""
+        if not self._is_held:
+            raise RuntimeError("Lock.release: this PE does not hold the lock: call acquire() first, or acquire(False) and release only "
+                               "if it returned True; `with lock:` does both")
+        self._is_held = False  # before another thread can take it
         _core.call(_CLEAR, "n", self._word)
 
     def free(self) -> None:
         """Gives the memory of the lock back. All PEs call this."""
         free(self._word)
 
-    def __enter__(self) -> "Lock":
+    def __enter__(self) -> Lock:
         self.acquire()
         return self
 

@@ -1,5 +1,7 @@
 """Reductions by name; `reduce` takes the operator as an argument."""
 
+from __future__ import annotations
+
 from typing import Any, Optional
 
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ Array = NDArray[Any]
 def and_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Combines bits with and.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> shmem.and_reduce(dest, source)
     """
     reduce(dest, source, OP.AND, team)
@@ -21,6 +24,7 @@ def and_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def and_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Combines bits with and, and returns at once.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> request = shmem.and_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.AND, team)
@@ -29,6 +33,7 @@ def and_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Re
 def or_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Combines bits with or.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> shmem.or_reduce(dest, source)
     """
     reduce(dest, source, OP.OR, team)
@@ -37,6 +42,7 @@ def or_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def or_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Combines bits with or, and returns at once.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> request = shmem.or_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.OR, team)
@@ -45,6 +51,7 @@ def or_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Req
 def xor_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Combines bits with exclusive or.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> shmem.xor_reduce(dest, source)
     """
     reduce(dest, source, OP.XOR, team)
@@ -53,6 +60,7 @@ def xor_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def xor_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Combines bits with exclusive or, and returns at once.
 
+    >>> source, dest = shmem.ones(10, dtype=int), shmem.zeros(10, dtype=int)
     >>> request = shmem.xor_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.XOR, team)
@@ -61,6 +69,7 @@ def xor_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Re
 def max_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Finds the largest element of all members at each place.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> shmem.max_reduce(dest, source)
     """
     reduce(dest, source, OP.MAX, team)
@@ -69,6 +78,7 @@ def max_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def max_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Finds the largest element of all members at each place, and returns at once.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> request = shmem.max_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.MAX, team)
@@ -77,6 +87,7 @@ def max_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Re
 def min_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Finds the smallest element of all members at each place.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> shmem.min_reduce(dest, source)
     """
     reduce(dest, source, OP.MIN, team)
@@ -85,6 +96,7 @@ def min_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def min_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Finds the smallest element of all members at each place, and returns at once.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> request = shmem.min_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.MIN, team)
@@ -93,6 +105,7 @@ def min_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Re
 def sum_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Adds the elements of all members at each place.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> shmem.sum_reduce(dest, source)
     """
     reduce(dest, source, OP.SUM, team)
@@ -101,6 +114,7 @@ def sum_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 def sum_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Adds the elements of all members at each place, and returns at once.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> request = shmem.sum_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.SUM, team)
@@ -109,6 +123,7 @@ def sum_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Re
 def prod_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     """Multiplies the elements of all members at each place.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> shmem.prod_reduce(dest, source)
     """
     reduce(dest, source, OP.PROD, team)
@@ -117,6 +132,7 @@ def prod_reduce(dest: Array, source: Array, team: Optional[Team] = None) -> None
 def prod_reduce_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Request:
     """Multiplies the elements of all members at each place, and returns at once.
 
+    >>> source, dest = shmem.ones(10), shmem.zeros(10)
     >>> request = shmem.prod_reduce_nb(dest, source)
     """
     return reduce_nb(dest, source, OP.PROD, team)

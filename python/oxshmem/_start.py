@@ -1,5 +1,7 @@
 """The library's life: it begins at the first call that needs it and ends with the process."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal
@@ -19,6 +21,8 @@ MULTIPLE: int = CONSTANTS["THREAD_MULTIPLE"]
 _lock = threading.RLock()
 _state = "before"
 _registered = False
+# In a forked child: the number of the PE that it comes from, and the number of PEs.
+_parent = (0, 0)
 _level = MULTIPLE
 # Arrays of operations that go on outside of contexts.
 kept: List[Any] = []
@@ -42,7 +46,7 @@ def init(threads: int = MULTIPLE) -> int:
 
     >>> shmem.init()
     """
-    global _state, _level, _registered
+    global _state, _level, _registered, _parent
     with _lock:
         if _state == "running":
             return _level
@@ -57,9 +61,11 @@ def init(threads: int = MULTIPLE) -> int:
         number.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
         near = bytes(number(TEAM_WORLD, pe, TEAM_SHARED) >= 0 for pe in range(pes))
         _core.started(me, pes, near)
+        _parent = (me, pes)
         if not _registered:
             _registered = True
             _core.finalize_at_exit()
+            os.register_at_fork(after_in_child=_in_child)
         # Python's handler could run in a wait and change what is waited for, so that no deadlock would be certain; and it would
         # not end a wait anyway. A job of several PEs is ended by its launcher.
         if pes > 1 and threading.current_thread() is threading.main_thread():
@@ -83,7 +89,18 @@ def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Option
     os.write(screen.fileno(), text.encode(errors="backslashreplace"))
 
 
+def _in_child() -> None:
+    """A forked child is no PE: from now on its calls raise. It takes no lock, which a thread of the PE may have had."""
+    global _state
+    if _state == "running":
+        _state = "forked"
+        _core.started()
+
+
 def _first_call() -> None:
+    if _state == "forked":
+        raise RuntimeError(f"this is a forked child of PE {_parent[0]}, which makes no calls of oxshmem: let it compute, and transfer "
+                           "in the PE itself")
     with _lock:  # another thread may be beginning it
         if _state == "before":
             init()
@@ -125,11 +142,11 @@ def query_thread() -> int:
 
 
 def my_pe() -> int:
-    """The number of this PE.
+    """The number of this PE; in a forked child, of the PE that it comes from.
 
     >>> shmem.my_pe()
     """
-    number: int = _core.call(_MY_PE, "I")
+    number: int = _parent[0] if _state == "forked" else _core.call(_MY_PE, "I")
     return number
 
 
@@ -138,7 +155,7 @@ def n_pes() -> int:
 
     >>> shmem.n_pes()
     """
-    number: int = _core.call(_N_PES, "I")
+    number: int = _parent[1] if _state == "forked" else _core.call(_N_PES, "I")
     return number
 
 

@@ -1,6 +1,8 @@
 """Teams: some of the PEs, with numbers of their own."""
 
-from typing import Any, Optional, Tuple
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -17,8 +19,8 @@ class Team:
     that is in none gets a team that is false.
 
     >>> with shmem.TEAM_WORLD.split_strided(0, 2) as even:
-    >>>     if even:
-    >>>         shmem.sync(even)
+    ...     if even:
+    ...         shmem.sync(even)
     """
 
     __slots__ = ("_handle", "_predefined")
@@ -41,7 +43,7 @@ class Team:
         number: int = _core.call(_N_PES, "I", self._valid("Team.n_pes"))
         return number
 
-    def translate_pe(self, pe: int, team: "Optional[Team]" = None) -> int:
+    def translate_pe(self, pe: int, team: Optional[Team] = None) -> int:
         """The number that a PE of this team has in another one (the world), or -1.
 
         >>> shmem.TEAM_SHARED.translate_pe(0)
@@ -50,7 +52,7 @@ class Team:
         number: int = _core.call(address("shmem_team_translate_pe"), "I", self._valid("Team.translate_pe"), pe, other)
         return number
 
-    def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None, num_contexts: int = 0) -> "Team":
+    def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None, num_contexts: int = 0) -> Team:
         """A team of every stride-th PE from start on.
 
         >>> row = shmem.TEAM_WORLD.split_strided(0, 2)
@@ -69,21 +71,24 @@ class Team:
             raise RuntimeError("Team.split_strided: the library has no team left")
         return Team(int(new[0]))
 
-    def split_2d(self, width: int, num_contexts: int = 0) -> "Tuple[Team, Team]":
+    def split_2d(self, width: int, num_contexts: int = 0) -> Tuple[Team, Team]:
         """The teams of this PE's row and column, where the members lie in rows of that width.
 
         >>> row, column = shmem.TEAM_WORLD.split_2d(2)
         """
+        if width < 1:
+            raise ValueError(f"Team.split_2d: rows of {width} PEs cannot be made: the width is at least 1")
         teams, config = np.zeros(2, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
         mask = _MASK if num_contexts else 0
         refused = _core.call(address("shmem_team_split_2d"), "i", self._valid("Team.split_2d"), width, config, mask,
                              teams[:1], config, mask, teams[1:])
         if refused:
-            raise RuntimeError(f"Team.split_2d: rows of {width} PEs cannot be made of this team, or no team is left")
+            raise RuntimeError("Team.split_2d: the library has no team left: destroy teams that are not used any more")
         return Team(int(teams[0])), Team(int(teams[1]))
 
-    def split(self, color: int, key: int = 0) -> "Team":
-        """The team of the members that say the same colour, in the order of their keys.
+    def split(self, color: int, key: int = 0) -> Team:
+        """The team of the members that say the same colour, in the order of their keys. A member with a negative colour gets a team that
+        is false.
 
         >>> half = shmem.TEAM_WORLD.split(color=shmem.my_pe() % 2)
         """
@@ -91,7 +96,7 @@ class Team:
         _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), color, key, new)
         return Team(int(new[0]))
 
-    def get_config(self) -> "dict[str, int]":
+    def get_config(self) -> Dict[str, int]:
         """How the team was made: `num_contexts`."""
         config = np.zeros(1, dtype=np.int32)
         _core.call(address("shmem_team_get_config"), "I", self._valid("Team.get_config"), _MASK, config)
@@ -121,7 +126,7 @@ class Team:
     def __hash__(self) -> int:
         return hash(self._handle)
 
-    def __enter__(self) -> "Team":
+    def __enter__(self) -> Team:
         return self
 
     def __exit__(self, *_: Any) -> None:

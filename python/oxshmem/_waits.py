@@ -1,5 +1,7 @@
 """Waits for several variables of this PE, and tests of them."""
 
+from __future__ import annotations
+
 import enum
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
@@ -8,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._collectives import routine
+from ._names import Names
 from ._table import CONSTANTS
 
 Array = NDArray[Any]
 Status = Optional[Union[Sequence[int], Array]]
 
 
-class CMP(enum.IntEnum):
+class CMP(enum.IntEnum, metaclass=Names):
     """Comparisons."""
 
     EQ, NE, GT = CONSTANTS["CMP_EQ"], CONSTANTS["CMP_NE"], CONSTANTS["CMP_GT"]
@@ -50,7 +53,7 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
         raise ValueError(f"{name}: status has {left_out.size} elements for {number}")
     value: Any = against.reshape(-1) if is_vector else int(against)
     more = () if indices is None else (indices,)
-    got: int = _core.call(routine(name + "_vector" if is_vector else name, code), result, ivars, number, *more, left_out,
+    got: int = _core.call(routine(name + "_vector" if is_vector else name, code, ivars), result, ivars, number, *more, left_out,
                           compared(cmp, name), value)
     return got
 
@@ -58,6 +61,7 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
 def wait_until_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> None:
     """Waits until all elements compare so with a value, or each with its own. Those with a status other than 0 do not count.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.wait_until_all(flags, "==", 1)
     """
     _many("wait_until_all", "n", ivars, cmp, value, status)
@@ -66,6 +70,7 @@ def wait_until_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Stat
 def wait_until_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
     """Waits until some element compares so, and returns its index; None if none counts.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> which = shmem.wait_until_any(flags, "==", 1)
     """
     index = _many("wait_until_any", "u", ivars, cmp, value, status)
@@ -75,6 +80,7 @@ def wait_until_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Stat
 def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
     """Waits until some elements compare so, and returns the indices of all that do.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> for which in shmem.wait_until_some(flags, "==", 1): print(which)
     """
     indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)
@@ -85,6 +91,7 @@ def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Sta
 def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> bool:
     """Whether all elements compare so now.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.test_all(flags, "==", 1)
     """
     return bool(_many("test_all", "I", ivars, cmp, value, status))
@@ -93,6 +100,7 @@ def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = N
 def test_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
     """The index of an element that compares so now, or None.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> which = shmem.test_any(flags, "==", 1)
     """
     index = _many("test_any", "U", ivars, cmp, value, status)
@@ -102,6 +110,7 @@ def test_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = N
 def test_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
     """The indices of all elements that compare so now.
 
+    >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.test_some(flags, "==", 1)
     """
     indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)

@@ -1,12 +1,14 @@
 """What is said of mistakes, and how programs end."""
 
+import ast
 import importlib.util
 import os
+import pydoc
 import subprocess
 import sys
 import tempfile
 import unittest
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Set, Tuple
 
 import numpy as np
 
@@ -41,15 +43,32 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.put(a.view("M8[s]"), np.zeros(4), 0), TypeError, r"a view of it as integers, as a.view\("),
             (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "negative stride"),
             (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "reach past the 4 of dest"),
-            (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64"),
+            (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64: make it with dtype=int$"),
+            (lambda: shmem.atomic_inc(a.view("?"), 0), TypeError, "the array has bool; this call"),
+            (lambda: shmem.atomic_inc(a.view("f2"), 0), TypeError, "the array has float16; this call"),
+            (lambda: shmem.atomic_inc(a.view(">i4"), 0), TypeError, "the array has >i4; .* in the byte order of this machine$"),
+            (lambda: shmem.sum_reduce(a.view(">i4"), a.view(">i4")), TypeError, "the arrays have >i4; .* with dtype=\"i4\"$"),
+            (lambda: shmem.put(a.view("i8"), np.zeros(2, dtype=">i8"), 0), TypeError, "source has >i8, whose bytes have another order: conv"),
+            (lambda: shmem.wait_until(a, ">=", 1), TypeError, "the array has float64; .*: make it with dtype=int$"),
+            (lambda: shmem.wait_until_all(a, ">=", 1), TypeError, "the arrays have float64; .*: make them with dtype=int$"),
+            (lambda: shmem.put(0.5 * a, a, 0), ValueError, "An expression or a list of indices, .* makes a new private array"),
+            (lambda: shmem.put_signal(a, a, 0, np.zeros(1, "u8"), 1), ValueError, "signal: .* make it with oxshmem.new_signal"),
             (lambda: shmem.wait_until(whole, "=", 1), ValueError, "is no comparison"),
-            (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64"),
+            (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64; this call takes bool, int8,"),
             (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),
+            (lambda: shmem.reduce(whole, whole, np.logical_and), TypeError, "source has int64: use numpy.bitwise_and, or arrays made with"),
+            (lambda: shmem.reduce_nb(whole, whole, np.logical_xor), TypeError, "source has int64: use numpy.bitwise_xor"),
+            (lambda: shmem.reduce(a, a, np.logical_or), TypeError, "source has float64: use numpy.bitwise_or"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, a, 1), TypeError, "make it with oxshmem.new_signal"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, whole.view("u8"), 1, "add"), ValueError, "op is oxshmem.SIGNAL.SET or"),  # type: ignore[arg-type]
             (lambda: shmem.p(a, 1.0, 0, index=-9), IndexError, "p: index -9 of an array with 4 elements"),
             (lambda: shmem.p(a, 1.0, 0, index=(1, 1)), TypeError, r"p: index is \(1, 1\); it is one number"),  # type: ignore[arg-type]
-            (lambda: shmem.p(a, "x", 0), TypeError, "p: the value 'x' is no number"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, "x", 0), TypeError, "p: the value 'x' is no real number, which an array of float64"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, 1j, 0), TypeError, "p: the value 1j is no real number, which an array of float64"),
+            (lambda: shmem.Ctx(99), ValueError, "the options are 99; they are oxshmem.CTX.PRIVATE"),
+            (lambda: shmem.zeros("3"), TypeError, "the shape is '3'; it is a whole number"),  # type: ignore[arg-type]
+            (lambda: shmem.zeros((2, 1.5)), TypeError, r"the shape is \(2, 1.5\); it is a whole number"),  # type: ignore[arg-type]
+            (lambda: shmem.TEAM_WORLD.split_2d(0), ValueError, "rows of 0 PEs cannot be made: the width is at least 1"),
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row$"),
             (lambda: shmem.sum_reduce(a, a, team=0), TypeError, "sum_reduce: team is 0; pass a team"),  # type: ignore[arg-type]
             (lambda: shmem.sum_reduce_nb(a[:2], a), ValueError, "sum_reduce_nb: dest has 2 elements and needs 4"),
@@ -80,6 +99,16 @@ class Mistakes(unittest.TestCase):
         for array in (dest, after, mine):
             shmem.free(array)
 
+    def test_a_lock_is_released_by_who_holds_it(self) -> None:
+        lock = shmem.Lock()
+        with self.assertRaisesRegex(RuntimeError, r"does not hold the lock: call acquire\(\) first"):
+            lock.release()
+        with lock:
+            pass
+        with self.assertRaisesRegex(RuntimeError, "does not hold the lock"):
+            lock.release()
+        lock.free()
+
     def test_every_function_is_documented_with_an_example(self) -> None:
         for name in shmem.__all__:
             entry = getattr(shmem, name)
@@ -89,6 +118,23 @@ class Mistakes(unittest.TestCase):
                 self.assertTrue(entry.__doc__)
                 silent = ("info_get_name", "info_get_version", "is_running", "query_thread", "Team", "Request")
                 self.assertTrue(">>>" in entry.__doc__ or name in silent)
+                self.assertEqual(self.unknown_names(entry.__doc__), set())
+
+    @staticmethod
+    def unknown_names(text: str) -> Set[str]:
+        """The names that an example uses and does not make."""
+        lines = [line.strip()[4:] for line in text.split("\n") if line.strip().startswith((">>> ", "... "))]
+        names = [node for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)]
+        made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        return {node.id for node in names} - made - {"shmem", "np", "print", "int", "bool"}
+
+    def test_help_shows_no_methods_of_int(self) -> None:
+        shown = pydoc.render_doc(shmem)
+        self.assertNotIn("bit_length", shown)
+        self.assertNotIn("capitalize", shown)
+        self.assertNotIn("numpy._typing", shown)
+        self.assertIn("SERIALIZED", shown)
+        self.assertEqual((shmem.CMP.GE + 1, shmem.OP("max"), list(shmem.THREAD)[0]), (5, shmem.OP.MAX, shmem.THREAD.SINGLE))
 
 
 # Only one PE starts jobs of its own.
@@ -149,6 +195,18 @@ class Jobs(unittest.TestCase):
         self.assertTrue(ended.stdout.startswith("1 "), ended.stdout)
         self.assertIn("A process that a PE has started is no PE", ended.stdout)
 
+    def test_a_forked_child_is_told_that_it_is_one(self) -> None:
+        program = "import os\na = shmem.ones(3)\nchild = os.fork()\nif child == 0:\n" \
+            "    for call in (lambda: shmem.put(a, a, 0), shmem.barrier_all, lambda: shmem.sum_reduce(a, a)):\n" \
+            "        try:\n            call()\n        except RuntimeError as error:\n            print(error, flush=True)\n" \
+            "    os._exit(int(shmem.my_pe() != me or a.sum() != 3))\n" \
+            "print('child', os.waitpid(child, 0)[1])\nshmem.barrier_all()\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        for pe in range(2):
+            self.assertEqual(ended.stdout.count(f"this is a forked child of PE {pe}, which makes no calls"), 3, ended.stdout)
+        self.assertEqual(ended.stdout.count("child 0\n"), 2)
+
     def test_a_request_that_brings_too_much_ends_the_job(self) -> None:
         program = "a, b = shmem.zeros(4), shmem.ones(4)\nshmem.collect_nb(a, b).wait()\n"
         ended = self.job(program, "-n", "2")
@@ -176,7 +234,20 @@ class Jobs(unittest.TestCase):
         job = notebook.Job(2)
         self.assertEqual(job("a = shmem.full(3, shmem.my_pe())\nint(a[0]) + shmem.n_pes()"), ["2", "3"])
         self.assertEqual(job("float(a.sum())"), ["0.0", "3.0"])
+        self.assertEqual(job("print('hello')\n1"), ["hello\n1"] * 2)
+        self.assertEqual(job("for i in range(2):\n    print(i)"), ["0\n1"] * 2)
+        for cell, said in (("1 / 0", "ZeroDivisionError"), ("(", "SyntaxError"), ("import sys; sys.exit(3)", "SystemExit: 3")):
+            for answer in job(cell):
+                self.assertTrue(answer.startswith("Traceback") or said == "SyntaxError", answer)
+                self.assertIn(said, answer)
+                self.assertNotIn("notebook.py", answer)
+        self.assertEqual(job("y = 3"), ["", ""])
+        self.assertEqual(job("y"), ["3", "3"])
         self.assertEqual(job.end(), 0)
+        job = notebook.Job(1)
+        with self.assertRaisesRegex(RuntimeError, "the job has ended with status 4"):
+            job("import os; os._exit(4)")
+        job.end()
 
     def test_all_end_with_global_exit(self) -> None:
         ended = self.job("if me == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\n", "-n", "2")
