@@ -65,8 +65,8 @@ class Heap:
             taken = self._take(size, align, clear, hints)
         if not taken:
             used = sum(bytes for _, bytes in self.blocks.values())
-            raise MemoryError(f"{size} bytes more do not fit the symmetric heap of a PE, where arrays have {used}: set "
-                              "SHMEM_SYMMETRIC_SIZE, free arrays (oxshmem.free), or use fewer PEs on a host")
+            raise MemoryError(f"{size} bytes more do not fit the symmetric heap of a PE, where arrays have {used}: free "
+                              "arrays (oxshmem.free), or do what the library says above")
         number, self.made = self.made, self.made + 1
         self.blocks[number] = (taken, size)
         self.since, self.calls = self.since + size, self.calls + 1

@@ -24,6 +24,10 @@ _registered = False
 # In a forked child: the number of the PE that it comes from, and the number of PEs.
 _parent = (0, 0)
 _level = MULTIPLE
+# Where the files of this module are.
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# A PE tells here which process it is, of which job. A process that it starts has the same words in its environment.
+_MARK = "OXSHMEM_PYTHON_PE"
 # Arrays of operations that go on outside of contexts.
 kept: List[Any] = []
 
@@ -50,6 +54,7 @@ def init(threads: int = MULTIPLE) -> int:
     with _lock:
         if _state == "running":
             return _level
+        _refuse_process_of_pe()
         library = _core.library
         # Nobody frees arrays, and they may be read after the end.
         library.oxshmem_heap_is_collected()
@@ -71,13 +76,24 @@ def init(threads: int = MULTIPLE) -> int:
         if pes > 1 and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if pes > 1 and sys.excepthook is sys.__excepthook__:
+        if sys.excepthook is sys.__excepthook__:
             sys.excepthook = _in_one_piece
         return _level
 
 
+def _refuse_process_of_pe() -> None:
+    """A process that a PE has started has the variables of the PE's job, and the library would take the place of that PE."""
+    job, mark = os.environ.get("OXSHMEM_JOB"), os.environ.get(_MARK)
+    if job and mark and mark.partition(" ")[2] == job and mark.partition(" ")[0] != str(os.getpid()):
+        raise RuntimeError("the library cannot begin in this process. A process that a PE has started is no PE: do the work in the PE, "
+                           "or in a forked process that makes no calls of oxshmem")
+    if job:
+        os.environ[_MARK] = f"{os.getpid()} {job}"
+
+
 def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
-    """Writes a traceback at once: Python writes line by line, so lines of several PEs would mix."""
+    """Writes a traceback at once: Python writes line by line, so lines of several PEs would mix. It ends at the program's own line."""
+    _end_at_program(error, trace)
     screen = sys.__stderr__
     if screen is None or sys.stderr is not screen:  # the program reads it itself
         sys.__excepthook__(kind, error, trace)
@@ -87,6 +103,17 @@ def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Option
     text = "".join(traceback.format_exception(kind, error, trace))
     screen.flush()
     os.write(screen.fileno(), text.encode(errors="backslashreplace"))
+
+
+def _end_at_program(error: BaseException, trace: Optional[TracebackType]) -> None:
+    """Cuts the module's own frames off the end of a traceback, where the module has refused what the program passed."""
+    last = None
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_FOLDER):
+            last = trace
+        trace = trace.tb_next
+    if last is not None and isinstance(error, (MemoryError, RuntimeError, TypeError, ValueError)):
+        last.tb_next = None
 
 
 def _in_child() -> None:

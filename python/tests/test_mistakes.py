@@ -164,6 +164,14 @@ class Jobs(unittest.TestCase):
         for piece in pieces:
             self.assertEqual(piece.count("ValueError: p: dest"), 1, ended.stderr)
 
+    def test_a_traceback_ends_at_the_line_of_the_program(self) -> None:
+        for line in ("shmem.zeros('x')", "shmem.finalize(); shmem.zeros(3)", "shmem.reduce(me, me)", "shmem.zeros(10**12)"):
+            for pes in ("1", "2"):
+                ended = self.job(line + "\n", "-n", pes)
+                self.assertEqual(ended.returncode, 1, ended.stderr)
+                self.assertIn("program.py\", line 5, in <module>", ended.stderr)
+                self.assertNotIn("oxshmem/_", ended.stderr)
+
     def test_an_exit_status_ends_the_job(self) -> None:
         ended = self.job("if me == 1:\n    sys.exit(3)\nshmem.barrier_all()\n", "-n", "3")
         self.assertEqual(ended.returncode, 3, ended.stderr)
@@ -194,6 +202,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertTrue(ended.stdout.startswith("1 "), ended.stdout)
         self.assertIn("A process that a PE has started is no PE", ended.stdout)
+        self.assertNotIn("PMI", ended.stdout)
 
     def test_a_forked_child_is_told_that_it_is_one(self) -> None:
         program = "import os\na = shmem.ones(3)\nchild = os.fork()\nif child == 0:\n" \
