@@ -9,6 +9,17 @@
     shmem.barrier_all()
 
     oshrun -n 4 python program.py
+
+By theme, where `help(oxshmem.put)` shows one function with an example:
+
+    arrays       zeros ones empty full array zeros_like empty_like free free_dropped ptr
+    transfers    put get put_nbi get_nbi p g iput iget ibput ibget; quiet fence pe_quiet
+    signals      new_signal put_signal put_signal_nbi signal_set signal_add signal_fetch signal_wait_until
+    atomics      atomic_set, _fetch, _swap, _compare_swap, _inc, _add, _and, _or, _xor, and their fetching and _nbi forms
+    waits        wait_until wait_until_all, _any, _some; test test_all, _any, _some
+    all PEs      barrier_all sync_all; sync(team) of a team
+    collectives  broadcast collect fcollect alltoall alltoalls reduce sum_reduce (and so on) sum_inscan sum_exscan; with _nb: Request
+    others       Team TEAM_WORLD TEAM_SHARED, Ctx, Lock
 """
 
 import enum as _enum
