@@ -41,6 +41,20 @@ team = shmem.TEAM_WORLD.split_strided(0, 2, (shmem.n_pes() + 1) // 2)
 """
 
 
+# A flag without a fence before it, in a program that does not finalize.
+LUCK = """import numpy as np
+import oxshmem as shmem
+data, flag = shmem.zeros(32, dtype=int), shmem.zeros(1, dtype=int)
+if shmem.my_pe() == 0:
+    shmem.put(data, np.full(32, 7), 1)
+    shmem.p(flag, 1, 1)
+elif shmem.my_pe() == 1:
+    shmem.wait_until(flag, "==", 1)
+    if not np.all(data == 7):
+        shmem.global_exit(1)
+"""
+
+
 # Only one PE starts jobs of its own.
 @unittest.skipUnless(shmem.n_pes() == 1, "at one PE")
 class Lines(unittest.TestCase):
@@ -109,6 +123,24 @@ class Lines(unittest.TestCase):
                 self.assertIsNone(job.poll(), asked)
                 job.send_signal(signal.SIGINT)
                 self.assertEqual(job.wait(), 130)
+
+    def simulate(self, *options: str) -> str:
+        self.command(LUCK)
+        tool = os.path.join(os.path.dirname(self.oshrun()), "oxshmem")
+        command = [tool, "sim", "-n", "3", "--seeds", "20", *options, sys.executable, self.path("lines.py")]
+        variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, env=variables).stdout
+
+    def test_a_seed_of_a_simulation_repeats(self) -> None:
+        first, second = (sorted(line for line in self.simulate("--digests", "--no-story", "--keep-going").split("\n")
+                                if line.startswith("seed ")) for _ in range(2))
+        self.assertEqual(len(first), 20)
+        self.assertEqual(first, second)
+
+    def test_the_story_of_a_simulation_names_lines(self) -> None:
+        told = self.simulate()
+        self.assertRegex(told, r"turns at step \d+. PE [01] goes on at lines.py:\d")
+        self.assertRegex(told, r"of PE 0: put #\d+ to PE 1 Heap\S+ \(lines.py:5\)")
 
     def test_an_error_of_the_library_names_the_line(self) -> None:
         program = "import oxshmem as shmem\na = shmem.zeros(4)\nif shmem.my_pe() == 0:\n    shmem.barrier_all()\nshmem.sum_reduce(a, a)\n"

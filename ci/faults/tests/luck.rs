@@ -1,5 +1,6 @@
 //! Programs that rest on an order which the standard does not promise, and programs that do not, over the simulated network.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -72,6 +73,23 @@ fn a_seed_decides_everything() {
     let seed = (0..100).find(|&seed| failing(seed)).expect("a failing seed");
     for turn in 0..20 {
         assert!(failing(seed), "seed {seed} did not fail again in turn {turn}");
+    }
+}
+
+/// A PE that finalizes at the end of its process keeps its turn until then, however long the process takes for its end.
+#[test]
+fn a_seed_decides_the_end_of_a_process() {
+    let program = program("luck/right_finalized_at_exit.c");
+    let digests = || {
+        let output = sim(&["-n", "3", "--seeds", "10", "--digests"], std::slice::from_ref(&program));
+        // Several seeds run at a time, and come in any order.
+        let text = text(&output);
+        text.lines().filter(|line| line.starts_with("seed ")).map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let first = digests();
+    assert_eq!(first.len(), 10, "{first:?}");
+    for _ in 0..3 {
+        assert_eq!(digests(), first);
     }
 }
 

@@ -24,6 +24,7 @@ pub mod locks;
 pub mod memory;
 pub mod process;
 pub mod program;
+pub mod program_line;
 pub mod random;
 pub mod signals;
 pub mod sockets;

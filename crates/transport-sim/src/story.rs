@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::call_site::CallSite;
+use oxshmem_os::program_line;
 
 use crate::arena::SimArena;
 
@@ -34,9 +35,10 @@ impl Story {
         }
     }
 
-    /// The line of the program that has called the library.
+    /// The line of the program that has called the library. That of an interpreter's program is known without its debug information,
+    /// whose look-up takes longer than a turn may.
     pub(crate) fn site(&self) -> String {
-        CallSite::here().to_string()
+        program_line::asked().map_or_else(|| CallSite::here().to_string(), str::to_owned)
     }
 }
 

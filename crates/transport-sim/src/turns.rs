@@ -39,8 +39,13 @@ struct OwnActor {
 }
 
 impl Drop for OwnActor {
-    /// The thread ends: it takes no more turns.
+    /// The thread ends: it takes no more turns. The first thread of a process ends its variables before the functions that the process
+    /// calls at its end, and one of them may finalize the library. If the turn went on here, time would decide when the PE comes back.
+    /// So that thread keeps its number and its turn; the end of the process ends both.
     fn drop(&mut self) {
+        if bystanders::thread_number() == process::id() {
+            return;
+        }
         if let Some(pe) = self.pe.upgrade() {
             pe.end_actor(self.number);
         }
