@@ -1,5 +1,7 @@
 //! Reading one ledger.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,6 +9,7 @@ use oxshmem_base::{Error, file};
 
 use crate::layout::{self, MEETINGS, MODULES, RoutineKind, SERIES, SITES, SIZES, TEAMS, Table, UPDATES, WAITS};
 use crate::layout::{head, module, site, team};
+use words::{LONGEST, LedgerWords, text};
 
 /// The record of one thread of a PE. Times are nanoseconds of its machine, unless a field says ticks.
 #[derive(Clone, Debug, Default)]
@@ -175,42 +178,19 @@ pub struct EventRecord {
     pub bytes: u64,
 }
 
-/// The words of a file.
-struct LedgerWords(Vec<u64>);
-
-impl LedgerWords {
-    fn at(&self, place: usize) -> u64 {
-        self.0.get(place).copied().unwrap_or(0)
-    }
-
-    fn record(&self, table: Table, record: usize) -> &[u64] {
-        self.0.get(table.at(record)..table.at(record) + table.width).unwrap_or(&[])
-    }
-
-    /// The records of a table whose word `used` is not 0, with their numbers.
-    fn records(&self, table: Table, used: usize) -> impl Iterator<Item = (usize, &[u64])> {
-        (0..table.records)
-            .map(move |number| (number, self.record(table, number)))
-            .filter(move |(_, record)| record.get(used).is_some_and(|word| *word != 0))
-    }
-}
-
-fn text(words: &[u64]) -> String {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// No ledger is longer: the ring of events has at most 2 GiB.
-const LONGEST: u64 = 3 << 30;
-
 /// Reads a ledger.
 pub fn read(path: &Path) -> Result<CallLedger, Error> {
     let wrong = |why: String| {
         Error::new(format!("{} is no record of a PE", path.display())).because(why).fix("run the job again")
     };
     let bytes = file::found(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
-    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-    parse(LedgerWords(words)).ok_or_else(|| wrong("it does not begin as the records of this version do".into()))
+    let words = LedgerWords::of(&bytes);
+    match words.shortfall() {
+        Some(needed) => Err(Error::new(format!("{} is cut off", path.display()))
+            .because(format!("it has {} of {needed} bytes: a copy of it broke off, or a disk was full", bytes.len()))
+            .fix("copy it again from the directory of the job, or run the job again")),
+        None => parse(words).ok_or_else(|| wrong("it does not begin as the records of this version do".into())),
+    }
 }
 
 /// The ticks of a ledger as nanoseconds.
@@ -250,7 +230,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         false => SymmetricObject::Heap(address.wrapping_sub(heap) as i64),
     };
     let peers = layout::peers(pes as usize);
-    let peers = Table { records: peers.records.min(words.0.len().saturating_sub(peers.start) / peers.width), ..peers };
+    let peers = Table { records: peers.records.min(words.count().saturating_sub(peers.start) / peers.width), ..peers };
     let traffic =
         |words: &[u64]| PeerTraffic { calls: words[0], bytes: words[1], timed: words[2], time: clock.time(words[3]) };
     let begin = words.at(head::BEGIN + 1);
@@ -259,7 +239,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         pes,
         thread: words.at(head::THREAD) as u32,
         pid: words.at(head::PID),
-        host: text(&words.0[head::HOST..head::HOST + head::HOST_WORDS]),
+        host: text(words.range(head::HOST, head::HOST_WORDS)),
         boot: [words.at(head::BOOT), words.at(head::BOOT + 1)],
         node: words.at(head::NODE) as u32,
         span: (begin, clock.moment(words.at(head::LAST)).max(begin)),
@@ -277,7 +257,10 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         series: series(&words, &clock),
         sizes: [0, 1].map(|way| words.record(SIZES, way).to_vec()),
         waits: words.records(WAITS, 1).map(|(_, word)| (object(word[0]), word[1], clock.time(word[2]))).collect(),
-        updates: words.records(UPDATES, 1).map(|(_, word)| (object(word[0]), word[1] as u32 - 1, word[2])).collect(),
+        updates: words
+            .records(UPDATES, 1)
+            .map(|(_, word)| (object(word[0]), (word[1] as u32).wrapping_sub(1), word[2]))
+            .collect(),
         sites: words
             .records(SITES, site::CATEGORY)
             .filter_map(|(number, record)| Some((number as u32, site_of(record, &clock)?)))
