@@ -16,7 +16,8 @@ use crate::results;
 
 /// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
 const ROUNDS: u32 = 3;
-/// A schedule stays the choice at the next size as long as no other is quicker by more than this.
+/// A schedule stays the choice at the next size as long as no other is quicker by more than this, and the standard table's choice
+/// stays as long as no schedule is.
 const MARGIN: f64 = 1.1;
 /// Chains in longer pieces, which are for networks with dear messages.
 const LONG_CHAINS: [&str; 2] = ["chain-65536", "chain-524288"];
@@ -34,6 +35,10 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
             .because(format!("`oshrun {}` starts {nodes} PE", oshrun.join(" ")))
             .fix("name hosts behind `--`: -H a,b,c -N 1; or, to try it on this machine: -n 2 --nodes 2"));
     }
+    // A place that cannot be written is better known before minutes of measurement.
+    results::create(file).map_err(|error| unwritable(file, error))?;
+    let runs = ROUNDS as usize * (1 + NAMES.len() + LONG_CHAINS.len());
+    eprintln!("oxshmem: {runs} jobs of some seconds each follow, a minute or more in all");
     let mut times = Times::new();
     for round in 1..=ROUNDS {
         for name in [STANDARD].into_iter().chain(NAMES).chain(LONG_CHAINS) {
@@ -45,12 +50,12 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
         }
     }
     let rows = rows(&times, nodes);
-    results::write(file, to_json(&rows)).map_err(|error| {
-        Error::new(format!("{} cannot be written", file.display()))
-            .because(error)
-            .fix("choose another place for --output")
-    })?;
-    Ok(report(&times) + &format!("\n{} rows are in {}: set SHMEM_TUNING to it\n", rows.len(), file.display()))
+    results::write(file, to_json(&rows)).map_err(|error| unwritable(file, error))?;
+    Ok(report(&times) + &summary(&times, rows.len(), file))
+}
+
+fn unwritable(file: &Path, error: std::io::Error) -> Error {
+    Error::new(format!("{} cannot be written", file.display())).because(error).fix("choose another place for --output")
 }
 
 /// Runs the measuring program with one schedule for all collectives that it serves.
@@ -97,48 +102,105 @@ fn quickest(times: &BTreeMap<&'static str, f64>) -> Option<(&'static str, f64)> 
     named.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The winner of each size, small sizes first.
-fn winners(times: &Times, collective: usize) -> Vec<(u64, &'static str)> {
-    let mut won: Vec<(u64, &'static str)> = Vec::new();
-    for ((_, bytes), times) in times.iter().filter(|((of, _), _)| *of == collective) {
-        let Some((best, time)) = quickest(times) else { continue };
-        let before = won.last().map(|(_, name)| *name);
-        let stays = before.filter(|name| times.get(name).is_some_and(|before| *before <= time * MARGIN));
-        won.push((*bytes, stays.unwrap_or(best)));
-    }
-    won
+/// What one size of a collective gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct SizeChoice {
+    bytes: u64,
+    /// The schedule that is the quickest there, or little slower and the choice of the size before.
+    schedule: &'static str,
+    /// Whether the table names it. The others are left to the standard table.
+    is_named: bool,
 }
 
-/// The table: each winner up to the largest size that it won, the last one without a limit; for teams of at most `size`
-/// nodes, because nothing is known of larger ones.
+/// The choice of each size, small sizes first. A table has rows up to a size, so a size below one that gains gets a schedule too:
+/// one that is not slower than the standard table's choice. Where there is none, the larger sizes gain nothing either.
+fn choices(times: &Times, collective: usize) -> Vec<SizeChoice> {
+    let mut choices: Vec<SizeChoice> = Vec::new();
+    // How many of the choices are named.
+    let mut named = 0;
+    let mut is_open = true;
+    for ((_, bytes), times) in times.iter().filter(|((of, _), _)| *of == collective) {
+        let Some((best, time)) = quickest(times) else { continue };
+        let before = choices.last().map(|choice| choice.schedule);
+        let stays = before.filter(|name| times.get(name).is_some_and(|before| *before <= time * MARGIN));
+        let schedule = stays.unwrap_or(best);
+        choices.push(SizeChoice { bytes: *bytes, schedule, is_named: false });
+        let (taken, standard) = (times[schedule], times.get(STANDARD).copied().unwrap_or(f64::MAX));
+        is_open &= taken <= standard * MARGIN;
+        if is_open && taken * MARGIN < standard {
+            named = choices.len();
+        }
+    }
+    choices[..named].iter_mut().for_each(|choice| choice.is_named = true);
+    choices
+}
+
+/// The table: each named schedule up to the largest size that it is the choice of, the last one without a limit if no size is
+/// left to the standard table; for teams of at most `size` nodes, because nothing is known of larger ones.
 fn rows(times: &Times, size: u32) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for (number, (_, collective)) in COLLECTIVES.into_iter().enumerate() {
-        let won = winners(times, number);
-        for (place, (bytes, name)) in won.iter().enumerate() {
-            let next = won.get(place + 1);
-            if next.is_some_and(|(_, next)| next == name) {
+        let choices = choices(times, number);
+        for (place, choice) in choices.iter().enumerate().filter(|(_, choice)| choice.is_named) {
+            let next = choices.get(place + 1);
+            if next.is_some_and(|next| next.is_named && next.schedule == choice.schedule) {
                 continue;
             }
-            // Between two sizes that differ in their winner the change is in the middle, as factors go.
-            let max_bytes = next.map_or(u64::MAX, |(next, _)| ((*bytes as f64 * *next as f64).sqrt()) as u64);
-            let schedule: Option<Schedule> = find(collective, name);
+            // Between two sizes that differ in their choice the change is in the middle, as factors go.
+            let middle = |next: &SizeChoice| ((choice.bytes as f64 * next.bytes as f64).sqrt()) as u64;
+            let max_bytes = next.map_or(u64::MAX, middle);
+            let schedule: Option<Schedule> = find(collective, choice.schedule);
             rows.extend(schedule.map(|schedule| Row { collective, max_size: size, max_bytes, schedule }));
         }
     }
     rows
 }
 
+/// What was found, with how it was found.
 fn report(times: &Times) -> String {
-    let mut text =
-        format!("{:<20}{:>10}  {:<18}{:>12}{:>18}\n", "collective", "bytes", "chosen", "us", "standard table us");
+    let mut text = format!(
+        "{:<20}{:>10}  {:<18}{:>12}{:>20}  in the table\n",
+        "collective", "bytes", "quickest schedule", "us", "standard table us"
+    );
     for (number, (name, _)) in COLLECTIVES.into_iter().enumerate() {
-        for (bytes, chosen) in winners(times, number) {
+        for SizeChoice { bytes, schedule, is_named } in choices(times, number) {
             let us = |name| times[&(number, bytes)].get(name).map_or(f64::NAN, |time| time / 1e3);
-            let _ = writeln!(text, "{name:<20}{bytes:>10}  {chosen:<18}{:>12.1}{:>18.1}", us(chosen), us(STANDARD));
+            let named = if is_named { "yes" } else { "no" };
+            let _ = writeln!(
+                text,
+                "{name:<20}{bytes:>10}  {schedule:<18}{:>12.1}{:>20.1}  {named}",
+                us(schedule),
+                us(STANDARD)
+            );
         }
     }
+    let _ = writeln!(
+        text,
+        "\nA time is the least of {ROUNDS} rounds, and that of a round the lower quartile of its batches."
+    );
     text
+}
+
+/// How many rows the table has, and how many sizes it leaves to the standard table.
+fn summary(times: &Times, rows: usize, file: &Path) -> String {
+    let all: Vec<SizeChoice> = (0..COLLECTIVES.len()).flat_map(|number| choices(times, number)).collect();
+    let left = all.iter().filter(|choice| !choice.is_named).count();
+    let percent = 100.0 * (MARGIN - 1.0);
+    let left_out = match left {
+        0 => String::new(),
+        _ => format!(
+            "{left} of {} sizes are left to the standard table: no schedule was quicker there by more than {percent:.0} %, or a row \
+             for it would have made a smaller size slower\n",
+            all.len()
+        ),
+    };
+    match rows {
+        0 => format!("{left_out}{} has no row, and changes nothing\n", file.display()),
+        rows => {
+            let told = if rows == 1 { "1 row is".into() } else { format!("{rows} rows are") };
+            format!("{left_out}{told} in {}: set SHMEM_TUNING to it\n", file.display())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -155,6 +217,10 @@ mod tests {
         times
     }
 
+    fn named(times: &Times, collective: usize) -> Vec<(u64, &'static str, bool)> {
+        choices(times, collective).iter().map(|choice| (choice.bytes, choice.schedule, choice.is_named)).collect()
+    }
+
     #[test]
     fn the_quickest_answers_up_to_the_middle_of_where_another_one_is() {
         let times = times(&[
@@ -162,7 +228,7 @@ mod tests {
             ("chain-8192", "broadcast 64 20"),
             ("tree-2", "broadcast 1024 99"),
             ("chain-8192", "broadcast 1024 30"),
-            ("auto", "broadcast 1024 5"),
+            ("auto", "broadcast 1024 50"),
         ]);
         let rows: Vec<String> =
             rows(&times, 4).iter().map(|row| format!("{} {} {}", row.schedule, row.max_size, row.max_bytes)).collect();
@@ -178,9 +244,39 @@ mod tests {
             ("ring", "reduce-exact 64 95"),
             ("census", "reduce-exact 64 100"),
         ]);
-        assert_eq!(winners(&times, 2), [(8, "census"), (64, "census")]);
+        assert_eq!(named(&times, 2), [(8, "census", true), (64, "census", true)]);
         let table = rows(&times, 2);
         assert_eq!((table.len(), from_json(&to_json(&table))), (1, Ok(table.clone())));
+    }
+
+    #[test]
+    fn sizes_without_a_clear_gain_are_left_to_the_standard_table() {
+        let times = times(&[
+            // A gain, a tie below a gain, a gain, and a tie.
+            ("tree-2", "broadcast 8 10"),
+            ("auto", "broadcast 8 20"),
+            ("tree-2", "broadcast 64 21"),
+            ("auto", "broadcast 64 20"),
+            ("tree-2", "broadcast 512 20"),
+            ("auto", "broadcast 512 30"),
+            ("tree-2", "broadcast 4096 39"),
+            ("auto", "broadcast 4096 40"),
+            // Every schedule is slower at a size: a row for the larger one would answer there, too.
+            ("ring", "fcollect 8 40"),
+            ("auto", "fcollect 8 5"),
+            ("ring", "fcollect 64 10"),
+            ("auto", "fcollect 64 50"),
+        ]);
+        let broadcast = COLLECTIVES.iter().position(|(name, _)| *name == "broadcast").expect("it is a collective");
+        let in_table: Vec<bool> = named(&times, broadcast).iter().map(|(_, _, is_named)| *is_named).collect();
+        assert_eq!(in_table, [true, true, true, false]);
+        let rows: Vec<String> =
+            rows(&times, 2).iter().map(|row| format!("{} {}", row.schedule, row.max_bytes)).collect();
+        assert_eq!(rows, ["tree-2 1448"]);
+        let told = summary(&times, rows.len(), Path::new("t.json"));
+        assert!(told.starts_with("3 of 6 sizes are left to the standard table"), "{told}");
+        assert!(told.ends_with("1 row is in t.json: set SHMEM_TUNING to it\n"), "{told}");
+        assert!(summary(&times, 0, Path::new("t.json")).ends_with("t.json has no row, and changes nothing\n"));
     }
 
     #[test]

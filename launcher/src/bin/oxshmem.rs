@@ -57,7 +57,8 @@ enum ToolTask {
     Schedule(Steps),
     /// Say which way a collective takes, by which schedule, and why
     Explain(Explain),
-    /// Measure every schedule between two or more nodes and write the table of the quickest, for SHMEM_TUNING
+    /// Measure every schedule between two or more nodes and write a table of those that are clearly quicker than the built-in
+    /// choice, for SHMEM_TUNING; takes a minute or more
     Tune(Tune),
     /// Summarise what `oshrun --profile` recorded, and write the report anew
     Profile {
