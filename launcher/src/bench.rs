@@ -50,7 +50,7 @@ pub struct BenchArgs {
     /// [default: 8..4M; quick 8 to 2M in factors of 8]
     #[arg(long, value_parser = sizes)]
     sizes: Option<SweepSizes>,
-    /// Only operations whose names contain this
+    /// Only operations whose names contain this; a word that no name contains lists the names
     #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
     only: String,
     /// Measure this library beside ours, in turns: openmpi, sandia, osss-ucx, with =PREFIX where it is installed; also several times
@@ -129,13 +129,20 @@ impl BenchArgs {
     /// Measures, or reads what was measured, and writes what was asked for. The text is the table.
     pub fn run(&self) -> Result<String, Error> {
         let against = self.against.as_deref().map(read).transpose()?;
+        // A place that cannot be written is better known before minutes of measurement.
+        for file in [&self.json, &self.csv, &self.html].into_iter().flatten() {
+            results::create(file).map_err(|error| cannot_write(file, error))?;
+        }
         let campaign = match &self.from {
             Some(file) => read(file)?,
             None => self.measured()?,
         };
         if campaign.figures.is_empty() {
             return Err(Error::new(format!("nothing was measured: no operation's name contains `{}`", self.only))
-                .fix("leave --only out, or use a word of the table: put, atomic, barrier, broadcast"));
+                .because(format!("there are {}", patterns::NAMES.join(", ")))
+                .fix(
+                    "leave --only out, or use one of these names or a part of one, in small letters as they stand here",
+                ));
         }
         if let Some(file) = &self.json {
             write(file, &serde_json::to_string(&campaign).expect("numbers and words have a JSON form"))?;
@@ -190,6 +197,8 @@ impl BenchArgs {
             machine,
             line_rate: self.hosts.as_ref().and_then(|_| surroundings::line_rate()),
             pes: findings.pes,
+            nodes: contenders[0].nodes(),
+            bound: Some(contenders[0].binds()),
             rounds: findings.rounds,
             figures: findings.figures(),
             contenders: findings.subjects,
@@ -279,6 +288,8 @@ mod tests {
             machine: vec![("kernel".into(), "6.1".into())],
             line_rate: Some(12.5e9),
             pes: 4,
+            nodes: Some(1),
+            bound: Some(false),
             rounds: 6,
             contenders: vec![subject("ours"), subject("Open MPI")],
             figures: Vec::new(),

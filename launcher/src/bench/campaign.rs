@@ -21,6 +21,12 @@ pub(crate) struct Campaign {
     pub(crate) line_rate: Option<f64>,
     /// How many PEs each job had.
     pub(crate) pes: u32,
+    /// On how many nodes, where that is known.
+    #[serde(default)]
+    pub(crate) nodes: Option<u32>,
+    /// Whether its PEs were bound, where that is known.
+    #[serde(default)]
+    pub(crate) bound: Option<bool>,
     /// How many rounds were made.
     pub(crate) rounds: u32,
     /// The libraries, ours first.
@@ -178,6 +184,26 @@ impl Campaign {
         figures
     }
 
+    /// The shape of the jobs in words.
+    pub(crate) fn shape(&self) -> String {
+        let s = |count: u32| if count == 1 { "" } else { "s" };
+        let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} node{}", s(nodes)));
+        let bound = self.bound.map_or("", |bound| if bound { ", bound" } else { ", not bound" });
+        format!("{} PE{}{nodes}{bound}", self.pes, s(self.pes))
+    }
+
+    /// A sentence about an earlier run of jobs of another shape.
+    pub(crate) fn unlike(&self, earlier: &Campaign) -> Option<String> {
+        let differ = |now: Option<u32>, before: Option<u32>| now.zip(before).is_some_and(|(now, before)| now != before);
+        let bound = |run: &Campaign| run.bound.map(u32::from);
+        let unlike =
+            self.pes != earlier.pes || differ(self.nodes, earlier.nodes) || differ(bound(self), bound(earlier));
+        unlike.then(|| {
+            let (before, now) = (earlier.shape(), self.shape());
+            format!("the earlier run had {before}, and this one has {now}: their figures are of unlike jobs")
+        })
+    }
+
     /// The name of our own library in this run.
     pub(crate) fn ours(&self) -> &str {
         self.contenders.first().map_or("", |subject| &subject.name)
@@ -205,5 +231,19 @@ mod tests {
         let read: Figure = serde_json::from_str(&text).expect("and read");
         assert_eq!((read.of, read.value, read.distribution), (figure.of, figure.value, figure.distribution));
         assert!(UnfinishedFigure::default().finish(of).is_none());
+    }
+
+    #[test]
+    fn runs_of_other_shapes_are_told_apart() {
+        let run = |pes, nodes, bound| Campaign { pes, nodes, bound, ..super::super::tests::empty() };
+        let now = run(4, Some(1), Some(true));
+        for alike in [run(4, Some(1), Some(true)), run(4, None, None)] {
+            assert_eq!(now.unlike(&alike), None);
+        }
+        let told = now.unlike(&run(2, Some(1), Some(true))).expect("the numbers of PEs differ");
+        assert!(told.starts_with("the earlier run had 2 PEs on 1 node, bound, and this one has 4 PEs"), "{told}");
+        for unlike in [run(4, Some(2), Some(true)), run(4, Some(1), Some(false)), run(1, None, None)] {
+            assert!(now.unlike(&unlike).is_some(), "{}", unlike.shape());
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use oxshmem_base::Error;
 
 use super::peers::{MessageCarrier, PeerKind, PeerLibrary};
+use crate::hosts;
 use crate::machine::{beside, helper, installed};
 
 /// The name of our own library.
@@ -52,11 +53,27 @@ impl JobShape<'_> {
     }
 }
 
+/// Options of oshrun that say how many PEs there are, or on which hosts.
+const HOW_MANY: [&str; 9] = ["-n", "-np", "--np", "-N", "--ppn", "-H", "--host", "--hostfile", "--machinefile"];
+
+/// Whether arguments of oshrun say how many PEs there are.
+fn says_how_many(oshrun: &[String]) -> bool {
+    oshrun.iter().any(|word| {
+        HOW_MANY.into_iter().any(|name| match word.strip_prefix(name) {
+            Some("") => true,
+            Some(value) if name.starts_with("--") => value.starts_with('='),
+            // `-n4` and `-Hn1,n2`.
+            Some(_) => name.len() == 2,
+            None => false,
+        })
+    })
+}
+
 impl Contender {
     /// Our own library, whose program is installed.
     pub(crate) fn ours(shape: &JobShape<'_>) -> Result<Self, Error> {
         let mut start: Vec<OsString> = vec![beside("oshrun")?.into()];
-        if shape.oshrun.is_empty() || shape.pes.is_some() {
+        if shape.pes.is_some() || !says_how_many(shape.oshrun) {
             start.extend(["-n".into(), shape.pes().to_string().into()]);
         }
         if shape.nodes > 1 {
@@ -110,6 +127,35 @@ impl Contender {
         Ok(Self { name: name.into(), start, environment: Vec::new(), program: compiled(name, compiler, folder)? })
     }
 
+    /// Whether its PEs are bound to cores or NUMA nodes by our launcher, or by the variable that says so.
+    pub(crate) fn binds(&self) -> bool {
+        let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
+        let option = words.iter().enumerate().rev().find_map(|(place, word)| match word.strip_prefix("--bind")? {
+            "" => Some(words.get(place + 1) != Some(&"none")),
+            value => Some(value != "=none"),
+        });
+        option
+            .unwrap_or_else(|| std::env::var("SHMEM_BIND").is_ok_and(|word| !["", "none", "0"].contains(&word.trim())))
+    }
+
+    /// On how many nodes its job is, as far as the command line of our launcher tells.
+    pub(crate) fn nodes(&self) -> Option<u32> {
+        let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
+        let value = |names: [&str; 2]| {
+            words.iter().enumerate().rev().find_map(|(place, word)| {
+                let rest = names.into_iter().find_map(|name| word.strip_prefix(name))?;
+                if rest.is_empty() { words.get(place + 1).copied() } else { rest.strip_prefix('=') }
+            })
+        };
+        if words.iter().any(|word| word.starts_with("--hostfile") || word.starts_with("--machinefile")) {
+            return None;
+        }
+        match value(["-H", "--host"]) {
+            Some(named) => Some(hosts::from_option(named).ok()?.len() as u32),
+            None => value(["--nodes", "--nodes"]).map_or(Some(1), |nodes| nodes.parse().ok()),
+        }
+    }
+
     /// A job of one group.
     pub(crate) fn job(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.start[0]);
@@ -157,5 +203,42 @@ fn compiled(name: &str, compiler: &Path, folder: &Path) -> Result<PathBuf, Error
     match output.status.success() {
         true => Ok(program),
         false => Err(refused(String::from_utf8_lossy(&output.stderr).trim_end().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn two_pes_stay_unless_oshruns_own_arguments_say_how_many() {
+        for line in ["", "--bind core", "--nodes 2", "-v --host-timeout 5", "-x A=1 --label"] {
+            assert!(!says_how_many(&words(line)), "{line}");
+        }
+        for line in ["-n 4", "--bind core -np 4", "-n4", "--np=4", "-N 2", "-H a,b", "--host=a", "--hostfile f"] {
+            assert!(says_how_many(&words(line)), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_command_tells_nodes_and_binding() {
+        let told = |line: &str| {
+            let start = words(line).into_iter().map(OsString::from).collect();
+            let contender = Contender { name: OURS.into(), start, environment: Vec::new(), program: PathBuf::new() };
+            (contender.nodes(), contender.binds())
+        };
+        for (line, found) in [
+            ("oshrun -n 4 --bind=core", (Some(1), true)),
+            ("oshrun -n 4 --nodes 2 --bind", (Some(2), true)),
+            ("oshrun --nodes=4 --bind none", (Some(4), false)),
+            ("oshrun -H a,b:2 --bind numa", (Some(2), true)),
+            ("oshrun --hostfile f --bind=none", (None, false)),
+        ] {
+            assert_eq!(told(line), found, "{line}");
+        }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn page(campaign: &Campaign, against: Option<&Campaign>) -> String {
     let mut lead = format!("{} on {} PEs, {}.", libraries.join(" beside "), campaign.pes, escape(&campaign.date));
     if let Some(against) = against {
         lead += &format!(" Dotted: the run of {}.", escape(&against.date));
+        lead += &campaign.unlike(against).map_or_else(String::new, |unlike| format!(" Note: {}.", escape(&unlike)));
     }
     let mut page = Document::new("What OpenSHMEM operations cost here", &lead);
     page.heading("At a glance");
@@ -171,7 +172,7 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
         .iter()
         .filter_map(|figure| {
             let earlier = against.figure(&figure.of)?;
-            let change = change(figure, against)?;
+            let change = change(figure, campaign.pes, against)?;
             Some(vec![
                 figure.of.contender.clone(),
                 figure.name(),
@@ -191,7 +192,7 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
         against.rounds,
         rows.len()
     ));
-    let head = ["library", "operation", "bytes", "earlier", "now", "time now / earlier"];
+    let head = ["library", "operation", "bytes", "earlier", "now", "now / earlier"];
     page.table("Every figure beside the earlier one.", &head, 2, &rows, true);
 }
 
@@ -222,7 +223,7 @@ fn surroundings(page: &mut Document, campaign: &Campaign) {
             format!("{}, OpenSHMEM {}, started by {}", subject.library, subject.standard, subject.launcher),
         ]);
     }
-    rows.push(vec!["PEs, rounds".into(), format!("{}, {}", campaign.pes, campaign.rounds)]);
+    rows.push(vec!["PEs, rounds".into(), format!("{}, {}", campaign.shape(), campaign.rounds)]);
     rows.push(vec!["command".into(), campaign.command.clone()]);
     rows.push(vec!["date".into(), campaign.date.clone()]);
     page.table("Where and how it was measured.", &["", ""], 2, &rows, false);

@@ -8,6 +8,40 @@ use super::campaign::{Campaign, Figure};
 pub(crate) const GROUPS: [&str; 10] =
     ["latency", "bandwidth", "overlap", "atomics", "barriers", "collectives", "reductions", "teams", "limits", "usage"];
 
+/// The names of all patterns, which `--only` looks into.
+pub(crate) const NAMES: [&str; 30] = [
+    "start-up",
+    "p",
+    "g",
+    "put",
+    "get",
+    "put and flag",
+    "put with signal",
+    "put bandwidth",
+    "get bandwidth",
+    "overlap",
+    "max_reduce_nb overlap",
+    "atomic",
+    "contended atomic",
+    "barrier",
+    "sync",
+    "broadcast",
+    "collect",
+    "fcollect",
+    "alltoall",
+    "alltoalls",
+    "sum of doubles",
+    "maximum of longs",
+    "inclusive scan",
+    "exclusive scan",
+    "team",
+    "memcpy",
+    "loads and stores",
+    "bare TCP",
+    "bare TCP stream",
+    "memory per PE",
+];
+
 /// The job without any pattern, which is timed from outside.
 pub(crate) const START: &str = "start";
 
@@ -121,6 +155,30 @@ mod tests {
             clock: 0.0,
             distribution: None,
             operations: 1.0,
+        }
+    }
+
+    #[test]
+    fn every_pattern_of_the_program_has_its_name_in_the_list() {
+        let sources = [
+            include_str!("../../bench/atomics.c"),
+            include_str!("../../bench/bandwidth.c"),
+            include_str!("../../bench/carrier.c"),
+            include_str!("../../bench/collectives.c"),
+            include_str!("../../bench/latency.c"),
+            include_str!("../../bench/limits.c"),
+            include_str!("../../bench/meetings.c"),
+            include_str!("../../bench/overlap.c"),
+            include_str!("../../bench/reductions.c"),
+            include_str!("../../bench/usage.c"),
+        ]
+        .concat();
+        for name in NAMES {
+            assert!(name == "start-up" || sources.contains(&format!("\"{name}\"")), "{name} is no pattern");
+        }
+        for row in sources.split("(struct row){\"").skip(1) {
+            let name = row.split('"').next().expect("the first part is there");
+            assert!(NAMES.contains(&name), "{name} is not in the list");
         }
     }
 

@@ -6,7 +6,7 @@ use oxshmem_report::statistics::PERCENTILES;
 use oxshmem_report::units;
 
 use super::campaign::{Campaign, Figure};
-use super::patterns::{OVERLAPS, overlap};
+use super::patterns::{OVERLAPS, Quantity, overlap, quantity};
 use super::surroundings;
 
 /// The meaning of the columns, below the table.
@@ -25,7 +25,13 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
         );
     }
     let rounds = if campaign.rounds == 1 { "1 round".into() } else { format!("{} rounds", campaign.rounds) };
-    let _ = writeln!(text, "{} PEs, {rounds}, {}", campaign.pes, campaign.date);
+    let _ = writeln!(text, "{}, {rounds}, {}", campaign.shape(), campaign.date);
+    if campaign.bound == Some(false) {
+        text += "note: PEs are not bound to cores, which makes short operations slower and less even; `-- --bind=core` binds them\n";
+    }
+    if let Some(unlike) = against.and_then(|against| campaign.unlike(against)) {
+        let _ = writeln!(text, "note: {unlike}");
+    }
     if let Some((_, others)) = campaign.machine.iter().find(|(name, _)| name == surroundings::OTHERS) {
         let _ = writeln!(text, "{}: {others}", surroundings::OTHERS);
     }
@@ -35,7 +41,7 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
         "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",
         "library", "operation", "bytes", "median", "95 % interval", "batch", "99 %", "99.99 %"
     );
-    text += if against.is_some() { "  beside the earlier run\n" } else { "\n" };
+    text += if against.is_some() { "  now / earlier run\n" } else { "\n" };
     for figure in &campaign.figures {
         let percentile = |percent| {
             let value = figure.distribution.as_ref().and_then(|samples| samples.percentile(percent));
@@ -53,7 +59,7 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
             percentile(99.0),
             percentile(99.99)
         );
-        match against.and_then(|against| change(figure, against)) {
+        match against.and_then(|against| change(figure, campaign.pes, against)) {
             Some(change) => writeln!(text, "  {change}"),
             None => writeln!(text),
         }
@@ -74,13 +80,19 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
     text
 }
 
-/// How a figure compares with the one of an earlier run: the factor, and whether the intervals tell them apart.
-pub(crate) fn change(figure: &Figure, against: &Campaign) -> Option<String> {
+/// How a figure compares with the one of an earlier run: what its row shows over what the earlier one shows, and whether the
+/// intervals tell them apart.
+pub(crate) fn change(figure: &Figure, pes: u32, against: &Campaign) -> Option<String> {
     let earlier = against.figure(&figure.of)?;
-    let factor = figure.value / earlier.value;
+    let (factor, more, less) = match quantity(&figure.of.pattern) {
+        Quantity::Time => (figure.value / earlier.value, "slower", "faster"),
+        Quantity::Bandwidth => (figure.bandwidth(pes) / earlier.bandwidth(against.pes), "slower", "faster"),
+        Quantity::Memory => (figure.value / earlier.value, "more", "less"),
+    };
+    // Values are times also where a row shows a bandwidth.
     let verdict = match (figure.interval, earlier.interval) {
-        (Some((low, _)), Some((_, high))) if low > high => "more",
-        (Some((_, high)), Some((low, _))) if high < low => "less",
+        (Some((low, _)), Some((_, high))) if low > high => more,
+        (Some((_, high)), Some((low, _))) if high < low => less,
         (Some(_), Some(_)) => "no difference",
         _ => "too few rounds to tell",
     };
@@ -158,8 +170,26 @@ mod tests {
             figure.value *= 4.0;
             figure.interval = figure.interval.map(|(low, high)| (low * 4.0, high * 4.0));
         }
-        assert_eq!(change(&later.figures[0], &earlier).as_deref(), Some("4.00 times, more"));
-        assert_eq!(change(&earlier.figures[0], &later).as_deref(), Some("0.25 times, less"));
-        earlier.figures.iter().for_each(|figure| assert!(change(figure, &earlier).is_some()));
+        for (pattern, slow, fast) in [
+            ("put", "4.00 times, slower", "0.25 times, faster"),
+            // What the row shows is a bandwidth, which sinks as the time rises.
+            ("put bandwidth", "0.25 times, slower", "4.00 times, faster"),
+            ("memory per PE", "4.00 times, more", "0.25 times, less"),
+        ] {
+            let of = |run: &Campaign| run.figures.iter().position(|figure| figure.of.pattern == pattern);
+            let place = of(&earlier).expect("the sample has it");
+            assert_eq!(change(&later.figures[place], 4, &earlier).as_deref(), Some(slow), "{pattern}");
+            assert_eq!(change(&earlier.figures[place], 4, &later).as_deref(), Some(fast), "{pattern}");
+        }
+        earlier.figures.iter().for_each(|figure| assert!(change(figure, 4, &earlier).is_some()));
+    }
+
+    #[test]
+    fn a_run_of_another_shape_is_named_above_the_table() {
+        let (now, earlier) = (sample(), Campaign { pes: 2, ..sample() });
+        assert!(text(&now, Some(&earlier)).contains("note: the earlier run had 2 PEs on 1 node"));
+        assert!(!text(&now, Some(&sample())).contains("the earlier run had"));
+        assert!(text(&now, None).contains("PEs are not bound"));
+        assert!(!text(&Campaign { bound: Some(true), ..now }, None).contains("not bound"));
     }
 }
