@@ -39,11 +39,17 @@ const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
 
+/// The time from one table to the next. Without any the tool would do nothing but ask the job.
+fn seconds_between(seconds: f64) -> Result<Duration, String> {
+    let delay = Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
+    if delay.is_zero() { Err("rates need some time between two tables".into()) } else { Ok(delay) }
+}
+
 impl TopArgs {
     /// Shows tables until the job ends or the user interrupts; the last one, if it is to be printed once.
     pub fn run(&self) -> Result<String, Error> {
-        let delay = Duration::try_from_secs_f64(self.delay).map_err(|error| {
-            Error::new(format!("--delay {}", self.delay)).because(error).fix("pass a number of seconds")
+        let delay = seconds_between(self.delay).map_err(|why| {
+            Error::new(format!("--delay {}", self.delay)).because(why).fix("pass a number of seconds above 0")
         })?;
         let job = ask::meant(self.job)?;
         let mut before = ask::view(job)?;
@@ -221,6 +227,12 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_comes_some_time_after_the_one_before() {
+        assert_eq!(seconds_between(0.5), Ok(Duration::from_millis(500)));
+        assert!(seconds_between(0.0).is_err() && seconds_between(-1.0).is_err() && seconds_between(f64::NAN).is_err());
+    }
 
     fn view(made: u64, bytes: u64, seconds: f64) -> JobView {
         let one = Witness { made, bytes, activity: Activity::Sleeps, ..Witness::new(0, State::Running, Vec::new()) };

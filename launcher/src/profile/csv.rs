@@ -62,13 +62,28 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
         ),
         (
             "pairs",
-            vec!["from", "to", "puts", "put_bytes", "gets", "got_bytes", "atomics"],
+            vec![
+                "from",
+                "to",
+                "puts",
+                "put_bytes",
+                "gets",
+                "got_bytes",
+                "atomics",
+                "put_latency",
+                "get_latency",
+                "atomic_latency",
+            ],
             totals
                 .pairs
                 .iter()
                 .map(|((from, to), [puts, gets, atomics])| {
                     let all = [puts.calls, puts.bytes, gets.calls, gets.bytes, atomics.calls].map(|n| n.to_string());
-                    [vec![from.to_string(), to.to_string()], all.to_vec()].concat()
+                    let latencies = [puts, gets, atomics].map(|way| match way.timed {
+                        0 => String::new(),
+                        timed => format!("{:.1}", way.time / timed as f64),
+                    });
+                    [vec![from.to_string(), to.to_string()], all.to_vec(), latencies.to_vec()].concat()
                 })
                 .collect(),
         ),
@@ -84,7 +99,7 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
         ),
         (
             "pes",
-            [&["pe", "span", "waiting"][..], &kinds, &["heap_bytes"]].concat(),
+            [&["pe", "span", "waited"][..], &kinds, &["heap_bytes"]].concat(),
             totals
                 .times
                 .iter()
@@ -92,6 +107,19 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
                     let inside = time.inside.map(whole);
                     let head = vec![pe.to_string(), whole(time.span), whole(time.waiting)];
                     [head, inside.to_vec(), vec![time.heap.to_string()]].concat()
+                })
+                .collect(),
+        ),
+        (
+            "teams",
+            vec!["first", "stride", "size", "number", "calls", "bytes", "time"],
+            totals
+                .teams
+                .iter()
+                .map(|(key, (calls, bytes, time))| {
+                    let number = key.number.map_or_else(String::new, |number| number.to_string());
+                    let members = [key.first, key.stride, key.size].map(|word| word.to_string());
+                    [members.to_vec(), vec![number, calls.to_string(), bytes.to_string(), whole(*time)]].concat()
                 })
                 .collect(),
         ),
@@ -109,7 +137,22 @@ fn line(row: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use std::collections::BTreeSet;
+
+    use oxshmem_profile::job::RecordedJob;
+    use oxshmem_profile::totals;
+
+    use super::*;
+
+    #[test]
+    fn no_table_has_two_columns_of_one_name() {
+        let totals = totals::add_up(&RecordedJob::of(Vec::new()));
+        let tables = tables(&totals, &mut ProgramPlaces::default());
+        assert_eq!(tables.iter().map(|(name, ..)| *name).collect::<BTreeSet<_>>().len(), 6);
+        for (name, head, _) in tables {
+            assert_eq!(head.iter().collect::<BTreeSet<_>>().len(), head.len(), "{name}: {head:?}");
+        }
+    }
 
     #[test]
     fn cells_with_commas_and_marks_are_quoted() {

@@ -39,13 +39,18 @@ pub(crate) fn send(folder: &Path, send: &mut dyn FnMut(&AgentReport)) {
             send(&AgentReport::Record { name: name.into(), offset: 0, bytes: Vec::new() });
         }
         let mut bytes = vec![0; PIECE];
-        let mut offset = 0;
+        let (mut offset, mut sent) = (0, 0);
         while let Ok(length @ 1..) = file.read_at(&mut bytes, offset) {
             let piece = &bytes[..length];
             if piece.iter().any(|byte| *byte != 0) {
                 send(&AgentReport::Record { name: name.into(), offset, bytes: piece.to_vec() });
+                sent = offset + length as u64;
             }
             offset += length as u64;
+        }
+        // A record that is shorter than it was counts as cut off: its last byte travels in any case.
+        if sent < offset {
+            send(&AgentReport::Record { name: name.into(), offset: offset - 1, bytes: vec![0] });
         }
     }
     // A folder that cannot be removed is in the directory of temporary files.
@@ -82,13 +87,18 @@ mod tests {
         bytes[PIECE + 7] = 3;
         bytes[3 * PIECE] = 4;
         fs::write(from.join("pe.0.0.ledger"), &bytes).unwrap();
+        // Its end is zeros, and it has to be as long as it was.
+        let mut open_end = vec![0; 2 * PIECE + 5];
+        open_end[3] = 1;
+        fs::write(from.join("pe.1.0.ledger"), &open_end).unwrap();
         let mut pieces = 0;
         send(&from, &mut |report| {
             let AgentReport::Record { name, offset, bytes } = report else { panic!("{report:?}") };
             keep(&to, name, *offset, bytes).unwrap();
             pieces += 1;
         });
-        assert_eq!((pieces, from.exists()), (2, false));
+        assert_eq!((pieces, from.exists()), (4, false));
+        assert!(fs::read(to.join("pe.1.0.ledger")).unwrap() == open_end);
         assert!(fs::read(to.join("pe.0.0.ledger")).unwrap() == bytes);
         for name in ["../pe.ledger", "x/y.ledger", "passwd", ".."] {
             assert!(keep(&to, name, 0, &[1]).is_err(), "{name}");

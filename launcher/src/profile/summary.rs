@@ -152,7 +152,7 @@ impl TraceSummary {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("timeline of {}\n\n", self.lead());
+        let mut text = format!("timeline of {}\nTimes of routines are the sums of all PEs.\n\n", self.lead());
         let titles = TITLES.map(str::to_owned);
         // Writing to a string cannot fail.
         for [name, calls, time, longest] in std::iter::once(titles).chain(self.rows()) {
@@ -252,8 +252,8 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "timeline of 2 PEs: 3 calls over 64.0 µs; 4 earlier calls are not in it");
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(words(lines[3]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
-        assert_eq!(lines[7], "  PE 0: shmem_barrier_all took 64.0 µs, from 0 ns on at a.c:7");
+        assert_eq!(words(lines[4]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
+        assert_eq!(lines[8], "  PE 0: shmem_barrier_all took 64.0 µs, from 0 ns on at a.c:7");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     for sentence in &job.missing {
         let _ = writeln!(text, "note: {sentence}");
     }
+    text.push_str("\nTimes are the sums of all PEs; all time is that of the job times the number of its PEs.\n");
     routines(&mut text, totals);
     sites(&mut text, totals, places);
     peers(&mut text, totals);

@@ -24,6 +24,10 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
             let ledger = &job.ledgers[number];
             let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site)));
             match sites.each_ref().map(name) {
+                // Without lines a place is its function.
+                [Some(from), Some(to)] if from == to && from.starts_with("in ") => {
+                    format!("; it was between two calls {from} (-g when compiling names lines)")
+                }
                 [Some(from), Some(to)] if from == to => format!("; it was between two calls at {from}"),
                 [Some(from), Some(to)] => format!("; it was between {from} and {to}"),
                 _ => String::new(),
