@@ -48,9 +48,14 @@ pub(crate) fn manager(
     let refused = refusals.join("; ");
     match claim {
         Some(Claim { what, remedy }) => {
+            // Whoever has named one protocol has also left the others out, and starts the program the right way perhaps.
+            let (named, unset) = match settings.pmi.as_str() {
+                "auto" => (String::new(), ""),
+                pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),
+            };
             Err(Error::new(format!("this process was started as {what}, but no PMI server answered"))
-                .because(refused)
-                .fix(format!("{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
+                .because(format!("{named}{refused}"))
+                .fix(format!("{unset}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
         }
         None if settings.pmi != "auto" => Err(Error::new(format!("SHMEM_PMI={} found no server", settings.pmi))
             .because(refused)

@@ -181,6 +181,21 @@ fn who_names_a_protocol_gets_it_or_an_error() {
 }
 
 #[test]
+fn a_protocol_that_is_named_is_named_in_the_remedy() {
+    // As oshrun starts a task: it speaks PMI-1.
+    let variable = |name: &str| match name {
+        "PMI_FD" | "PMI_RANK" => Some("0".to_owned()),
+        "PMI_SIZE" => Some("2".to_owned()),
+        _ => None,
+    };
+    let error = joined(variable, "pmix").unwrap_err().to_string();
+    assert!(
+        error.contains("SHMEM_PMI=pmix leaves other protocols out") && error.contains("unset SHMEM_PMI"),
+        "{error}"
+    );
+}
+
+#[test]
 fn values_of_one_pe_alone() {
     let job = joined(|_| None, "auto").unwrap();
     job.put("key", b"value").unwrap();
