@@ -1,6 +1,7 @@
 //! The command line of `oshrun`.
 
 mod advice;
+mod prepared;
 mod simulated;
 mod values;
 mod waiting;
@@ -9,10 +10,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, ValueEnum};
+use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
 
-use crate::arguments::advice::{foreign, stray_count};
+use crate::arguments::advice::stray_count;
+use crate::arguments::prepared::{PreparedWords, prepared};
 use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin};
 use crate::arguments::waiting::WaitingOptions;
 use crate::hosts;
@@ -112,7 +114,7 @@ pub struct OshrunOptions {
     nodes: Option<u32>,
 
     /// Run over a simulated network, the worst that the standard permits (see `oxshmem sim`): SEED, or lazy:SEED and the like
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = simulated::detail)]
     sim: Option<String>,
 
     /// Say at the start which transport the job takes and why no other one, as SHMEM_INFO does
@@ -129,7 +131,7 @@ pub struct OshrunOptions {
     trace: Option<PathBuf>,
 
     /// Calls of each thread that --trace keeps: the last ones
-    #[arg(long, value_name = "N", default_value = "262144", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
+    #[arg(long, value_name = "N", requires = "trace", default_value = "262144", value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     trace_events: u32,
 
     /// Show what would be started and start nothing
@@ -192,10 +194,13 @@ impl JobPlan {
     pub fn from_arguments(arguments: Vec<OsString>) -> Result<JobPlan, Refusal> {
         let mut sections = arguments.split(|argument| argument == ":");
         let first = prepared(sections.next().unwrap_or_default(), OshrunOptions::command())?;
-        let options = OshrunOptions::try_parse_from(first)?;
+        let PreparedWords { words, hint, mut swallowed } = first;
+        let options = OshrunOptions::try_parse_from(words)?;
         let mut apps = vec![options.app];
         for section in sections {
-            apps.push(NextApp::try_parse_from(prepared(section, NextApp::command())?)?.app);
+            let next = prepared(section, NextApp::command())?;
+            apps.push(NextApp::try_parse_from(next.words)?.app);
+            swallowed = next.swallowed;
         }
         let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         let explained = apps.iter_mut().filter(|_| options.explain);
@@ -212,6 +217,11 @@ impl JobPlan {
         if hosts.is_some() && nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
         }
+        if options.map == HostOrder::Cyclic && nodes > 1 {
+            return Err(Error::new("--map cyclic deals PEs to hosts, and --nodes makes nodes of equal blocks")
+                .fix("leave one out, or name hosts")
+                .into());
+        }
         let waiting = options.waiting.checked(hosts.is_some())?;
         let stray = match (&apps[..], hosts.is_none() && options.per_host.is_none()) {
             ([only], true) if only.count.is_none() => stray_count(&only.command),
@@ -222,7 +232,7 @@ impl JobPlan {
             apps[0].count = options.per_host;
         }
         let plan = JobPlan {
-            programs: apps.into_iter().map(App::checked).collect::<Result<_, _>>()?,
+            programs: apps.into_iter().map(|app| app.checked(swallowed.as_deref())).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {
                 (true, _) => Label::Number,
                 (_, true) => Label::Tag,
@@ -250,12 +260,13 @@ impl JobPlan {
             },
             recording: recording(options.profile, options.trace, options.trace_events)?,
             note: stray,
+            hint,
             dry_run: options.dry_run,
             verbose: options.verbose,
         };
         match plan.places.size_is_open {
             true => Ok(plan),
-            false => plan.with_a_reader().map_err(Refusal::Error),
+            false => plan.with_named_pes().map_err(Refusal::Error),
         }
     }
 }
@@ -282,10 +293,15 @@ impl From<Error> for Refusal {
 }
 
 impl App {
-    fn checked(self) -> Result<ProgramSpec, Error> {
+    /// `swallowed`: a sentence about an option that took the last word of the command line.
+    fn checked(self, swallowed: Option<&str>) -> Result<ProgramSpec, Error> {
         if self.command.is_empty() {
-            return Err(Error::new("no program to run was named")
-                .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`"));
+            let error = Error::new("no program to run was named")
+                .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`");
+            return Err(match swallowed {
+                Some(swallowed) => error.because(swallowed),
+                None => error,
+            });
         }
         let variables = self.variables.iter().filter_map(|text| match text.split_once('=') {
             Some(("", _)) => Some(Err(Error::new(format!("-x {text}: the variable has no name")))),
@@ -300,56 +316,6 @@ impl App {
             wdir: self.wdir,
         })
     }
-}
-
-/// Makes the arguments what clap expects: our own name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
-/// before the program, whose arguments are none of ours. An option of another launcher is refused before clap takes the letters
-/// behind its dash for options.
-fn prepared(arguments: &[OsString], command: clap::Command) -> Result<Vec<OsString>, Error> {
-    let takes_value = |option: &str| {
-        let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
-        valued.any(|known| match option.strip_prefix("--") {
-            Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
-            None => known.get_short().is_some_and(|short| option == format!("-{short}")),
-        })
-    };
-    let mut prepared = vec!["oshrun".into()];
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match argument.to_str() {
-            Some("-np") => {
-                prepared.push("-n".into());
-                prepared.extend(rest.next().cloned());
-            }
-            Some("--profile") => prepared.push(format!("--profile={PROFILE}").into()),
-            // Its word may be left out, so it must be told from a program's name.
-            Some("--bind") => {
-                let word = rest.clone().next().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
-                if word.is_some() {
-                    rest.next();
-                }
-                let word = word.unwrap_or(BindTo::Core);
-                prepared.push(format!("--bind={}", word.word()).into());
-            }
-            Some(option) if option.starts_with('-') && option != "--" => {
-                if let Some(error) = foreign(option) {
-                    return Err(error);
-                }
-                prepared.push(argument.clone());
-                if takes_value(option) {
-                    prepared.extend(rest.next().cloned());
-                }
-            }
-            _ => {
-                if argument != "--" {
-                    prepared.push("--".into());
-                }
-                prepared.push(argument.clone());
-                prepared.extend(rest.by_ref().cloned());
-            }
-        }
-    }
-    Ok(prepared)
 }
 
 /// The wish to record, with absolute paths: PEs may run in other directories.

@@ -34,7 +34,7 @@ use crate::layout::Layout;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST};
 use crate::plan::{JobPlan, Stdin};
 use crate::prepare::Prepared;
-use crate::program::Unusable;
+use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
@@ -48,6 +48,10 @@ pub fn run(plan: &JobPlan) -> i32 {
     match prepare(plan) {
         Ok(status) => status,
         Err((status, error)) => {
+            let error = match plan.hint.as_ref().filter(|_| status == program::NOT_FOUND) {
+                Some(hint) => error.fix(hint),
+                None => error,
+            };
             say(&error.to_string());
             status
         }
@@ -56,13 +60,13 @@ pub fn run(plan: &JobPlan) -> i32 {
 
 fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
-    plan.note.iter().for_each(|note| say(note));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some() && !layout.map()? {
         return Ok(0);
     }
     if plan.dry_run {
         layout.show()?;
+        plan.note.iter().for_each(|note| say(note));
         return Ok(0);
     }
     if let Some(recording) = &plan.recording {
@@ -72,7 +76,13 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
         true => Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?),
         false => None,
     };
+    // A program that is not there may have its name from an option before it; then the note would mislead.
+    plan.note.iter().for_each(|note| say(note));
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
+    // What cannot start leaves the records of the job before it alone.
+    if let Some(recording) = &plan.recording {
+        profile::clear(recording);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unable)?;
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.

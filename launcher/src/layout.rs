@@ -15,6 +15,7 @@ use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
 use crate::remote::words_for;
+use crate::say;
 use crate::wrapper::quoted;
 
 /// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
@@ -37,9 +38,15 @@ impl Layout {
         if plan.places.size_is_open && !hosts.is_empty() {
             plan.programs[0].count = placement::natural_size(&rooms, plan.places.per_host);
         }
-        let mut plan = plan.with_a_reader().map_err(usage)?;
+        let mut plan = plan.with_named_pes().map_err(usage)?;
         let size = plan.size();
         if hosts.is_empty() {
+            let nodes =
+                here(size, plan.nodes, plan.places.per_host.filter(|_| !plan.places.oversubscribe)).map_err(usage)?;
+            if nodes != plan.nodes {
+                let s = if nodes == 1 { "" } else { "s" };
+                say(&format!("note: {size} PEs in equal blocks make {nodes} node{s}, not {}", plan.nodes));
+            }
             let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
             let host = HostPes { host: 0, name: String::new(), pes: (0..size).collect() };
             return Ok(Layout { description: Rc::new(description(plan, mark, mapping, vec![host])) });
@@ -99,6 +106,20 @@ impl Layout {
             }
         }
         Ok(())
+    }
+}
+
+/// How many nodes PEs of this machine make in equal blocks, where the user wants so many. `-N` limits the PEs of each.
+fn here(size: u32, wanted: u32, per_host: Option<u32>) -> Result<u32, Error> {
+    let block = size.div_ceil(wanted.max(1)).max(1);
+    match per_host {
+        Some(each) if block > each => {
+            let (what, count) = if wanted > 1 { ("nodes", wanted) } else { ("host", 1) };
+            Err(Error::new(format!("{size} PEs do not fit on {count} {what} with -N {each}"))
+                .because(format!("{count} x {each} = {}", u64::from(each) * u64::from(count)))
+                .fix("name more hosts with -H, or a larger -N, or say --oversubscribe"))
+        }
+        _ => Ok(size.div_ceil(block)),
     }
 }
 
@@ -177,4 +198,22 @@ fn description(plan: JobPlan, mark: String, mapping: Option<String>, host_pes: V
 /// A wrong command line.
 fn usage(error: Error) -> Unusable {
     (2, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pes_of_this_machine_fit_or_are_refused() {
+        for ((size, wanted, per_host), nodes) in
+            [((4, 2, None), 2), ((5, 2, None), 2), ((2, 4, None), 2), ((5, 4, None), 3), ((4, 1, Some(4)), 1)]
+        {
+            assert_eq!(here(size, wanted, per_host), Ok(nodes), "{size} {wanted}");
+        }
+        let told = here(5, 1, Some(2)).expect_err("5 are more than 2").to_string();
+        assert!(told.contains("5 PEs do not fit on 1 host with -N 2") && told.contains("1 x 2 = 2"), "{told}");
+        assert_eq!(here(6, 3, Some(2)), Ok(3));
+        assert!(here(7, 3, Some(2)).is_err());
+    }
 }

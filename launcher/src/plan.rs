@@ -41,6 +41,9 @@ pub struct JobPlan {
     pub recording: Option<RecordingPlan>,
     /// A sentence about a command line that probably means something else.
     pub note: Option<String>,
+    /// What to do if the program cannot be found: its name may be meant for the option before it.
+    #[serde(skip)]
+    pub(crate) hint: Option<String>,
     /// Whether nothing is to be started.
     pub dry_run: bool,
     /// Whether to say more.
@@ -109,11 +112,16 @@ pub enum HostOrder {
 }
 
 impl JobPlan {
-    /// The plan, if the PE that is to read the input exists.
-    pub(crate) fn with_a_reader(self) -> Result<JobPlan, Error> {
-        match self.stdin {
-            Stdin::Pe(pe) if pe >= self.size() => Err(Error::new(format!("--stdin {pe}: there is no such PE"))
-                .because(format!("the job has PEs 0 to {}", self.size() - 1))),
+    /// The plan, if the PEs exist that are to read the input or to be shown.
+    pub(crate) fn with_named_pes(self) -> Result<JobPlan, Error> {
+        let missing = |option: &str, pe: u32| {
+            Err(Error::new(format!("{option} {pe}: there is no such PE"))
+                .because(format!("the job has PEs 0 to {}", self.size() - 1)))
+        };
+        let beyond = |list: &PeList| list.0.iter().map(|&(first, _)| first).find(|first| *first >= self.size());
+        match (self.stdin, self.only.as_ref().and_then(beyond)) {
+            (Stdin::Pe(pe), _) if pe >= self.size() => missing("--stdin", pe),
+            (_, Some(pe)) => missing("--only", pe),
             _ => Ok(self),
         }
     }

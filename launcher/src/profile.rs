@@ -36,7 +36,7 @@ const REPORT: &str = "profile.html";
 /// The loader's variable that names libraries to load first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Makes the folder of the records, without those of an earlier job.
+/// Makes the folder of the records.
 pub(crate) fn prepare(recording: &RecordingPlan) -> Result<(), Error> {
     library()?;
     let folder = &recording.folder;
@@ -45,9 +45,16 @@ pub(crate) fn prepare(recording: &RecordingPlan) -> Result<(), Error> {
             .because(error)
             .fix("name a directory of your own: oshrun --profile=DIR, or --trace=FILE in such a directory")
     };
-    results::folder(folder).map_err(unwritable)?;
-    remove_records(folder);
-    Ok(())
+    results::folder(folder).map_err(unwritable)
+}
+
+/// Removes what an earlier job has left in the folder: its records, and the report that a new profile is about to replace.
+pub(crate) fn clear(recording: &RecordingPlan) {
+    remove_records(&recording.folder);
+    if recording.profile {
+        // Without records it would be the report of nothing; one that stays is written over.
+        let _ = fs::remove_file(recording.folder.join(REPORT));
+    }
 }
 
 /// Has the PEs of this program recorded in a folder.

@@ -10,7 +10,8 @@ use oxshmem_base::{Error, names};
 /// A program that cannot be started, and the shell's exit status for it.
 pub(crate) type Unusable = (i32, Error);
 
-const NOT_FOUND: i32 = 127;
+/// The shell's exit status for a program that is not there.
+pub(crate) const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
 /// The file to execute. Names with a slash are taken as they are (from `wdir`, where the PE will run), others are

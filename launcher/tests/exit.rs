@@ -85,6 +85,18 @@ fn problem_20_a_program_that_is_not_there_is_127() {
 }
 
 #[test]
+fn a_word_behind_an_option_that_does_not_take_it_is_explained() {
+    for (line, reason) in [
+        ("-n 2 --sim no-such-seed ./a", "--sim takes its seed with `=`"),
+        ("--bind no-such-word ./a -n 2", "core, numa or none, and `no-such-word` is none of them"),
+    ] {
+        let ended = run(line);
+        assert_eq!(ended.status, Some(127), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(reason) && !ended.stderr.contains("note:"), "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn problem_20_a_file_that_cannot_be_executed_is_126() {
     let folder = Folder::new();
     let file = folder.0.join("notes.txt");
@@ -130,6 +142,8 @@ fn wrong_arguments_are_2_and_say_why() {
         ("--no-such-option true", "--no-such-option"),
         ("--timeot 3 true", "--timeout"),
         ("--stdin 5 -n 2 true", "no such PE"),
+        ("-n 5 -N 2 true", "5 PEs do not fit on 1 host with -N 2"),
+        ("--sim=foo -n 2 true", "neither a seed nor a strategy"),
         ("--wdir /no/such/folder true", "/no/such/folder"),
         ("--output-dir /proc/no true", "/proc/no"),
     ] {

@@ -270,9 +270,28 @@ fn profile_7_a_verdict_in_words_comes_first() {
     let waits = table("waits.csv");
     let longest = waits.lines().skip(1).max_by_key(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
     assert_eq!(longest.and_then(|line| line.split(',').nth(1)), Some("2"), "{waits}");
+    assert!(table("pes.csv").starts_with("pe,span,waited,other,"), "{}", table("pes.csv"));
     assert_eq!(table("pes.csv").lines().count(), 5);
+    assert!(table("teams.csv").contains("\n0,1,4,"), "{}", table("teams.csv"));
     // The header, and the updates of three PEs.
     assert_eq!(table("pairs.csv").lines().count(), 4);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
+    let folder = folder("profile-7");
+    profile("-n 2", &program("recorded.c"), &folder);
+    let words = format!("-n 2 --profile={}", folder.display());
+    Job::new(&words).run(Path::new("/no/such/program"), [""; 0]).expect(127);
+    assert!(RecordedJob::read(&folder).expect("records can be read").is_some());
+    assert!(folder.join("profile.html").is_file());
+    // One that is cut off is named, and is no profile.
+    let record = folder.join("pe.1.0.ledger");
+    let bytes = std::fs::read(&record).expect("it is there");
+    std::fs::write(&record, &bytes[..300]).expect("the folder is ours");
+    let refused = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(2);
+    assert!(refused.stderr.contains("pe.1.0.ledger is cut off"), "{refused}");
     let _ = std::fs::remove_dir_all(folder);
 }
 

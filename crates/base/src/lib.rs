@@ -11,6 +11,7 @@ pub mod knobs;
 pub mod names;
 pub mod output;
 pub mod planted;
+pub mod simulated;
 pub mod size;
 
 pub use error::{Error, ErrorKind, cut};

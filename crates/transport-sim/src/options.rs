@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use oxshmem_base::simulated::{self, STRATEGIES};
 use oxshmem_base::{Error, names};
 
 /// How the scheduler decides who is next.
@@ -23,12 +24,12 @@ pub(crate) enum Strategy {
 
 impl Strategy {
     const ALL: [(&'static str, Self); 6] = [
-        ("lazy", Self::Lazy),
-        ("eager", Self::Eager),
-        ("random", Self::Random),
-        ("priority", Self::Priority),
-        ("starved-pe", Self::StarvedPe),
-        ("starved-pair", Self::StarvedPair),
+        (STRATEGIES[0], Self::Lazy),
+        (STRATEGIES[1], Self::Eager),
+        (STRATEGIES[2], Self::Random),
+        (STRATEGIES[3], Self::Priority),
+        (STRATEGIES[4], Self::StarvedPe),
+        (STRATEGIES[5], Self::StarvedPair),
     ];
 
     /// The strategy that a seed stands for where none is named: half of the seeds are random.
@@ -88,15 +89,9 @@ impl SimOptions {
     }
 
     fn read_head(head: &str) -> Option<Self> {
-        let (name, seed) = match head.split_once(':') {
-            Some((name, seed)) => (name, seed.parse().ok()?),
-            None => match head.parse() {
-                Ok(seed) => ("", seed),
-                Err(_) => (head, 1),
-            },
-        };
-        let named = Strategy::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, strategy)| strategy);
-        let strategy = if name.is_empty() { Strategy::of(seed) } else { named? };
+        let (name, seed) = simulated::strategy_and_seed(head)?;
+        let named = Strategy::ALL.into_iter().find(|(known, _)| Some(*known) == name).map(|(_, strategy)| strategy);
+        let strategy = named.unwrap_or_else(|| Strategy::of(seed));
         Some(Self { strategy, seed, kind: u64::MAX, death: false, summary: None, story: None })
     }
 }
@@ -107,7 +102,7 @@ fn wrong(detail: &str, word: &str) -> Error {
     let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Error::new(format!("SHMEM_TRANSPORT=sim:{detail} cannot be read"))
         .because(format!("`{word}` is neither a seed nor a strategy nor an option{meant}"))
-        .fix("write sim, sim:SEED, or sim:STRATEGY:SEED with one of lazy, eager, random, priority, starved-pe, starved-pair")
+        .fix(simulated::ADVICE)
 }
 
 #[cfg(test)]

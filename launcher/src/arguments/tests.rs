@@ -88,6 +88,11 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("-n 2 --mca btl tcp ./a", "SHMEM_TRANSPORT"),
         ("-hosts a,b ./a", "-H HOSTS"),
         ("-n 2 ./a : -ppn 2 ./b", "-N N"),
+        ("--only 5 -n 2 ./a", "--only 5: there is no such PE"),
+        ("--trace-events 10 ./a", "--trace <FILE>"),
+        ("--map cyclic --nodes 2 -n 4 ./a", "--nodes makes nodes of equal blocks"),
+        ("--sim=foo -n 2 ./a", "`foo` is neither a seed nor a strategy"),
+        ("--trace ./a", "./a is the value of --trace"),
     ] {
         let text = refused(line);
         assert!(text.contains(word), "{line}: {text}");
@@ -103,6 +108,21 @@ fn a_number_of_pes_behind_the_program_is_noted() {
     for line in ["-n 2 ./a -n 4", "-n 1 ./a -n 4", "-N 2 ./a -n 4", "-H b ./a -n 4", "./a -n x", "./a -n", "./a 4"] {
         assert_eq!(note(line), "", "{line}");
     }
+}
+
+#[test]
+fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
+    let hint = |line| plan(line).hint.unwrap_or_default();
+    assert_eq!(hint("-n 2 --profile mydir ./a"), "--profile takes its directory with `=`: --profile=mydir");
+    assert_eq!(hint("--sim 7 ./a"), "--sim takes its seed with `=`: --sim=7");
+    assert!(hint("--bind socket -n 2 ./a").contains("`socket` is none of them"));
+    for line in
+        ["--profile ./a", "--profile ./a x", "--profile -n 2 ./a", "--bind core ./a", "--profile -n 2 a b", "a b"]
+    {
+        assert_eq!(hint(line), "", "{line}");
+    }
+    assert_eq!(plan("--sim=lazy:3,death ./a").programs[0].variables[0].1, "sim:lazy:3,death");
+    assert!(plan("--only 0-3,1 -n 2 ./a").only.is_some());
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! The words of a command line, before clap reads them.
+
+use std::ffi::OsString;
+
+use clap::ValueEnum;
+use oxshmem_base::Error;
+
+use super::PROFILE;
+use super::advice::foreign;
+use crate::plan::BindTo;
+
+/// Words as clap expects them.
+pub(super) struct PreparedWords {
+    pub(super) words: Vec<OsString>,
+    /// What to say if there is no such program: the word may be meant for the option before it.
+    pub(super) hint: Option<String>,
+    /// The option that took the last word, which may be meant as the program.
+    pub(super) swallowed: Option<String>,
+}
+
+/// The word that follows, if it may be meant as a value: it is no option, and the program may follow it.
+fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
+    let [word, _, ..] = rest.as_slice() else { return None };
+    Some(word.to_string_lossy().into_owned()).filter(|word| !word.starts_with('-') && !word.starts_with("./"))
+}
+
+/// Makes the arguments what clap expects: our own name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
+/// before the program, whose arguments are none of ours. An option of another launcher is refused before clap takes the letters
+/// behind its dash for options.
+pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result<PreparedWords, Error> {
+    let takes_value = |option: &str| {
+        let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
+        valued.any(|known| match option.strip_prefix("--") {
+            Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+            None => known.get_short().is_some_and(|short| option == format!("-{short}")),
+        })
+    };
+    let mut prepared: Vec<OsString> = vec!["oshrun".into()];
+    let (mut hint, mut swallowed) = (None, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        // What the option before it has left to say is about this word, if it is the program.
+        let before = std::mem::take(&mut hint);
+        swallowed = None;
+        match argument.to_str() {
+            Some("-np") => {
+                prepared.push("-n".into());
+                prepared.extend(rest.next().cloned());
+            }
+            Some("--profile") => {
+                prepared.push(format!("--profile={PROFILE}").into());
+                hint = next_word(&rest).map(|word| format!("--profile takes its directory with `=`: --profile={word}"));
+            }
+            Some("--sim") => {
+                prepared.push(argument.clone());
+                hint = next_word(&rest).map(|word| format!("--sim takes its seed with `=`: --sim={word}"));
+            }
+            // Its word may be left out, so it must be told from a program's name.
+            Some("--bind") => {
+                let word = rest.clone().next().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
+                if word.is_some() {
+                    rest.next();
+                }
+                if word.is_none() {
+                    hint = next_word(&rest)
+                        .map(|word| format!("--bind takes core, numa or none, and `{word}` is none of them"));
+                }
+                let word = word.unwrap_or(BindTo::Core);
+                prepared.push(format!("--bind={}", word.word()).into());
+            }
+            Some(option) if option.starts_with('-') && option != "--" => {
+                if let Some(error) = foreign(option) {
+                    return Err(error);
+                }
+                prepared.push(argument.clone());
+                if takes_value(option) {
+                    let value = rest.next().cloned();
+                    // A number is nobody's program.
+                    let program =
+                        value.as_ref().filter(|value| value.to_str().is_none_or(|v| v.parse::<f64>().is_err()));
+                    swallowed = program.map(|value| format!("{} is the value of {option}", value.display()));
+                    prepared.extend(value);
+                }
+            }
+            _ => {
+                if argument != "--" {
+                    prepared.push("--".into());
+                }
+                hint = before;
+                prepared.push(argument.clone());
+                prepared.extend(rest.by_ref().cloned());
+                break;
+            }
+        }
+    }
+    Ok(PreparedWords { words: prepared, hint, swallowed })
+}
