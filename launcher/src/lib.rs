@@ -9,6 +9,7 @@ pub mod binding;
 pub mod calibrate;
 pub mod cargo;
 pub mod doctor;
+pub mod explain;
 pub mod guardian;
 pub mod hosts;
 pub mod info;

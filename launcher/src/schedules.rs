@@ -1,16 +1,14 @@
 //! Reports of the tool `oxshmem` on the schedules of collectives. Nothing here runs one.
 
-use oxshmem_base::{Error, file, names};
+use oxshmem_base::{Error, names};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw, Schedule};
-use oxshmem_schedule::choose::{self, Question, Row};
 use oxshmem_schedule::print;
 use oxshmem_schedule::simulate::{self, Cluster, Setting};
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::{Rules, TeamFacts};
 
 /// Bytes of an element in every report.
-const ELEMENT: u64 = 8;
+pub(crate) const ELEMENT: u64 = 8;
 
 /// Names of operations that users know, and the collectives that stand for them. A sum is that of integers: sums of
 /// floating-point numbers are folded in the order of the team.
@@ -84,49 +82,6 @@ pub fn steps(collective: Option<Collective>, algorithm: &str, plan: &Plan) -> Re
     Ok(format!("{collective} by {algorithm}, {} PEs, {} elements\n{text}", plan.size, plan.count))
 }
 
-/// The way of a call of `size` PEs on `nodes` nodes; which row of the tables answers for a schedule among the leaders, and why not
-/// those before it. `table` is a file with rows of one's own.
-pub fn explain(
-    collective: Collective,
-    size: u32,
-    nodes: u32,
-    bytes: u64,
-    table: Option<&str>,
-) -> Result<String, Error> {
-    if nodes == 0 || nodes > size {
-        return Err(Error::new(format!("{size} PEs cannot be on {nodes} nodes"))
-            .because("each node has a member of the team")
-            .fix(format!("say --nodes 1 to --nodes {size}")));
-    }
-    let rows: Vec<Row> = match table {
-        Some(name) => {
-            let text = file::read(name)
-                .map_err(|error| Error::new(format!("the table {name} cannot be read")).because(error))?;
-            choose::from_json(&text)
-                .map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))?
-        }
-        None => Vec::new(),
-    };
-    let count = bytes.div_ceil(ELEMENT);
-    let way = |served| {
-        let rules = Rules { own: &rows, crowded: false, served };
-        TeamFacts::spread(size, nodes, rules).way(collective, ELEMENT as usize, count as usize)
-    };
-    let mut text =
-        format!("{collective}, {size} PEs on {nodes} {}, {bytes} bytes\n", if nodes == 1 { "node" } else { "nodes" });
-    if nodes == 1 {
-        text += &format!("  {}\n", way(false));
-        text += "Schedules run on a node only where a row of your own names one.\n";
-    } else {
-        text += &format!("  over a network with one-sided access: {}\n", way(false));
-        text += &format!("  where the target's processor serves messages, as with TCP: {}\n", way(true));
-    }
-    text += "The rows of the tables for a schedule among them:\n";
-    let leaders = if nodes == 1 { size } else { nodes };
-    let question = Question { collective, size: leaders, count, element: ELEMENT, root_apart: false };
-    Ok(text + &choose::explain(&rows, &question))
-}
-
 /// The schedule of that name for a collective.
 pub(crate) fn schedule(collective: Collective, name: &str) -> Result<Schedule, Error> {
     find(collective, name).ok_or_else(|| unknown(name, &[collective]))
@@ -186,17 +141,5 @@ mod tests {
     fn the_steps_of_a_tree_are_those_of_a_broadcast() {
         let text = steps(None, "tree-2", &Plan::new(3, 4)).unwrap();
         assert!(text.starts_with("broadcast by tree-2, 3 PEs, 4 elements\nPE 0\n  put    to PE"), "{text}");
-    }
-
-    #[test]
-    fn explanations_name_the_way_and_the_row() {
-        let barrier = |nodes| explain(Collective::Sync, 8, nodes, 0, None).unwrap();
-        assert!(barrier(1).contains("exchange: ") && barrier(1).contains("dissemination-4"), "{}", barrier(1));
-        assert!(barrier(4).contains("sync, 4 PEs, 0 bytes"), "{}", barrier(4));
-        let maximum = collective("max").unwrap();
-        let long = explain(maximum, 16, 4, 16 << 20, None).unwrap();
-        assert_eq!(long.matches("rendezvous: all meet").count(), 2, "{long}");
-        assert!(explain(maximum, 4, 5, 8, None).is_err() && explain(maximum, 4, 0, 8, None).is_err());
-        assert!(explain(Collective::Sync, 8, 8, 0, Some("/nowhere/table")).is_err());
     }
 }

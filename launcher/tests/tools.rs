@@ -46,6 +46,15 @@ fn wrap(folder: &Folder, name: &str, arguments: &[&str]) -> Ended {
 }
 
 #[test]
+fn a_task_of_another_tool_is_told() {
+    let output =
+        std::process::Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg("info").output().expect("the tool starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("unrecognized subcommand") && said.contains("`osh_info` prints the version"), "{said}");
+}
+
+#[test]
 fn programs_compile_link_and_find_their_library() {
     for (name, source) in [("oshcc", "main.c"), ("shmemcc", "main.c"), ("oshc++", "main.cc"), ("oshCC", "main.cc")] {
         for option in ["-O1", "-static-oxshmem", "-static"] {

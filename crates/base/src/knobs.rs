@@ -1,6 +1,7 @@
 //! The environment variables of oxshmem. One table says what they are called, what they mean and how they are read;
 //! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for unknown names all come from it.
 
+mod algorithms;
 mod node_levels;
 mod table;
 mod warnings;
@@ -8,7 +9,7 @@ mod warnings;
 use crate::{Error, cut, names};
 pub use node_levels::NodeLevels;
 pub use table::KNOBS;
-use warnings::{letters_behind_a_size, unknown};
+use warnings::{is_ours, letters_behind_a_size, unknown};
 
 /// One environment variable.
 pub struct Knob {
@@ -40,6 +41,8 @@ pub enum Value {
     Ports,
     /// A word, or sizes of nested groups.
     Levels,
+    /// A schedule of a collective: one of these names, or one with another number.
+    Schedule(&'static [&'static str]),
     /// A path or a name.
     Text,
     /// A command that one of the tools runs; the library does not read it.
@@ -288,6 +291,7 @@ impl Knob {
             Value::Word(words) => words.join(", "),
             Value::Ports => "ports, like 41000-41999".to_owned(),
             Value::Levels => "auto, off, or sizes of groups, like 4,16,64".to_owned(),
+            Value::Schedule(names) => format!("{}; a number in a name may be another one", names.join(", ")),
             Value::Text => "a text".to_owned(),
             Value::Tool => "a command".to_owned(),
             Value::Ignored => "anything".to_owned(),
@@ -319,10 +323,6 @@ pub fn listing() -> String {
 /// How a switch is read.
 pub fn is_on(value: &str) -> bool {
     !["", "0", "n", "no", "f", "false", "off"].contains(&value.trim().to_ascii_lowercase().as_str())
-}
-
-fn is_ours(name: &str) -> bool {
-    name.starts_with("SHMEM_") || name.starts_with("SMA_")
 }
 
 fn environment() -> impl Iterator<Item = (String, String)> {

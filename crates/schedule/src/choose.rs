@@ -6,9 +6,17 @@
 
 #[cfg(feature = "tools")]
 mod json;
+#[cfg(feature = "tools")]
+mod settings;
+#[cfg(feature = "tools")]
+mod words;
 
 #[cfg(feature = "tools")]
 pub use json::{VERSION, from_json, to_json};
+#[cfg(feature = "tools")]
+pub use settings::prefer;
+#[cfg(feature = "tools")]
+pub use words::{explain, explain_from};
 
 use crate::algorithm::alltoall::{Bruck, Direct};
 use crate::algorithm::broadcast::{Chain, ScatterGather, Tree};
@@ -176,32 +184,6 @@ pub fn choose(own: &[Row], question: &Question) -> Schedule {
 /// The answer of the first fitting row, if there is one.
 pub fn choose_from(rows: &[Row], question: &Question) -> Option<Schedule> {
     rows.iter().find(|row| row.misses(question).is_none()).map(|row| row.answer(question))
-}
-
-/// The choice in words: the row that answers, and why the rows of this collective before it do not.
-#[cfg(feature = "tools")]
-pub fn explain(own: &[Row], question: &Question) -> alloc::string::String {
-    use core::fmt::Write;
-    let Question { collective, size, .. } = question;
-    let mut text = alloc::format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
-    if *collective == Collective::Reduce(OperatorLaw::FixedTree) {
-        return text + "  no row: operands are folded in the order of the team, whatever the schedule\n";
-    }
-    let tables = own.iter().map(|row| (row, "own")).chain(STANDARD.iter().map(|row| (row, "standard")));
-    for (row, table) in tables {
-        let reason = match row.misses(question) {
-            Some(Miss::Collective) => continue,
-            Some(Miss::Size) => alloc::format!("no: at most {} PEs", row.max_size),
-            Some(Miss::Bytes) => alloc::format!("no: at most {} bytes", row.max_bytes),
-            Some(Miss::Root) => "no: it writes the root's dest".into(),
-            None => "taken".into(),
-        };
-        let _ = writeln!(text, "  {table} row {:<16} {reason}", alloc::format!("{}", row.schedule));
-        if reason == "taken" {
-            break;
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::{Error, size};
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
+use oxshmem_launcher::explain::{self, ExplainedCall};
 use oxshmem_launcher::profile::TraceArgs;
 use oxshmem_launcher::races::RacesArgs;
 use oxshmem_launcher::schedules::Simulation;
@@ -158,7 +159,7 @@ struct Explain {
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
     #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
-    /// A table of one's own, as for SHMEM_TUNING
+    /// A table of one's own, instead of that of SHMEM_TUNING; SHMEM_*_ALGORITHM go before it, as in a job
     #[arg(long, value_name = "FILE")]
     tuning: Option<String>,
 }
@@ -209,8 +210,23 @@ fn bytes(text: &str) -> Result<u64, String> {
     size::parse(text).map_err(|error| error.in_one_line())
 }
 
+/// What stands for a task that other tools have, or that some look for here.
+fn other_tool(word: &str) -> Option<&'static str> {
+    match word {
+        "info" => Some("`osh_info` prints the version, the machine and all variables"),
+        "run" => Some("`oshrun` starts jobs"),
+        _ => None,
+    }
+}
+
 fn main() -> ExitCode {
-    let options = ToolOptions::try_parse().unwrap_or_else(|error| std::process::exit(usage("oxshmem", &error)));
+    let options = ToolOptions::try_parse().unwrap_or_else(|error| {
+        let status = usage("oxshmem", &error);
+        if let Some(tool) = std::env::args().nth(1).as_deref().and_then(other_tool) {
+            eprintln!("oxshmem: note: {tool}");
+        }
+        std::process::exit(status)
+    });
     let text = match options.task {
         ToolTask::Bench(bench) => bench.run(),
         ToolTask::Doctor(doctor) => match doctor.run() {
@@ -242,7 +258,8 @@ fn main() -> ExitCode {
         ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),
         ToolTask::Explain(Explain { collective, pes, nodes, bytes, tuning }) => {
-            schedules::explain(collective, pes, nodes.unwrap_or(pes), bytes, tuning.as_deref())
+            let call = ExplainedCall { collective, size: pes, nodes: nodes.unwrap_or(pes), bytes };
+            explain::explain(call, tuning.as_deref())
         }
     };
     match text {

@@ -16,7 +16,9 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut explain = Command::new(prefix.join("bin/oxshmem"));
     explain.args(["explain", "--collective", "reduce-exact", "--pes", "2", "--tuning"]).arg(&table);
     let explained = command::read(&mut explain)?;
-    let goes_by_it = explained.lines().any(|line| line.contains("own row") && line.contains("taken"));
+    // Where no schedule was clearly quicker, the table leaves the collective out.
+    let names_it = std::fs::read_to_string(&table).is_ok_and(|text| text.contains("reduce-exact"));
+    let goes_by_it = !names_it || explained.lines().any(|line| line.contains("own row") && line.contains("answers"));
     if !goes_by_it {
         failed!("the table that was measured is not used:\n{explained}");
     }

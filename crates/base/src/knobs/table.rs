@@ -181,34 +181,59 @@ pub static KNOBS: &[Knob] = &[
         apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.teams_max = Some(most)),
     },
     algorithm(
-        "SHMEM_BARRIER_ALGORITHM",
-        &["SHMEM_BARRIER_ALGO"],
+        ("SHMEM_BARRIER_ALGORITHM", &["SHMEM_BARRIER_ALGO"]),
+        BARRIER,
         "algorithm of barrier and sync",
         |settings, reading| {
             settings.algorithms.barrier = reading.text_or_auto();
             Ok(())
         },
     ),
-    algorithm("SHMEM_BCAST_ALGORITHM", &["SHMEM_BCAST_ALGO"], "algorithm of broadcast", |settings, reading| {
-        settings.algorithms.broadcast = reading.text_or_auto();
-        Ok(())
-    }),
-    algorithm("SHMEM_REDUCE_ALGORITHM", &["SHMEM_REDUCE_ALGO"], "algorithm of reductions", |settings, reading| {
-        settings.algorithms.reduce = reading.text_or_auto();
-        Ok(())
-    }),
-    algorithm("SHMEM_COLLECT_ALGORITHM", &["SHMEM_COLLECT_ALGO"], "algorithm of collect", |settings, reading| {
-        settings.algorithms.collect = reading.text_or_auto();
-        Ok(())
-    }),
-    algorithm("SHMEM_FCOLLECT_ALGORITHM", &["SHMEM_FCOLLECT_ALGO"], "algorithm of fcollect", |settings, reading| {
-        settings.algorithms.fcollect = reading.text_or_auto();
-        Ok(())
-    }),
-    algorithm("SHMEM_ALLTOALL_ALGORITHM", &["SHMEM_ALLTOALL_ALGO"], "algorithm of alltoall", |settings, reading| {
-        settings.algorithms.alltoall = reading.text_or_auto();
-        Ok(())
-    }),
+    algorithm(
+        ("SHMEM_BCAST_ALGORITHM", &["SHMEM_BCAST_ALGO"]),
+        BCAST,
+        "algorithm of broadcast",
+        |settings, reading| {
+            settings.algorithms.broadcast = reading.text_or_auto();
+            Ok(())
+        },
+    ),
+    algorithm(
+        ("SHMEM_REDUCE_ALGORITHM", &["SHMEM_REDUCE_ALGO"]),
+        REDUCE,
+        "algorithm of scans and of reductions but sums and products of floating-point numbers, which no name changes",
+        |settings, reading| {
+            settings.algorithms.reduce = reading.text_or_auto();
+            Ok(())
+        },
+    ),
+    algorithm(
+        ("SHMEM_COLLECT_ALGORITHM", &["SHMEM_COLLECT_ALGO"]),
+        COLLECT,
+        "algorithm of collect",
+        |settings, reading| {
+            settings.algorithms.collect = reading.text_or_auto();
+            Ok(())
+        },
+    ),
+    algorithm(
+        ("SHMEM_FCOLLECT_ALGORITHM", &["SHMEM_FCOLLECT_ALGO"]),
+        FCOLLECT,
+        "algorithm of fcollect",
+        |settings, reading| {
+            settings.algorithms.fcollect = reading.text_or_auto();
+            Ok(())
+        },
+    ),
+    algorithm(
+        ("SHMEM_ALLTOALL_ALGORITHM", &["SHMEM_ALLTOALL_ALGO"]),
+        ALLTOALL,
+        "algorithm of alltoall",
+        |settings, reading| {
+            settings.algorithms.alltoall = reading.text_or_auto();
+            Ok(())
+        },
+    ),
     Knob {
         name: "SHMEM_NODE_LEVELS",
         aliases: &[],
@@ -267,7 +292,8 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "auto",
-        doc: "how PEs of different nodes reach each other: tcp, ofi[:PROVIDER], ucx[:UCX_TLS], or auto for the best of all nodes",
+        doc: "how PEs of different nodes reach each other: tcp, ofi[:PROVIDER], ucx[:UCX_TLS], auto for the best of all nodes; \
+              shm: not at all; sim: over a simulated network, as `oshrun --sim` sets it",
         apply: |settings, reading| {
             settings.transport = reading.text_or_auto();
             Ok(())
@@ -289,7 +315,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &["SHMEM_TCP_RAILS"],
         value: Value::Number,
         default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
-        doc: "cards (over TCP: connections) over which long transfers of a PE are spread",
+        doc: "cards (over TCP: connections) over which long transfers of a PE are spread; 0 counts as 1",
         apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
     },
     Knob {
@@ -359,7 +385,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &["SHMEM_TCP_TIMEOUT"],
         value: Value::Number,
         default: "30",
-        doc: "seconds after which a peer on another node that does not answer is given up",
+        doc: "seconds after which a peer on another node that does not answer is given up; 0 counts as 1",
         apply: |settings, reading| reading.number(86_400).map(|seconds| settings.peer_timeout = seconds.max(1)),
     },
     switch(
@@ -427,8 +453,34 @@ const fn switch(
     Knob { name, aliases, value: Value::Switch, default, doc, apply }
 }
 
-const fn algorithm(name: &'static str, aliases: &'static [&'static str], doc: &'static str, apply: Apply) -> Knob {
-    Knob { name, aliases, value: Value::Text, default: "auto", doc, apply }
+/// The names of schedules by family, which a test of `oxshmem_schedule` compares with those that there are.
+const BARRIER: &[&str] = &["auto", "node", "dissemination-2", "dissemination-4", "dissemination-8", "central"];
+const BCAST: &[&str] = &["auto", "node", "tree-2", "tree-4", "tree-8", "chain-8192", "scatter-gather"];
+const REDUCE: &[&str] = &[
+    "auto",
+    "node",
+    "dissemination-2",
+    "dissemination-4",
+    "dissemination-8",
+    "census",
+    "butterfly-2",
+    "butterfly-4",
+    "swing",
+    "ring",
+    "circulant",
+    "central",
+];
+const COLLECT: &[&str] = &["auto", "node", "census"];
+const FCOLLECT: &[&str] = &["auto", "node", "census", "ring"];
+const ALLTOALL: &[&str] = &["auto", "node", "shift", "pairwise", "bruck"];
+
+const fn algorithm(
+    (name, aliases): (&'static str, &'static [&'static str]),
+    names: &'static [&'static str],
+    doc: &'static str,
+    apply: Apply,
+) -> Knob {
+    Knob { name, aliases, value: Value::Schedule(names), default: "auto", doc, apply }
 }
 
 const fn tool(name: &'static str, default: &'static str, doc: &'static str) -> Knob {

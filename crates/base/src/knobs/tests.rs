@@ -47,7 +47,7 @@ fn every_knob_of_the_library_changes_something_under_all_its_names() {
             (Value::Word(words), default) => words.iter().find(|word| **word != default).expect("a choice"),
             (Value::Ports, _) => "41000-41999",
             (Value::Levels, _) => "4,16,64",
-            (Value::Text, _) => "x",
+            (Value::Text | Value::Schedule(_), _) => "x",
             (Value::Tool | Value::Ignored, _) => unreachable!("filtered"),
         };
         for name in knob.names() {

@@ -3,6 +3,11 @@
 use super::{KNOBS, Knob, Reading};
 use crate::{cut, names, size};
 
+/// Whether a variable is one of the library's, by its name.
+pub(super) fn is_ours(name: &str) -> bool {
+    name.starts_with("SHMEM_") || name.starts_with("SMA_")
+}
+
 /// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
 const FOREIGN: [&str; 7] =
     ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];

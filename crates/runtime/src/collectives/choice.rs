@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use oxshmem_base::chance::Sum;
 use oxshmem_base::knobs::{Algorithms, Settings};
-use oxshmem_base::{Error, file, names};
-use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, find, serving};
+use oxshmem_base::{Error, file};
+use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{self, Question, Row};
 use oxshmem_schedule::way::Rules;
@@ -24,12 +24,9 @@ impl Choice {
             Some(file) => read(file)?,
             None => Vec::new(),
         };
-        for (family, name) in FAMILIES.iter().zip(wanted(&settings.algorithms)) {
-            match name {
-                "auto" => {}
-                "node" => rows.retain(|row| !family.1.contains(&row.collective)),
-                name => drop(rows.splice(0..0, named(*family, name)?)),
-            }
+        for ((family, collectives), name) in FAMILIES.iter().zip(settings.algorithms.by_family()) {
+            choose::prefer(&mut rows, collectives, name)
+                .map_err(|possible| Algorithms::unknown(family, name, &possible))?;
         }
         Ok(Self { rows })
     }
@@ -76,29 +73,6 @@ impl Choice {
         }
         text
     }
-}
-
-/// The settings in the order of [`FAMILIES`].
-fn wanted(algorithms: &Algorithms) -> [&str; FAMILIES.len()] {
-    let Algorithms { barrier, broadcast, reduce, collect, fcollect, alltoall } = algorithms;
-    [barrier, broadcast, reduce, collect, fcollect, alltoall]
-}
-
-/// Rows for the collectives of a family that the algorithm serves.
-fn named((family, collectives): (&str, &[Collective]), name: &str) -> Result<Vec<Row>, Error> {
-    let row = |&collective: &Collective| {
-        let schedule = find(collective, name)?;
-        Some(Row { collective, max_size: u32::MAX, max_bytes: u64::MAX, schedule })
-    };
-    let rows: Vec<Row> = collectives.iter().filter_map(row).collect();
-    if rows.is_empty() {
-        let possible: Vec<&str> = ["auto", "node"].into_iter().chain(serving(collectives)).collect();
-        let near = names::nearest(name, possible.iter().copied()).unwrap_or("auto");
-        return Err(Error::new(format!("SHMEM_{family}_ALGORITHM={name} names no algorithm for it"))
-            .because(format!("there are {}", possible.join(", ")))
-            .fix(format!("set SHMEM_{family}_ALGORITHM={near}")));
-    }
-    Ok(rows)
 }
 
 fn read(name: &str) -> Result<Vec<Row>, Error> {

@@ -126,7 +126,19 @@ fn wrong_tables_are_refused_with_place_and_remedy() {
 #[test]
 fn the_explanation_names_the_row_and_the_reasons() {
     let text = explain(&[], &Question { root_apart: true, ..question(Collective::Broadcast, 16, 1 << 20) });
-    for wanted in ["at most 65536 bytes", "at most 8 PEs", "writes the root's dest", "tree-2           taken"] {
+    for wanted in ["at most 65536 bytes", "at most 8 PEs", "writes the root's dest", "tree-2           answers"] {
         assert!(text.contains(wanted), "{wanted} in {text}");
+    }
+}
+
+#[test]
+fn the_variables_list_the_schedules_of_their_family() {
+    use crate::algorithm::names::{FAMILIES, serving};
+    for (family, collectives) in FAMILIES {
+        let name = format!("SHMEM_{family}_ALGORITHM");
+        let knob = oxshmem_base::knobs::KNOBS.iter().find(|knob| knob.name == name).expect("it is a variable");
+        let oxshmem_base::knobs::Value::Schedule(listed) = knob.value else { panic!("{name} names a schedule") };
+        let there: std::vec::Vec<&str> = ["auto", "node"].into_iter().chain(serving(collectives)).collect();
+        assert_eq!(listed, there, "{name}");
     }
 }

@@ -7,7 +7,7 @@ use core::fmt;
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, ReduceFacts, Rules, TeamFacts,
 };
-use crate::algorithm::{Collective, OperatorLaw};
+use crate::algorithm::{Collective, OperatorLaw, Schedule};
 
 impl fmt::Display for CollectiveWay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,6 +43,19 @@ fn among(way: &LeaderSchedule) -> String {
 
 fn of(parts: &PartExchange) -> String {
     format!("by {} in parts of {} bytes", parts.schedule.schedule, parts.part)
+}
+
+impl CollectiveWay {
+    /// The schedule that it runs; of two the one that moves operands.
+    pub fn schedule(&self) -> Option<Schedule> {
+        match self {
+            Self::Schedule(schedule, _) => Some(*schedule),
+            Self::Inline(way) | Self::Eager(way) | Self::Gathered(way) | Self::Rendezvous(way) => Some(way.schedule),
+            Self::Slices { parts, .. } | Self::Parts(parts) => Some(parts.schedule.schedule),
+            Self::Ring(tree) => Some(Schedule::Tree(*tree)),
+            Self::Exchange | Self::Levels | Self::Members => None,
+        }
+    }
 }
 
 impl<'a> TeamFacts<'a> {

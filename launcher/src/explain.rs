@@ -1,0 +1,191 @@
+//! `oxshmem explain`: which way a call of a collective takes, and which row of the tables names its schedule.
+
+use oxshmem_base::knobs::{Algorithms, Settings};
+use oxshmem_base::{Error, file};
+use oxshmem_schedule::algorithm::names::FAMILIES;
+use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
+use oxshmem_schedule::choose::{self, Question, Row, SERVED, STANDARD};
+use oxshmem_schedule::way::{CollectiveWay, Rules, TeamFacts};
+
+use crate::schedules::ELEMENT;
+
+/// A call to be explained.
+#[derive(Clone, Copy, Debug)]
+pub struct ExplainedCall {
+    /// The collective.
+    pub collective: Collective,
+    /// Members of the team.
+    pub size: u32,
+    /// The nodes on which they are.
+    pub nodes: u32,
+    /// Bytes of the array, or of one PE's block.
+    pub bytes: u64,
+}
+
+/// The rows that the user puts before the library's, and a sentence for each variable that they are from.
+#[derive(Debug, Default)]
+struct OwnRows {
+    rows: Vec<Row>,
+    told: String,
+}
+
+impl OwnRows {
+    /// As a job reads them; a file on the command line takes the place of SHMEM_TUNING.
+    fn read(table: Option<&str>, settings: &Settings) -> Result<Self, Error> {
+        let mut own = Self::default();
+        match (table, &settings.tuning_file) {
+            (Some(name), _) => own.rows = from_file(name)?,
+            (None, Some(name)) => {
+                own.rows = from_file(name)?;
+                own.told += &format!("own rows are those of SHMEM_TUNING={name}\n");
+            }
+            (None, None) => {}
+        }
+        for ((family, collectives), name) in FAMILIES.iter().zip(settings.algorithms.by_family()) {
+            choose::prefer(&mut own.rows, collectives, name)
+                .map_err(|possible| Algorithms::unknown(family, name, &possible))?;
+            if name != "auto" {
+                own.told += &format!("SHMEM_{family}_ALGORITHM={name} is set, and goes before every table\n");
+            }
+        }
+        Ok(own)
+    }
+}
+
+fn from_file(name: &str) -> Result<Vec<Row>, Error> {
+    let text =
+        file::read(name).map_err(|error| Error::new(format!("the table {name} cannot be read")).because(error))?;
+    choose::from_json(&text).map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))
+}
+
+/// The way of a call; which row of the tables answers for a schedule, and why not those before it. `table` is a file with rows of
+/// one's own; variables of the environment count as in a job.
+pub fn explain(call: ExplainedCall, table: Option<&str>) -> Result<String, Error> {
+    let (settings, _) = Settings::from_env()?;
+    explain_with(call, &OwnRows::read(table, &settings)?)
+}
+
+fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
+    let ExplainedCall { collective, size, nodes, bytes } = call;
+    if nodes == 0 || nodes > size {
+        return Err(Error::new(format!("{size} PEs cannot be on {nodes} nodes"))
+            .because("each node has a member of the team")
+            .fix(format!("say --nodes 1 to --nodes {size}")));
+    }
+    let s = if nodes == 1 { "" } else { "s" };
+    let mut text = format!("{collective}, {size} PEs on {nodes} node{s}, {bytes} bytes\n{}", own.told);
+    if nodes == 1 {
+        text += &format!("way: {}\n", call.way(own, false));
+        text += "on one node a schedule runs only where a row of your own names one:\n";
+        return Ok(text + &call.rows(&[("own", &own.rows)], own, false));
+    }
+    for (network, served) in [
+        ("over a network with one-sided access", false),
+        ("where the target's processor serves messages, as with TCP", true),
+    ] {
+        text += &format!("\n{network}\nway: {}\n", call.way(own, served));
+        text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
+        let served_rows: &[Row] = if served { SERVED } else { &[] };
+        text += &call.rows(&[("own", &own.rows), ("TCP", served_rows), ("standard", STANDARD)], own, served);
+    }
+    text += "\nNodes that are one machine with fewer processors than PEs, as with `oshrun --nodes`, have rows of their own before these.\n";
+    Ok(text)
+}
+
+impl ExplainedCall {
+    fn way(&self, own: &OwnRows, served: bool) -> CollectiveWay {
+        let rules = Rules { own: &own.rows, crowded: false, served };
+        let count = self.bytes.div_ceil(ELEMENT) as usize;
+        TeamFacts::spread(self.size, self.nodes, rules).way(self.collective, ELEMENT as usize, count)
+    }
+
+    /// The rows, and what they have to do with the way.
+    fn rows(&self, tables: &[(&str, &[Row])], own: &OwnRows, served: bool) -> String {
+        // What is only copied is counted in bytes.
+        let combines = matches!(
+            self.collective,
+            Collective::Sync | Collective::Reduce(_) | Collective::Inscan | Collective::Exscan
+        );
+        let element = if combines { ELEMENT } else { 1 };
+        let size = if self.nodes == 1 { self.size } else { self.nodes };
+        let count = self.bytes.div_ceil(element);
+        let question = Question { collective: self.collective, size, count, element, root_apart: false };
+        let text = choose::explain_from(tables, &question);
+        if self.collective == Collective::Reduce(OperatorLaw::FixedTree) {
+            return text;
+        }
+        let answer = tables.iter().find_map(|(_, rows)| choose::choose_from(rows, &question));
+        let meets = self.collective == Collective::Sync && self.nodes > 1;
+        let way = self.way(own, served);
+        let in_parts =
+            matches!(way, CollectiveWay::Slices { .. } | CollectiveWay::Parts(_) | CollectiveWay::Gathered(_));
+        let told = match (way.schedule(), answer) {
+            (None, None) => return text,
+            (None, Some(answer)) if meets => format!("the leaders meet by {answer}"),
+            (None, Some(_)) => {
+                "the way above runs no schedule, or none has room for so much: the row is not used".into()
+            }
+            (Some(run), Some(answer)) if run == answer => format!("the way above runs {run}"),
+            (Some(run), _) if in_parts => {
+                format!("the way above exchanges parts of nodes, by {run}: the row is not used")
+            }
+            (Some(run), _) => format!("the way above runs {run}: the row's schedule has no room for so much"),
+        };
+        format!("{text}  {told}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedules::collective;
+
+    fn of(name: &str, size: u32, nodes: u32, bytes: u64) -> ExplainedCall {
+        ExplainedCall { collective: collective(name).expect("a collective"), size, nodes, bytes }
+    }
+
+    fn plain(call: ExplainedCall) -> String {
+        explain_with(call, &OwnRows::default()).expect("it can be explained")
+    }
+
+    fn set(change: impl FnOnce(&mut Settings)) -> Result<OwnRows, Error> {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        OwnRows::read(None, &settings)
+    }
+
+    #[test]
+    fn explanations_name_the_way_and_the_row() {
+        let barrier = |nodes| plain(of("barrier", 8, nodes, 0));
+        assert!(barrier(1).contains("exchange: ") && barrier(1).contains("no row answers"), "{}", barrier(1));
+        assert_eq!(barrier(4).matches("the leaders meet by dissemination-4").count(), 2, "{}", barrier(4));
+        let long = plain(of("max", 16, 4, 16 << 20));
+        assert_eq!(long.matches("rendezvous: all meet").count(), 2, "{long}");
+        let call = of("max", 4, 5, 8);
+        assert!(explain_with(call, &OwnRows::default()).is_err());
+        assert!(explain_with(ExplainedCall { nodes: 0, ..call }, &OwnRows::default()).is_err());
+        assert!(OwnRows::read(Some("/nowhere/table"), &Settings::default()).is_err());
+    }
+
+    #[test]
+    fn the_row_that_answers_is_that_of_the_same_network() {
+        let sum = plain(of("sum", 16, 4, 8192));
+        let (one_sided, tcp) = sum.split_once("as with TCP").expect("both networks are told");
+        assert!(one_sided.contains("standard row ring             answers\n"), "{sum}");
+        assert!(one_sided.contains("exchanges parts of nodes, by pairwise: the row is not used\n"), "{sum}");
+        assert!(tcp.contains("TCP row census           answers\n  the way above runs census\n"), "{sum}");
+        let alltoall = plain(of("alltoall", 16, 4, 1 << 20));
+        assert!(alltoall.contains("members: ") && alltoall.contains("the row is not used"), "{alltoall}");
+    }
+
+    #[test]
+    fn variables_count_as_in_a_job() {
+        let own = set(|settings| settings.algorithms.reduce = "ring".into()).expect("ring is a name");
+        let told = explain_with(of("sum", 16, 4, 64), &own).expect("it can be explained");
+        assert!(told.contains("SHMEM_REDUCE_ALGORITHM=ring is set") && told.contains("own row ring"), "{told}");
+        let error = set(|settings| settings.algorithms.reduce = "rong".into()).expect_err("rong is none").to_string();
+        assert!(error.contains("set SHMEM_REDUCE_ALGORITHM=ring"), "{error}");
+        let error = set(|settings| settings.tuning_file = Some("/nowhere/t.json".into())).expect_err("no file");
+        assert!(error.to_string().contains("/nowhere/t.json cannot be read"));
+    }
+}
