@@ -8,6 +8,7 @@ use oxshmem_report::units;
 
 use super::finding::Diagnosis;
 use crate::machine::{beside, helper};
+use crate::wrapper::quoted;
 
 /// A job that takes longer hangs.
 const SECONDS: &str = "60";
@@ -16,13 +17,8 @@ const SECONDS: &str = "60";
 pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>, Error> {
     let mut command = Command::new(beside("oshrun")?);
     command.args(["--explain", "--timeout", SECONDS]);
-    match hosts {
-        [] => command.args(["-n", "2", "--nodes", "2"]),
-        _ => command.args(["-H", &hosts.join(","), "-N", "1"]),
-    };
-    if let Some(agent) = agent {
-        command.args(["--launch-agent", agent]);
-    }
+    let shape = shape(hosts, agent);
+    command.args(&shape);
     let program = helper("oshbench")?;
     let output = command.arg(program).args(["distances", "200", "0", "8", ""]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
@@ -38,14 +34,26 @@ pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>,
             output.status,
             messages.trim_end()
         ));
-        return Ok(vec![
-            failed.fix("the message says what to do; `oshrun --explain -v` with the same hosts repeats it"),
-        ]);
+        let words: Vec<String> = shape.iter().map(|word| quoted(word.as_ref())).collect();
+        return Ok(vec![failed.fix(format!(
+            "the message says what to do; a job of yours in the same place: oshrun --explain -v {} ./program",
+            words.join(" ")
+        ))]);
     }
     let mut all = vec![Diagnosis::good(&name, "job", "a small job runs")];
     all.extend(text.lines().find_map(|line| transport(&name, line)));
     all.extend(text.lines().filter_map(|line| distance(hosts, line)));
     Ok(all)
+}
+
+/// Arguments of oshrun for one PE on each host, or for two PEs that count as two nodes.
+fn shape(hosts: &[&str], agent: Option<&str>) -> Vec<String> {
+    let mut words: Vec<String> = match hosts {
+        [] => ["-n", "2", "--nodes", "2"].map(str::to_owned).to_vec(),
+        _ => ["-H", &hosts.join(","), "-N", "1"].map(str::to_owned).to_vec(),
+    };
+    words.extend(agent.iter().flat_map(|agent| ["--launch-agent".to_owned(), (*agent).to_owned()]));
+    words
 }
 
 /// The transport of the job, from the line that `oshrun --explain` prints.
@@ -68,7 +76,7 @@ fn distance(hosts: &[&str], line: &str) -> Option<Diagnosis> {
     let host = |pe: &str| {
         pe.parse::<usize>().ok().and_then(|pe| hosts.get(pe)).map_or(format!("node {pe}"), |host| host.to_string())
     };
-    let verdict = format!("a get of 8 bytes takes {}", units::time(median));
+    let verdict = format!("a get of 8 bytes takes {} (median of {} batches)", units::time(median), samples.len());
     Some(Diagnosis::note(&format!("{} – {}", host(from), host(to)), "distance", verdict))
 }
 
@@ -86,10 +94,19 @@ mod tests {
     }
 
     #[test]
+    fn the_remedy_of_a_job_that_fails_is_a_command_that_runs() {
+        assert_eq!(shape(&[], None).join(" "), "-n 2 --nodes 2");
+        assert_eq!(shape(&["a", "b"], Some("rsh {host}")), ["-H", "a,b", "-N", "1", "--launch-agent", "rsh {host}"]);
+    }
+
+    #[test]
     fn each_pair_has_its_distance() {
         let line = r#"{"pattern":"distance","form":"0 from 1","bytes":8,"samples":[900,1000,5000]}"#;
         let told = distance(&["a", "b"], line).expect("the line tells");
-        assert_eq!((told.host.as_str(), told.verdict.as_str()), ("a – b", "a get of 8 bytes takes 1.00 µs"));
+        assert_eq!(
+            (told.host.as_str(), told.verdict.as_str()),
+            ("a – b", "a get of 8 bytes takes 1.00 µs (median of 3 batches)")
+        );
         assert_eq!(distance(&[], line).map(|told| told.host), Some("node 0 – node 1".into()));
         assert_eq!(distance(&[], "noise"), None);
     }
