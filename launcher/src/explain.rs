@@ -101,7 +101,7 @@ impl ExplainedCall {
 
     /// The rows, and what they have to do with the way.
     fn rows(&self, tables: &[(&str, &[Row])], own: &OwnRows, served: bool) -> String {
-        // What is only copied is counted in bytes.
+        // Data that is only copied is counted in bytes.
         let combines = matches!(
             self.collective,
             Collective::Sync | Collective::Reduce(_) | Collective::Inscan | Collective::Exscan

@@ -79,7 +79,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     // A program that is not there may have its name from an option before it; then the note would mislead.
     plan.note.iter().for_each(|note| say(note));
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
-    // What cannot start leaves the records of the job before it alone.
+    // A job that cannot start leaves the records of the one before it alone.
     if let Some(recording) = &plan.recording {
         profile::clear(recording);
     }

@@ -41,7 +41,7 @@ pub struct JobPlan {
     pub recording: Option<RecordingPlan>,
     /// A sentence about a command line that probably means something else.
     pub note: Option<String>,
-    /// What to do if the program cannot be found: its name may be meant for the option before it.
+    /// The remedy if the program cannot be found: its name may be meant for the option before it.
     #[serde(skip)]
     pub(crate) hint: Option<String>,
     /// Whether nothing is to be started.

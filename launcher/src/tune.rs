@@ -102,7 +102,7 @@ fn quickest(times: &BTreeMap<&'static str, f64>) -> Option<(&'static str, f64)> 
     named.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// What one size of a collective gets.
+/// The choice for one size of a collective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SizeChoice {
     bytes: u64,
@@ -156,7 +156,7 @@ fn rows(times: &Times, size: u32) -> Vec<Row> {
     rows
 }
 
-/// What was found, with how it was found.
+/// The table of all times, and how they were found.
 fn report(times: &Times) -> String {
     let mut text = format!(
         "{:<20}{:>10}  {:<18}{:>12}{:>20}  in the table\n",

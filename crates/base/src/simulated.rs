@@ -3,7 +3,7 @@
 /// The names of the strategies.
 pub const STRATEGIES: [&str; 6] = ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"];
 
-/// What to write instead of a word that is none.
+/// The remedy for a word that is none.
 pub const ADVICE: &str =
     "write sim, sim:SEED, or sim:STRATEGY:SEED with one of lazy, eager, random, priority, starved-pe, starved-pair";
 

@@ -48,7 +48,7 @@ pub(crate) fn manager(
     let refused = refusals.join("; ");
     match claim {
         Some(Claim { what, remedy }) => {
-            // Whoever has named one protocol has also left the others out, and starts the program the right way perhaps.
+            // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
             let (named, unset) = match settings.pmi.as_str() {
                 "auto" => (String::new(), ""),
                 pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),

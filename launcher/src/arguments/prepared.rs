@@ -12,7 +12,7 @@ use crate::plan::BindTo;
 /// Words as clap expects them.
 pub(super) struct PreparedWords {
     pub(super) words: Vec<OsString>,
-    /// What to say if there is no such program: the word may be meant for the option before it.
+    /// The remedy if there is no such program: the word may be meant for the option before it.
     pub(super) hint: Option<String>,
     /// The option that took the last word, which may be meant as the program.
     pub(super) swallowed: Option<String>,
@@ -39,7 +39,7 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
     let (mut hint, mut swallowed) = (None, None);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        // What the option before it has left to say is about this word, if it is the program.
+        // The hint of the option before is about this word, if it is the program.
         let before = std::mem::take(&mut hint);
         swallowed = None;
         match argument.to_str() {

@@ -172,7 +172,7 @@ mod tests {
         }
         for (pattern, slow, fast) in [
             ("put", "4.00 times, slower", "0.25 times, faster"),
-            // What the row shows is a bandwidth, which sinks as the time rises.
+            // The row shows a bandwidth, which sinks as the time rises.
             ("put bandwidth", "0.25 times, slower", "4.00 times, faster"),
             ("memory per PE", "4.00 times, more", "0.25 times, less"),
         ] {

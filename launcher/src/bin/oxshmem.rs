@@ -210,7 +210,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     size::parse(text).map_err(|error| error.in_one_line())
 }
 
-/// What stands for a task that other tools have, or that some look for here.
+/// The tool for a task that some look for here.
 fn other_tool(word: &str) -> Option<&'static str> {
     match word {
         "info" => Some("`osh_info` prints the version, the machine and all variables"),
