@@ -24,9 +24,9 @@ fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
     Some(word.to_string_lossy().into_owned()).filter(|word| !word.starts_with('-') && !word.starts_with("./"))
 }
 
-/// Makes the arguments what clap expects: our own name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
-/// before the program, whose arguments are none of ours. An option of another launcher is refused before clap takes the letters
-/// behind its dash for options.
+/// Makes the arguments what clap expects: the launcher's name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
+/// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
+/// takes the letters behind its dash for options.
 pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result<PreparedWords, Error> {
     let takes_value = |option: &str| {
         let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
