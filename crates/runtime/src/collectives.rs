@@ -16,7 +16,7 @@ mod agreement;
 mod alltoall;
 pub(crate) mod arguments;
 pub(crate) mod arrivals;
-mod barrier;
+pub(crate) mod barrier;
 pub(crate) mod between_nodes;
 mod broadcast;
 pub(crate) mod call;

@@ -54,6 +54,9 @@ const STAYS: &SimulatedJobs =
     &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4", limit: LIMIT };
 const CHANGES: &SimulatedJobs =
     &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4", limit: LIMIT };
+/// Groups of broadcasts by one active set, between which all PEs meet.
+const GROUPS: &SimulatedJobs =
+    &SimulatedJobs { program: "broadcasts", arguments: &["groups", "1"], pes: "4", nodes: "4", limit: "8" };
 /// Collectives that go in pieces.
 const LONG: &SimulatedJobs =
     &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4", limit: LIMIT };
@@ -117,6 +120,7 @@ const FAULTS: &[PlantedFault] = &[
     sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
     sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
     sim("block-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
+    sim("barrier-of-a-part", "a barrier of some PEs counts as one of all", GROUPS),
     sim("stamps-of-a-dead-team", "the stamps of a team that has ended stay", TEAMS),
     sim("lease-of-an-old-number", "a slot begins anew with numbers that its lines have passed", TEAMS),
     sim("barrier-without-quiet", "a barrier completes no puts", BARRIER),

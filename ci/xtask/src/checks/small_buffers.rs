@@ -18,6 +18,7 @@ const PROGRAMS: &[(&str, &[&str], u32)] = &[
     ("broadcasts", &["stay", "4"], 8),
     ("broadcasts", &["stay", "4"], 5),
     ("broadcasts", &["turns", "4"], 4),
+    ("broadcasts", &["groups", "4"], 4),
 ];
 
 /// The step of `cargo xtask test`.

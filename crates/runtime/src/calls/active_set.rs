@@ -9,7 +9,6 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use crate::calls::order;
 use crate::collectives::active_set::with;
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::{self, Blocks, Into};
 use crate::diagnosis::errors;
 use crate::transfers::length::bytes;
@@ -35,7 +34,7 @@ pub unsafe fn sync(name: &'static str, start: c_int, log_stride: c_int, size: c_
 
 fn synchronise(call: Call<'_>) {
     let record = call.record_late(0);
-    node_exchange::synchronise(call.with(&record));
+    collectives::barrier::meet(call.with(&record));
 }
 
 macro_rules! data {

@@ -120,7 +120,7 @@ fn sync_world(call: &'static str, kind: CallKind) {
         Some(world) => {
             let call = Call::of(world, call, kind);
             let record = call.record_late(0);
-            collectives::synchronise(call.with(&record));
+            collectives::barrier::meet(call.with(&record));
         }
         None => errors::not_initialised(call),
     }

@@ -73,7 +73,7 @@ pub unsafe fn get_config(team: TeamHandle, mask: c_long, config: *mut Config) ->
 pub unsafe fn sync(team: TeamHandle) -> c_int {
     let call = Call::new(live("shmem_team_sync", team), "shmem_team_sync");
     let record = call.record_late(0);
-    collectives::synchronise(call.with(&record));
+    collectives::barrier::meet(call.with(&record));
     0
 }
 

@@ -266,7 +266,7 @@ pub unsafe fn barrier(team: TeamHandle, _sync: *mut c_long) {
     unsafe { order::quiet(crate::InWorld(NAME)) };
     let call = Call::new(team, NAME);
     let record = call.record_late(0);
-    collectives::synchronise(call.with(&record));
+    collectives::barrier::meet(call.with(&record));
 }
 
 macro_rules! reductions {

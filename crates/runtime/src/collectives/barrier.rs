@@ -1,5 +1,8 @@
 //! Barriers and syncs. The memory that a barrier completes first is `calls::order`'s.
 
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use oxshmem_base::planted;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
 
@@ -7,6 +10,35 @@ use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::way;
+use crate::start::job;
+use crate::teams::team::TeamState;
+
+/// The barriers and syncs of all PEs that the caller has left, in a job on several nodes.
+static LEFT_BY_ALL: AtomicU32 = AtomicU32::new(0);
+
+/// The number of the last barrier or sync of all PEs that the caller has left. Calls of a PE that come one at a time see the same
+/// number on all PEs, because all make their collectives in one order.
+pub(crate) fn last_of_all() -> u32 {
+    LEFT_BY_ALL.load(Relaxed)
+}
+
+/// Waits for all members, in a call that ends with this. Nonblocking calls go on before the members have met: they
+/// [`synchronise`].
+#[inline(always)]
+pub(crate) fn meet(call: Call<'_>) {
+    synchronise(call);
+    if call.team.span.is_some() {
+        count(call.team);
+    }
+}
+
+/// The caller has left a barrier or a sync of the team.
+#[cold]
+fn count(team: &TeamState) {
+    if job::identity().is_some_and(|(_, pes)| planted!("barrier-of-a-part", pes == team.size, true)) {
+        LEFT_BY_ALL.store(last_of_all().wrapping_add(1), Relaxed);
+    }
+}
 
 /// Waits for all members.
 #[inline(always)]

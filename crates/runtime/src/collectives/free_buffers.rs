@@ -1,6 +1,6 @@
 //! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::buffer_leases` agrees on them.
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -102,15 +102,32 @@ pub(crate) struct LeasedRing {
     /// a team, so nobody waits for these locks.
     ring: Mutex<Ring>,
     owed: Mutex<OwedAcknowledgements>,
+    /// Whether barriers of all PEs free the blocks of the ring, as the team's own synchronising runs do: on all members or on none.
+    follows_barriers: AtomicBool,
 }
 
 impl Default for LeasedRing {
     fn default() -> LeasedRing {
-        LeasedRing { lease: Leased::of(Pool::Rings), ring: Mutex::default(), owed: Mutex::default() }
+        LeasedRing {
+            lease: Leased::of(Pool::Rings),
+            ring: Mutex::default(),
+            owed: Mutex::default(),
+            follows_barriers: AtomicBool::new(false),
+        }
     }
 }
 
 impl LeasedRing {
+    /// Whether barriers of all PEs free its blocks; before the lease, whether the caller agrees to that.
+    pub(crate) fn follows_barriers(&self) -> bool {
+        self.follows_barriers.load(Relaxed)
+    }
+
+    /// Says whether they do.
+    pub(crate) fn follow_barriers(&self, follows: bool) {
+        self.follows_barriers.store(follows, Relaxed);
+    }
+
     /// [`Ring::block`] of the team.
     pub(crate) fn block(&self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
         self.ring.lock().block(run, bytes, tree)

@@ -54,6 +54,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
             "acknowledged-before-children",
             "stamp-before-payload",
             "block-of-another-tree",
+            "barrier-of-a-part",
         ],
         &["runtime/src/collectives/between_nodes/broadcast_ring/model.rs"],
     ),

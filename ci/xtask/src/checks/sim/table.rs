@@ -8,6 +8,7 @@ pub(super) const FAULTS: &[&str] = &[
     "broadcasts stay 1",
     "broadcasts turns 1",
     "broadcasts change 1",
+    "broadcasts groups 1",
     "calloc",
     "clients_extensions",
     "clients_handles",

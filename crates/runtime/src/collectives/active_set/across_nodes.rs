@@ -1,6 +1,7 @@
 //! Active sets with members on several nodes: at its first collective a pair of a set and a pSync array leases a slot, as a
 //! team does, and keeps it. When there is none left the members meet anew for each collective.
 
+use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 
 use super::key::Key;
@@ -63,6 +64,7 @@ pub(super) fn team(
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);
     let team = TeamState::new(members, key.size, my, slot, base);
+    team.ring.follow_barriers(super::ALONE.load(Relaxed));
     let set: &'static SlotSet = Box::leak(Box::new(SlotSet { name, team }));
     SETS.lock().get_or_insert_default().insert(*key, set);
     RECENT.keep(set);

@@ -5,7 +5,8 @@
 //!
 //! **When a block may be written again.** Blocks lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
 //! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
-//! and both halves are free. Without such a run the halves take turns, and a half is written again when it has been acknowledged:
+//! and both halves are free. The same is true of a leader that has left a barrier of all PEs ([`last_meeting`] says which teams look
+//! at these). Without such a meeting the halves take turns, and a half is written again when it has been acknowledged:
 //!
 //! - A leader acknowledges a half to its parent when two things are true: its node has taken every broadcast in it, and its own
 //!   children have acknowledged it. The first holds when the node has counted in at the first broadcast in the other half. The
@@ -39,6 +40,7 @@ use oxshmem_schedule::way::room::EAGER_BROADCAST;
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
 use super::{buffer_leases, gather_node, release};
+use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::ring::BroadcastTree;
 use crate::collectives::run::{self, Arrays, Wire};
@@ -66,7 +68,7 @@ pub(super) fn broadcast(
     let Some(number) = buffer_leases::ring(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), bytes as u64) };
     let tree_of_ring = BroadcastTree { root: plan.root, radix: tree.radix };
-    let Some(block) = team.ring.block(team.synchronising_runs(), bytes, tree_of_ring) else { return false };
+    let Some(block) = team.ring.block(last_meeting(team), bytes, tree_of_ring) else { return false };
     let turn = team.next_turn(tree.traffic());
     let leads = team.my == span.my_leader();
     let ring = control::broadcast_ring(team.window(span.my_leader()), number);
@@ -104,9 +106,20 @@ pub(super) fn broadcast(
     true
 }
 
+/// The number of the last meeting before which all members have taken the broadcasts that they have made; it changes on all
+/// members between the same two broadcasts.
+///
+/// Each synchronising run of the team is such a meeting. For active sets of PEs whose calls come one at a time a barrier of all PEs
+/// is one, too: a member enters it when it has left its broadcasts before, none of which is nonblocking, and all PEs make their
+/// collectives in one order. So a program with a work array for each call finds the beginning of each ring in the cache.
+fn last_meeting(team: &TeamState) -> u32 {
+    let barriers = if team.ring.follows_barriers() { barrier::last_of_all() } else { 0 };
+    team.synchronising_runs().wrapping_add(barriers)
+}
+
 /// Sends the acknowledgements that the caller, a leader, owes and that are due.
 fn acknowledge(call: Call<'_>, ring: &BroadcastRing) {
-    let (run, lease) = (call.team.synchronising_runs(), &call.team.ring);
+    let (run, lease) = (last_meeting(call.team), &call.team.ring);
     send_acknowledgements(
         call.name,
         ring,
@@ -116,7 +129,7 @@ fn acknowledge(call: Call<'_>, ring: &BroadcastRing) {
 
 /// A team ends, after a synchronising run: sends all that its leader owes.
 pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &BroadcastRing) {
-    send_acknowledgements(call, ring, team.ring.due(team.synchronising_runs(), |_| true));
+    send_acknowledgements(call, ring, team.ring.due(last_meeting(team), |_| true));
 }
 
 /// Whether all children have acknowledged a half.
@@ -167,7 +180,7 @@ impl Leader<'_> {
         let expected = &self.ring.expected[half];
         expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
         if let Some(parent) = tree.parent(plan, node) {
-            team.ring.owe(half, team.world(self.span.leader(parent)), team.synchronising_runs());
+            team.ring.owe(half, team.world(self.span.leader(parent)), last_meeting(team));
         }
     }
 

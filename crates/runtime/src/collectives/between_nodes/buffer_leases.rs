@@ -7,6 +7,8 @@
 use super::all_of;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::Leased;
+use crate::memory::control::broadcast_ring::RINGS;
+use crate::memory::control::leaders::BUFFER_SETS;
 use crate::memory::control::{self, REGISTRY, SPANNING};
 use crate::teams::span::Span;
 
@@ -14,15 +16,16 @@ use crate::teams::span::Span;
 /// other exchange.
 pub(crate) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
     let lease = &call.team.buffers;
-    lease.number().or_else(|| acquire(call, span, lease))
+    lease.number().or_else(|| Some(acquire(call, span, lease, false)?.0))
 }
 
 /// The same for the ring of its broadcasts. A leader has the ring's pages provided at once: broadcasts walk through the whole ring, and a
 /// page that is touched for the first time costs more than a broadcast of 4 KiB.
 pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
-    let lease = &call.team.ring.lease;
-    lease.number().or_else(|| {
-        let number = acquire(call, span, lease)?;
+    let ring = &call.team.ring;
+    ring.lease.number().or_else(|| {
+        let (number, follows) = acquire(call, span, &ring.lease, ring.follows_barriers())?;
+        ring.follow_barriers(follows);
         if span.leader(span.node()) == call.team.my {
             control::populate_ring(number);
         }
@@ -30,15 +33,20 @@ pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
     })
 }
 
+/// Beside the free ones: the member agrees to what is wanted of all.
+const AGREES: u64 = 1 << 63;
+const _: () = assert!(RINGS < 64 && BUFFER_SETS < 64);
+
+/// Returns the number, and whether all members `agree`.
 #[cold]
-fn acquire(call: Call<'_>, span: &Span, lease: &Leased) -> Option<u32> {
+fn acquire(call: Call<'_>, span: &Span, lease: &Leased, agree: bool) -> Option<(u32, bool)> {
     // Those who meet for one collective would lose more than they win.
     let lasts = call.team.slot.is_some_and(|slot| (slot as usize) < SPANNING - REGISTRY);
     if !lasts || !lease.asks() {
         return None;
     }
     let offered = lease.offer();
-    let mut agreed = [offered];
+    let mut agreed = [offered | if agree { AGREES } else { 0 }];
     all_of(call, span, &mut agreed);
-    lease.settle(offered, agreed[0])
+    Some((lease.settle(offered, agreed[0] & !AGREES)?, agreed[0] & AGREES != 0))
 }
