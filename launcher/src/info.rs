@@ -1,6 +1,6 @@
 //! The output of `osh_info`: the version, the environment variables and the machine as oxshmem sees it.
 
-use oxshmem_base::knobs::KNOBS;
+use oxshmem_base::knobs::{KNOBS, Settings};
 use oxshmem_base::size;
 use oxshmem_os::{Pages, SharedMemory, cpus, limits, memory};
 use oxshmem_topology::{Discovered, discover};
@@ -43,6 +43,10 @@ pub fn as_text(facts: &Value) -> String {
         let value = match &knob["set_by"] {
             Value::Null => format!("default: {}", plain(&knob["default"])),
             name => format!("set: {}={}", plain(name), plain(&knob["value"])),
+        };
+        let value = match &knob["refused"] {
+            Value::Null => value,
+            why => format!("{value}, which ends every job: {}", plain(why)),
         };
         text += &format!("  {:<40} {} [{value}]\n", plain(&knob["name"]), plain(&knob["meaning"]));
     }
@@ -132,13 +136,21 @@ fn variables() -> Value {
     KNOBS
         .iter()
         .map(|knob| {
-            let (set_by, value) = knob.current().unzip();
+            let current = knob.current();
+            let refused = current.as_ref().and_then(|(name, value)| refusal(name, value));
+            let (set_by, value) = current.unzip();
             json!({
                 "name": knob.name, "aliases": knob.aliases, "values": knob.values(), "default": knob.default,
-                "meaning": knob.doc, "set_by": set_by, "value": value,
+                "meaning": knob.doc, "set_by": set_by, "value": value, "refused": refused,
             })
         })
         .collect()
+}
+
+/// Why a job refuses this value of a variable.
+fn refusal(name: &str, value: &str) -> Option<String> {
+    let error = Settings::from_vars(std::iter::once((name.to_owned(), value.to_owned()))).err()?;
+    Some(error.reason().unwrap_or(error.what()).to_owned())
 }
 
 fn plain(value: &Value) -> String {
@@ -148,6 +160,19 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_ends_jobs_is_told() {
+        assert_eq!(refusal("SHMEM_CHECK", "2"), None);
+        assert!(
+            refusal("SHMEM_CHECK", "9").is_some_and(|why| why.contains("0 to 3")),
+            "{:?}",
+            refusal("SHMEM_CHECK", "9")
+        );
+        let variable = json!({ "name": "V", "meaning": "M", "set_by": "V", "value": "9", "refused": "it wants 0" });
+        let text = as_text(&json!({ "variables": [variable] }));
+        assert!(text.contains("[set: V=9, which ends every job: it wants 0]"), "{text}");
+    }
 
     #[test]
     fn every_fact_is_told_in_both_forms() {

@@ -11,7 +11,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use oxshmem_base::Error;
+use oxshmem_base::simulated::STRATEGIES;
 
 use self::run::{JobUnderSim, SimulatedRun};
 use crate::races::{self, FoundRaces};
@@ -32,7 +34,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "SEED", default_value = "0")]
     first: u64,
     /// One strategy for all seeds: lazy, eager, random, priority, starved-pe or starved-pair [default: by the seed]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(STRATEGIES), hide_possible_values = true)]
     strategy: Option<String>,
     /// One PE of each job is killed, at a step that the seed chooses
     #[arg(long)]

@@ -30,21 +30,30 @@ pub(crate) fn manner(status: ExitStatus, shortage: Option<String>) -> String {
     }
 }
 
-/// Whether calls are checked at this level of `SHMEM_CHECK` more than by default; so they are at one that is no number.
-pub(crate) fn is_checked(level: &OsStr) -> bool {
-    level.to_str().and_then(|level| level.trim().parse::<u32>().ok()).is_none_or(|level| level > 1)
+/// The level of `SHMEM_CHECK`: 1 where nothing is set; what is no number ends the job before it can crash.
+pub(crate) fn check_level(level: Option<&OsStr>) -> u32 {
+    level.and_then(|level| level.to_str()?.trim().parse().ok()).unwrap_or(1)
 }
 
-/// Advice after a PE has touched memory that is not there; nothing if calls have been checked.
-pub(crate) fn advice(status: ExitStatus, in_job: bool, checked: bool) -> &'static str {
-    match status.signal() {
-        Some(libc::SIGSEGV | libc::SIGBUS) if in_job && !checked => {
-            "\n  to fix:  if an allocation may have failed, compare what shmem_malloc returns with NULL; otherwise run it \
-             with SHMEM_CHECK=2, which names destroyed teams and contexts and transfers beyond a block"
+/// Advice after a PE has crashed in a job whose calls are checked at this level.
+pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32) -> String {
+    let checks = match (status.signal(), level) {
+        _ if !in_job => return String::new(),
+        (Some(libc::SIGSEGV | libc::SIGBUS), 0..=2) => {
+            "if an allocation may have failed, compare what shmem_malloc returns with NULL; SHMEM_CHECK=3 names destroyed teams and \
+             contexts, transfers beyond a block, and stores around blocks. Otherwise "
         }
-        _ => "",
-    }
+        (Some(libc::SIGSEGV | libc::SIGBUS), _) => "",
+        (Some(libc::SIGABRT), _) => {
+            "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free. Otherwise "
+        }
+        _ => return String::new(),
+    };
+    format!("\n  to fix:  {checks}let a debugger show where: {DEBUGGER}")
 }
+
+/// Shows the stack of a PE that crashes.
+const DEBUGGER: &str = "oshrun -l -n N gdb -batch -ex run -ex backtrace --args PROGRAM";
 
 /// `1 PE`, `2 PEs`.
 pub(crate) fn counted(pes: usize) -> String {
@@ -99,11 +108,12 @@ mod tests {
         assert_eq!(manner(ExitStatus::from_raw(3 << 8), None), "exited with status 3");
         assert_eq!(name(40), "signal 40");
         let crash = ExitStatus::from_raw(libc::SIGSEGV);
-        assert!(advice(crash, true, false).contains("SHMEM_CHECK=2"));
-        assert_eq!([advice(crash, true, true), advice(crash, false, false)], [""; 2]);
-        assert_eq!(advice(ExitStatus::from_raw(libc::SIGKILL), true, false), "");
-        let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| is_checked(OsStr::new(level)));
-        assert_eq!(levels, [false, false, false, true, true, true]);
+        assert!([0, 1, 2].iter().all(|level| advice(crash, true, *level).contains("SHMEM_CHECK=3 names")));
+        assert!(advice(crash, true, 3).starts_with("\n  to fix:  let a debugger show where: oshrun"));
+        assert!(advice(ExitStatus::from_raw(libc::SIGABRT), true, 1).contains("by shmem_free"));
+        assert_eq!([advice(crash, false, 1), advice(ExitStatus::from_raw(libc::SIGKILL), true, 1)], ["", ""]);
+        let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| check_level(Some(OsStr::new(level))));
+        assert_eq!((levels, check_level(None)), ([0, 1, 1, 2, 3, 1], 1));
     }
 
     #[test]

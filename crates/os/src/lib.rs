@@ -15,6 +15,7 @@ mod cgroup;
 pub mod cpus;
 pub mod descriptors;
 mod executable;
+pub mod faults;
 pub mod futex;
 pub mod interfaces;
 pub mod job_folder;

@@ -29,6 +29,17 @@ const TOOLS: &str = "Other programs of oxshmem:
   cargo oxrun                 build and run programs in Rust
 Each has --help and a page of the manual: man oshrun.";
 
+/// How the steps of a schedule are written.
+const LEGEND: &str = "\
+A step, in the order of a PE:
+  put to PE 1: dest[0..4] -> scratch[4..8], word 0 = 1.0
+      these elements go to these of PE 1, and behind them the value 1.0 to its word 0: call 1, stage 0
+  wait word 0 >= 1.0          until that has come to this PE
+  put to PE 1: count, wait count >= 3
+      a signal that adds 1 to the counter of PE 1, and the wait for three of them
+  reduce dest[0..4] = dest[0..4] o scratch[4..8]
+      the operator, element by element";
+
 /// Looks at hosts and at running jobs, measures what operations cost, summarises profiles and timelines, and shows the schedules
 /// of oxshmem's collectives.
 #[derive(Parser)]
@@ -55,6 +66,7 @@ enum ToolTask {
     /// Simulate a collective on a model machine; nothing of it is measured
     Simulate(Simulate),
     /// Print every step of every PE of a small team
+    #[command(after_help = LEGEND)]
     Schedule(Steps),
     /// Say which way a collective takes, by which schedule, and why
     Explain(Explain),

@@ -121,8 +121,8 @@ impl RunningJob {
             _ if code != 0 => {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.roster.running()));
                 let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
-                let checked = self.plan().values("SHMEM_CHECK").any(|level| verdict::is_checked(&level));
-                let advice = verdict::advice(status, in_job, checked);
+                let level = verdict::check_level(self.plan().values("SHMEM_CHECK").last().as_deref());
+                let advice = verdict::advice(status, in_job, level);
                 let name = self.roster.named(pe);
                 self.fail(code, format!("{name} {manner}{others}; exit {code}{advice}"), SHORT_GRACE);
             }

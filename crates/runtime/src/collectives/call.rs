@@ -170,6 +170,14 @@ impl<'a> Call<'a> {
         let said = member.map(|member| self.statement_of(member));
         let have_types = theirs.is_like(self.signature) && said.is_some_and(|said| said.root() != mine.root());
         let own = words(self.signature, mine, have_types);
+        let ends = [theirs, self.signature].iter().any(|call| call.is_like(Signature::of(CallKind::Finalize)));
+        let fix = match ends {
+            true => {
+                "let every PE make the same collective calls before it ends: one has left its program early, by a return, an exit, or \
+                     an exception that was caught"
+            }
+            false => "let all members make the same collective calls with the same arguments in the same order",
+        };
         let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
         errors::fail(
             &Error::new(format!("{}: the members of the team make different calls", self.name))
@@ -178,7 +186,7 @@ impl<'a> Call<'a> {
                     words(theirs, said.unwrap_or_default(), have_types),
                     self.team.my
                 ))
-                .fix("let all members make the same collective calls with the same arguments in the same order"),
+                .fix(fix),
         )
     }
 

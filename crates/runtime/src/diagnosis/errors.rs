@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
+use oxshmem_os::faults;
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
@@ -28,7 +29,9 @@ pub(crate) fn fail(error: &Error) -> ! {
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
-    job::abort(1, &(message + &place()))
+    // The stack may be what the program has overwritten.
+    let place = faults::ending_with(&message, place);
+    job::abort(1, &(message + &place))
 }
 
 /// Where the program has called: what its language says, and the stack if it is wanted or if the language says nothing.

@@ -115,7 +115,14 @@ pub(crate) fn open(
         claims = decision.claims;
         let need = AddressNeed::of(&facts, 1 << control::SHIFT);
         let left = facts.iter().map(|member| member.addresses_left).min().unwrap_or(u64::MAX);
-        make_common(&need, left, settings, &decision.shares)
+        make_common(&need, left, settings, &decision.shares).map_err(|error| match error.downcast::<Error>() {
+            Ok(error) => {
+                let words = error.in_one_line() + "; lower SHMEM_SYMMETRIC_SIZE";
+                refusal = Some(error);
+                std::io::Error::other(words)
+            }
+            Err(error) => error,
+        })
     };
     let gathered = node::share(job, epoch, mine, common);
     let gathered = gathered.map_err(|error| refusal.unwrap_or(error))?;
@@ -194,11 +201,12 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     let wanted = settings.symmetric_size.map_or_else(|| share_of_memory(members), with_slack);
     let most = (MOST_ADDRESSES / members as u64 + 1).next_power_of_two() / 2;
     if limited && wanted > most {
-        return Err(std::io::Error::other(format!(
-            "SHMEM_SYMMETRIC_SIZE asks for {} on each of {members} PEs; a node can address {} for each",
-            size::display(wanted),
-            size::display(most)
-        )));
+        let (wanted, most) = (size::display(wanted), size::display(most));
+        return Err(std::io::Error::other(
+            Error::new(format!("SHMEM_SYMMETRIC_SIZE asks for {wanted} on each of {members} PEs"))
+                .because(format!("the addresses of this node are enough for {most} on each"))
+                .fix("lower SHMEM_SYMMETRIC_SIZE: 1G, for example"),
+        ));
     }
     if limited && wanted > most_addressed {
         let why = need.too_little(wanted.next_power_of_two(), left);
