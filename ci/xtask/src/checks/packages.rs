@@ -10,6 +10,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("cc", "gcc"),
     ("c++", "g++"),
     ("clang", "clang"),
+    // Its OpenMP, of which the race detector is a tool.
+    ("/usr/share/doc/libomp-dev/copyright", "libomp-dev"),
     ("gfortran", "gfortran"),
     ("make", "make"),
     ("cmake", "cmake"),
