@@ -191,7 +191,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_character_put_nbi
@@ -199,7 +199,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_complex_put_nbi
@@ -207,7 +207,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_double_put_nbi
@@ -215,7 +215,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_integer_put_nbi
@@ -223,7 +223,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_logical_put_nbi
@@ -231,7 +231,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_real_put_nbi
@@ -239,7 +239,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_character_get_nbi
@@ -247,7 +247,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_complex_get_nbi
@@ -255,7 +255,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_double_get_nbi
@@ -263,7 +263,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_integer_get_nbi
@@ -271,7 +271,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_logical_get_nbi
@@ -279,7 +279,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_real_get_nbi
@@ -287,7 +287,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_character_put_nb
@@ -295,7 +295,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_complex_put_nb
@@ -303,7 +303,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_double_put_nb
@@ -311,7 +311,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_integer_put_nb
@@ -319,7 +319,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_logical_put_nb
@@ -327,7 +327,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_real_put_nb
@@ -335,7 +335,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_character_get_nb
@@ -343,7 +343,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_complex_get_nb
@@ -351,7 +351,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_double_get_nb
@@ -359,7 +359,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_integer_get_nb
@@ -367,7 +367,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_logical_get_nb
@@ -375,7 +375,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_real_get_nb
@@ -383,7 +383,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put4_nb
@@ -391,7 +391,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put8_nb
@@ -399,7 +399,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put32_nb
@@ -407,7 +407,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put64_nb
@@ -415,7 +415,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put128_nb
@@ -423,7 +423,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_putmem_nb
@@ -431,7 +431,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get4_nb
@@ -439,7 +439,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get8_nb
@@ -447,7 +447,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get32_nb
@@ -455,7 +455,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get64_nb
@@ -463,7 +463,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get128_nb
@@ -471,7 +471,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_getmem_nb
@@ -675,7 +675,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put4_nbi
@@ -683,7 +683,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put8_nbi
@@ -691,7 +691,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put32_nbi
@@ -699,7 +699,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put64_nbi
@@ -707,7 +707,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_put128_nbi
@@ -715,7 +715,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_putmem_nbi
@@ -723,7 +723,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get4_nbi
@@ -731,7 +731,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get8_nbi
@@ -739,7 +739,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get32_nbi
@@ -747,7 +747,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get64_nbi
@@ -755,7 +755,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_get128_nbi
@@ -763,7 +763,7 @@ module shmem
             !GCC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DEC$ ATTRIBUTES NO_ARG_CHECK :: dest, source
             !DIR$ IGNORE_TKR dest, source
-            type(*), dimension(*) :: dest, source
+            type(*), dimension(*), asynchronous, target :: dest, source
             integer, intent(in) :: nelems
             integer, intent(in) :: pe
         end subroutine shmem_getmem_nbi
@@ -1031,13 +1031,22 @@ module shmem
         subroutine shmem_quiet()
         end subroutine shmem_quiet
         subroutine shmem_set_lock(lock)
-            integer :: lock
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DIR$ IGNORE_TKR lock
+            type(*), dimension(*) :: lock
         end subroutine shmem_set_lock
         subroutine shmem_clear_lock(lock)
-            integer :: lock
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DIR$ IGNORE_TKR lock
+            type(*), dimension(*) :: lock
         end subroutine shmem_clear_lock
         function shmem_test_lock(lock)
-            integer :: lock
+            !GCC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DEC$ ATTRIBUTES NO_ARG_CHECK :: lock
+            !DIR$ IGNORE_TKR lock
+            type(*), dimension(*) :: lock
             integer :: shmem_test_lock
         end function shmem_test_lock
         subroutine shmem_barrier_all()

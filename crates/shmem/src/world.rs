@@ -79,7 +79,15 @@ impl World {
                 .fix("pass it on by reference, or drop it first")
                 .of_kind(ErrorKind::AlreadyInitialized));
         }
-        if let Err(error) = binding::init(MULTIPLE) {
+        let granted = binding::init(MULTIPLE).and_then(|level| match level {
+            MULTIPLE.. => Ok(()),
+            _ => {
+                // SAFETY: takes back the initialisation that has just been made. That of the program's other part stays.
+                unsafe { binding::finalize() };
+                Err(too_few_threads(level))
+            }
+        });
+        if let Err(error) = granted {
             own(|own| own.taken.store(false, Release));
             return Err(error);
         }
@@ -242,6 +250,15 @@ impl Drop for World {
         }
         own(|own| own.taken.store(false, Release));
     }
+}
+
+/// Safe code may use threads, which the program's other part has promised not to do.
+fn too_few_threads(level: i32) -> Error {
+    let names = ["SHMEM_THREAD_SINGLE", "SHMEM_THREAD_FUNNELED", "SHMEM_THREAD_SERIALIZED"];
+    let name = names.get(level as usize).copied().unwrap_or("a lower level");
+    Error::new(format!("World::init: the library was initialised with {name}"))
+        .because("safe code may make calls by several threads at once")
+        .fix("let C call shmem_init_thread with SHMEM_THREAD_MULTIPLE, or let it come after World::init")
 }
 
 /// Whether the library is between init and finalize.

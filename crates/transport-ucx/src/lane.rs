@@ -147,7 +147,6 @@ unsafe impl Lane for UcxLane {
 
 impl Drop for UcxLane {
     fn drop(&mut self) {
-        let reusable = self.channel.lock().renew();
-        self.net.leave_channel(&self.channel, reusable);
+        self.net.leave_channel(&self.channel);
     }
 }

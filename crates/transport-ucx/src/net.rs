@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
+use oxshmem_os::descriptors;
 use oxshmem_transport::driver::Callers;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
@@ -32,6 +33,7 @@ pub(crate) struct Net {
     pub(crate) backlog: Backlog,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
+    most_channels: usize,
     pub(crate) callers: Callers,
     /// The thread waits in the kernel, or is about to.
     pub(crate) asleep: AtomicBool,
@@ -48,10 +50,29 @@ struct Guests {
 
 #[derive(Default)]
 struct Channels {
+    /// Once for each lane.
     taken: Vec<Arc<SharedChannel>>,
     free: Vec<Arc<SharedChannel>>,
     /// With a lost peer: kept until the end, because those who are not lost may still answer.
     broken: Vec<Arc<SharedChannel>>,
+}
+
+impl Channels {
+    /// A channel that another lane has, where there are so many lanes that descriptors would run short. It is quiet when all of its
+    /// lanes are, and a fence is one of all of them: that is more than a lane asks for.
+    fn to_share(&self, most: usize) -> Option<Arc<SharedChannel>> {
+        let shareable = || self.taken.iter().filter(|shared| !shared.lock_briefly().skips_acknowledgements);
+        let count = shareable().count();
+        (count >= most).then(|| shareable().nth(count % most).cloned()).flatten()
+    }
+}
+
+/// Channels that lanes have to themselves: a quarter of the descriptors that the process may have is for their workers, each of which has
+/// some of its own and, over sockets, one for each peer.
+fn most_channels(pes: u32) -> usize {
+    const OWN: u64 = 8;
+    let most = descriptors::limit() / 4 / (OWN + u64::from(pes));
+    usize::try_from(most).unwrap_or(usize::MAX).max(4)
 }
 
 impl Net {
@@ -68,6 +89,7 @@ impl Net {
             guests: Mutex::default(),
             backlog: Backlog::default(),
             channels: Mutex::default(),
+            most_channels: most_channels(participant.pes),
             callers: Callers::default(),
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -119,26 +141,36 @@ impl Net {
             shared.lock().skips_acknowledgements = true;
             return Ok(shared.clone());
         }
-        let free = self.channels.lock().free.pop();
-        let shared = match free {
+        let mut channels = self.channels.lock();
+        let shared = match channels.free.pop() {
             Some(shared) => shared,
-            None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
+            None => match channels.to_share(self.most_channels).filter(|_| !skips_acknowledgements) {
+                Some(shared) => shared,
+                None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
+            },
         };
         shared.lock().skips_acknowledgements = skips_acknowledgements;
-        self.channels.lock().taken.push(shared.clone());
+        channels.taken.push(shared.clone());
         Ok(shared)
     }
 
-    /// Takes back the channel of a lane that ends.
-    pub(crate) fn leave_channel(&self, shared: &Arc<SharedChannel>, reusable: bool) {
+    /// Takes back the channel of a lane that ends, with nothing under way.
+    pub(crate) fn leave_channel(&self, shared: &Arc<SharedChannel>) {
         if self.service.lock().as_ref().is_some_and(|service| Arc::ptr_eq(service, shared)) {
+            shared.lock().renew();
             return self.service_is_taken.store(false, Ordering::Release);
         }
         let mut channels = self.channels.lock();
-        channels.taken.retain(|other| !Arc::ptr_eq(other, shared));
+        if let Some(at) = channels.taken.iter().rposition(|other| Arc::ptr_eq(other, shared)) {
+            channels.taken.remove(at);
+        }
+        if channels.taken.iter().any(|other| Arc::ptr_eq(other, shared)) {
+            return;
+        }
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
+        let reusable = shared.lock().renew();
         if reusable { channels.free.push(shared.clone()) } else { channels.broken.push(shared.clone()) }
     }
 

@@ -73,6 +73,13 @@ const FINALIZES: &SimulatedJobs =
     &SimulatedJobs { program: "luck/right_get_from_who_finalizes", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
 const IN_A_ROW: &SimulatedJobs =
     &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4", limit: LIMIT };
+const LOCALLY: &SimulatedJobs = &SimulatedJobs {
+    program: "luck/right_source_after_local_complete",
+    arguments: &[],
+    pes: "3",
+    nodes: "3",
+    limit: LIMIT,
+};
 const FREED: &SimulatedJobs =
     &SimulatedJobs { program: "luck/right_freed_under_a_put", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
 const BEHIND: &SimulatedJobs = &SimulatedJobs {
@@ -112,6 +119,7 @@ const FAULTS: &[PlantedFault] = &[
     sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW),
     sim("signals-of-a-word-unordered", "a later signal of a word overtakes an earlier one with its bytes", LONG),
     sim("local-completion-skipped", "a collective ends while the network reads its arrays", IN_A_ROW),
+    sim("sources-given-back-at-once", "a local completion does not wait for the network", LOCALLY),
     sim("line-parity", "lines of an exchange do not take turns", IN_A_ROW_ON_TWO),
     sim("gather-parity", "gather buffers do not take turns", IN_A_ROW),
     sim("part-parity", "outgoing buffers do not take turns", IN_A_ROW),

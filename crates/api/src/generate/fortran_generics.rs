@@ -40,11 +40,13 @@ const TRANSFERRED: &[Transferred] = &[
     transferred("logical8", "logical(8)", "64"),
 ];
 
-/// Declares arguments that take a variable of any type and rank.
-pub(super) fn untyped(list: &str) -> String {
+/// Declares arguments that take a variable of any type and rank. A nonblocking routine uses them after it has returned: without the
+/// attributes that say so a compiler may load a local variable before the quiet that completes the get.
+pub(super) fn untyped(routine: &str, list: &str) -> String {
+    let lasting = if routine.contains("_nb") { ", asynchronous, target" } else { "" };
     format!(
         "            !GCC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            !DEC$ ATTRIBUTES NO_ARG_CHECK :: {list}\n            \
-         !DIR$ IGNORE_TKR {list}\n            type(*), dimension(*) :: {list}\n"
+         !DIR$ IGNORE_TKR {list}\n            type(*), dimension(*){lasting} :: {list}\n"
     )
 }
 
@@ -84,7 +86,7 @@ fn transfers(generic: &str, rows: &[&FortranEntry]) -> String {
                 ),
             };
             text += "            import\n";
-            text += &untyped("source");
+            text += &untyped(generic, "source");
             text += &format!("            {fortran}{shape} :: dest\n");
             text += "            integer(c_int), intent(in) :: nelems, pe\n";
             text += &format!("        end subroutine {specific}\n");

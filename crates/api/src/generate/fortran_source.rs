@@ -174,7 +174,7 @@ fn procedure(entry: &FortranEntry) -> String {
     let buffers: Vec<&str> = visible.iter().filter(|p| is_buffer(entry, p)).map(|p| p.name.as_str()).collect();
     if !buffers.is_empty() {
         let list = buffers.join(", ");
-        text += &fortran_generics::untyped(&list);
+        text += &fortran_generics::untyped(&name, &list);
     }
     for parameter in visible.iter().filter(|p| !is_buffer(entry, p)) {
         text += &format!("            {} :: {}\n", dummy(entry, parameter), parameter.name);
@@ -187,7 +187,7 @@ fn procedure(entry: &FortranEntry) -> String {
 
 /// Data that is moved; atomics work on one object of their type.
 pub(super) fn is_buffer(entry: &FortranEntry, Parameter { ctype, name }: &Parameter) -> bool {
-    let is_moved = matches!(name.as_str(), "dest" | "source" | "pWrk");
+    let is_moved = matches!(name.as_str(), "dest" | "source" | "pWrk" | "lock");
     ctype.ends_with("void *") || is_moved && !entry.call.starts_with("amo::")
 }
 

@@ -4,9 +4,13 @@ use core::ffi::{c_char, c_int};
 use std::ffi::CString;
 use std::sync::OnceLock;
 
+use oxshmem_base::planted;
+
 use crate::InWorld;
-use crate::calls::order;
+use crate::calls::{order, p2p};
+use crate::network::lane;
 use crate::teams::via::Via;
+use crate::transfers::direct::FAST;
 
 /// Seconds since a moment that stays the same while the machine runs.
 ///
@@ -38,30 +42,40 @@ pub unsafe fn pe_quiet(pe: c_int) {
     unsafe { order::pe_quiet(InWorld("shmemx_pe_quiet"), &raw const pe, 1) }
 }
 
-/// The sources of all puts can be reused: on the node they can when the put returns.
+/// The sources of all puts can be reused. On the node they can when the put returns; between nodes the network may still read them.
 ///
 /// # Safety
 /// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn local_complete() {}
+pub unsafe fn local_complete() {
+    if FAST.orders_more() && planted!("sources-given-back-at-once", true, false) {
+        lane::complete_all_locally("shmemx_local_complete");
+    }
+}
 
-/// Whether everything issued on the context is complete. On the node a quiet never blocks, so it is done here.
+/// Whether everything issued on the context is complete.
 ///
 /// # Safety
 /// The context has not been destroyed.
 pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
-    unsafe { order::quiet(via) };
-    1
+    answer(unsafe { order::is_quiet(via) })
 }
 
-/// Whether everything issued on the context is ordered.
+/// Whether everything issued on the context is ordered before what follows.
 ///
 /// # Safety
 /// See [`quiet_test`].
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
-    unsafe { order::fence(via) };
-    1
+    answer(unsafe { order::is_fenced(via) })
+}
+
+/// The answer of a test that is repeated until it is yes.
+fn answer(yes: bool) -> c_int {
+    if !yes {
+        p2p::polled();
+    }
+    yes.into()
 }
 
 /// A thread wants resources of its own: it needs none.

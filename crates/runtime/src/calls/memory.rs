@@ -94,11 +94,11 @@ fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOn
         Ok(grant) => {
             let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
             grant.end(call);
-            outcome.map_err(|error| FailedAllocation::here(error, true))
+            outcome.map_err(|error| FailedAllocation { error, mine_to_say: true })
         }
         Err(denial) => {
             let error = lock(life).refused(call, missing, &denial.why);
-            Err(FailedAllocation::here(error, denial.mine_to_say))
+            Err(FailedAllocation { error, mine_to_say: denial.mine_to_say })
         }
     };
     if outcome.is_ok() {

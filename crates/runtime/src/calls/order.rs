@@ -64,6 +64,24 @@ pub unsafe fn quiet<V: Via>(via: V) {
     }
 }
 
+/// Whether a quiet would return at once.
+///
+/// # Safety
+/// See [`fence`].
+pub(crate) unsafe fn is_quiet<V: Via>(via: V) -> bool {
+    full_fence();
+    !FAST.orders_more() || via.context().is_quiet(via.call())
+}
+
+/// Whether a fence would return at once; it is made then.
+///
+/// # Safety
+/// See [`fence`].
+pub(crate) unsafe fn is_fenced<V: Via>(via: V) -> bool {
+    store_fence();
+    !FAST.orders_more() || via.context().is_fenced(via.call())
+}
+
 /// Completes what was issued to `n` PEs.
 ///
 /// # Safety

@@ -12,6 +12,7 @@ use crate::collectives::run::{self, Arrays};
 use crate::collectives::way;
 use crate::start::job;
 use crate::teams::team::TeamState;
+use crate::wait::suspended;
 
 /// The barriers and syncs of all PEs that the caller has left, in a job on several nodes.
 static LEFT_BY_ALL: AtomicU32 = AtomicU32::new(0);
@@ -22,12 +23,12 @@ pub(crate) fn last_of_all() -> u32 {
     LEFT_BY_ALL.load(Relaxed)
 }
 
-/// Waits for all members, in a call that ends with this. Nonblocking calls go on before the members have met: they
-/// [`synchronise`].
+/// Waits for all members, in a call that ends with this. A nonblocking call [`synchronise`]s: it ends when a PE happens to move it
+/// on, which is at no place in the order of the calls. So one that makes a blocking call counts nothing.
 #[inline(always)]
 pub(crate) fn meet(call: Call<'_>) {
     synchronise(call);
-    if call.team.span.is_some() {
+    if call.team.span.is_some() && !suspended::is_suspended() {
         count(call.team);
     }
 }

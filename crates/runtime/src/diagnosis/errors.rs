@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
-use oxshmem_os::faults;
+use oxshmem_os::{faults, limits, memory};
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
@@ -34,8 +34,19 @@ pub(crate) fn fail(error: &Error) -> ! {
     job::abort(1, &(message + &place))
 }
 
+/// What a look at debug information may take: dozens of MiB of large programs.
+const LOOKING_UP: u64 = 128 << 20;
+
+/// Whether there is memory for that. A PE that lacks it would be killed, or hang in the C library, before its sentence is printed.
+fn can_look_up() -> bool {
+    memory::addresses_left().is_none_or(|left| left > LOOKING_UP) && limits::tightest().free > LOOKING_UP
+}
+
 /// Where the program has called: what its language says, and the stack if it is wanted or if the language says nothing.
 pub(crate) fn place() -> String {
+    if !can_look_up() {
+        return program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
+    }
     let line = program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
     let known = line + &backtrace::wanted();
     if !known.is_empty() {

@@ -120,6 +120,24 @@ impl ContextLane {
         self.counters.settle(issued);
     }
 
+    /// Whether [`ContextLane::drain`] would return at once.
+    pub(crate) fn is_complete(&self) -> bool {
+        let issued = self.counters.sum();
+        let is_complete = self.look();
+        if is_complete {
+            self.counters.settle(issued);
+        }
+        is_complete
+    }
+
+    /// Whether [`ContextLane::fence`] would return at once; it is made then.
+    pub(crate) fn is_fenced(&self) -> bool {
+        match self.near.load(Relaxed) || self.lane.fence().is_err() {
+            true => self.is_complete(),
+            false => true,
+        }
+    }
+
     /// [`ContextLane::drain`], whoever must act.
     pub(crate) fn complete(&self, call: &'static str) {
         self.drain(call, Needs::Anyone);
@@ -230,6 +248,13 @@ fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
 pub(crate) fn complete_all(call: &'static str) {
     let lanes = lanes().clone();
     lanes.iter().for_each(|lane| lane.complete(call));
+}
+
+/// Returns when the network has read the sources of everything that this PE has issued, whatever the context.
+pub(crate) fn complete_all_locally(call: &'static str) {
+    let is_free = |lane: &&ContextLane| lane.lane.poll_local_completion().unwrap_or_else(|error| errors::fail(&error));
+    let reason = Reason { call, address: 0, needs: Needs::Anyone };
+    wait::until(reason, None, || lanes().iter().all(is_free).then_some(()));
 }
 
 /// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.

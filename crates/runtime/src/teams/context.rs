@@ -186,6 +186,16 @@ impl ContextHandle {
         }
     }
 
+    /// Whether that is complete.
+    pub(crate) fn is_quiet(self, call: &'static str) -> bool {
+        self.busy_lane(call).is_none_or(ContextLane::is_complete)
+    }
+
+    /// Whether it is ordered.
+    pub(crate) fn is_fenced(self, call: &'static str) -> bool {
+        self.busy_lane(call).is_none_or(ContextLane::is_fenced)
+    }
+
     /// Orders what was issued on it between nodes.
     #[inline(always)]
     pub(crate) fn fence(self, call: &'static str) {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The C code is compiled by a build script, against `shmem.h`, into a static library. The example `with_c` shows both
-//! halves. Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, before or after
-//! [`World::init`](crate::World::init), and the last one ends the world.
+//! halves. Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, and the last one ends the world. If C comes before
+//! [`World::init`](crate::World::init), it calls `shmem_init_thread` with `SHMEM_THREAD_MULTIPLE`, because safe code may use threads.
 //!
 //! Do not link `liboxshmem.so` into such a program as well. It contains a runtime of its own, and a process has one. (The
 //! feature `installed` of the crate `oxshmem-c` does that for programs without this crate.) A C

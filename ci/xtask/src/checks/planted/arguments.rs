@@ -65,6 +65,12 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         &[],
     ),
     argument(
+        "sources of the program's puts are given back when the network has read them",
+        "runtime/src/calls/extension.rs",
+        &["sources-given-back-at-once"],
+        &[],
+    ),
+    argument(
         "blocks that are fetched are there before they are used",
         "runtime/src/collectives/between_nodes/bytes.rs",
         &["fetched-too-early"],

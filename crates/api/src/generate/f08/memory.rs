@@ -53,6 +53,7 @@ pub(super) fn bodies() -> String {
 }
 
 const ROUTINES: &str = "
+    integer(c_int8_t), target, save :: nothing = 0
     interface
         function c_malloc(size) bind(c, name='shmem_malloc')
             import
@@ -110,7 +111,8 @@ const BYTES: &str = "
     end function
 ";
 
-/// The procedures of one type. A pointer stays without a target where the heap has no room.
+/// The procedures of one type. A pointer stays without a target where the heap has no room. An array without elements has the target
+/// `nothing`, which is never freed.
 fn of_type(&FortranType { name, declaration, .. }: &FortranType) -> String {
     let array = |intent: &str| format!("        {declaration}, pointer, intent({intent}) :: array(..)\n");
     let shape = "        integer, intent(in), optional :: shape(:)\n";
@@ -156,7 +158,10 @@ fn of_type(&FortranType { name, declaration, .. }: &FortranType) -> String {
     text += &format!(
         "\n    function target_{name}(array) result(address)\n        {declaration}, pointer, intent(in) :: array(..)\n        \
          type(c_ptr) :: address\n        address = c_null_ptr\n        select rank (array)\n{}        end select\n    end function\n",
-        ranks(|_| "if (associated(array)) address = c_loc(array)".into())
+        ranks(|rank| {
+            let exists = if rank == 0 { "" } else { "if (size(array) > 0) " };
+            format!("if (associated(array)) then\n                {exists}address = c_loc(array)\n            end if")
+        })
     );
     text += &format!(
         "\n    subroutine point_{name}(address, array, shape)\n        type(c_ptr), intent(in) :: address\n{}{shape}        \
@@ -166,7 +171,15 @@ fn of_type(&FortranType { name, declaration, .. }: &FortranType) -> String {
         array("out"),
         ranks(|rank| {
             let shape = if rank == 0 { "" } else { ", shape" };
-            format!("array => null()\n            if (c_associated(address)) call c_f_pointer(address, array{shape})")
+            let empty = match rank {
+                0 => String::new(),
+                _ => "\n            if (.not. c_associated(address) .and. elements(shape) == 0) &\n                \
+                      call c_f_pointer(c_loc(nothing), array, shape)"
+                    .into(),
+            };
+            format!(
+                "array => null()\n            if (c_associated(address)) call c_f_pointer(address, array{shape}){empty}"
+            )
         })
     );
     text

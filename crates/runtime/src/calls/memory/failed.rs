@@ -9,14 +9,12 @@ use crate::start::job;
 pub(super) struct FailedAllocation {
     pub(super) error: Error,
     pub(super) mine_to_say: bool,
-    /// Whether this PE has the memory that a look at debug information takes: dozens of MiB.
-    pub(super) has_memory: bool,
 }
 
 impl FailedAllocation {
     /// The heap of every PE refuses it.
     pub(super) fn everywhere(error: Error) -> Self {
-        Self { error, mine_to_say: job::identity().is_some_and(|(pe, _)| pe == 0), has_memory: true }
+        Self { error, mine_to_say: job::identity().is_some_and(|(pe, _)| pe == 0) }
     }
 
     /// PE `pe` cannot back it, and says why itself.
@@ -24,28 +22,22 @@ impl FailedAllocation {
         let error = Error::new(format!("{call}: no room for {} in the symmetric heap", size::display(bytes as u64)))
             .because(format!("the node of PE {pe} has no memory to back it"))
             .fix("allocate less, run fewer PEs on that node, or raise its limit of memory");
-        Self { error, mine_to_say: false, has_memory: false }
-    }
-
-    /// This node has no memory to back it.
-    pub(super) fn here(error: Error, mine_to_say: bool) -> Self {
-        Self { error, mine_to_say, has_memory: false }
+        Self { error, mine_to_say: false }
     }
 
     pub(super) fn say(&self) {
         if self.mine_to_say {
-            warn_once(&self.error, self.has_memory);
+            warn_once(&self.error);
         }
     }
 }
 
 /// Failure is a return value, so the reason is a note: that of the first failure.
-fn warn_once(error: &Error, has_memory: bool) {
+fn warn_once(error: &Error) {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) {
-        let place = if has_memory { errors::place() } else { String::new() };
-        warn(error, &place);
+        warn(error, &errors::place());
     }
 }
 
