@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core
+from ._contexts import end_dropped
 from ._start import TEAM_WORLD, address
 
 Shape = Union[int, Sequence[int]]
@@ -92,6 +93,7 @@ class Heap:
     def sweep(self) -> int:
         """Gives back the blocks that all PEs have dropped; returns their number."""
         self.since, self.calls = 0, 0
+        end_dropped()  # they hold arrays, too
         if not self.scratch:
             self.scratch = _core.call(_CALLOC, "u", 2 * _WORDS, 8)
         words = np.asarray(Block(self.scratch, 16 * _WORDS, -1)).view(np.uint64)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _QUIET, _FENCE, _PE_QUIET = address("shmem_ctx_quiet"), address("shmem_ctx_fence"), address("shmem_ctx_pe_quiet")
 _PLAIN_QUIET, _BARRIER, _SYNC = address("shmem_quiet"), address("shmem_barrier_all"), address("shmem_sync_all")
+_DESTROY = address("shmem_ctx_destroy")
 
 
 class CTX(enum.IntFlag, metaclass=Names):
@@ -31,6 +32,44 @@ class CTX(enum.IntFlag, metaclass=Names):
 _OPTIONS = int(CTX.PRIVATE | CTX.SERIALIZED | CTX.NOSTORE)
 
 
+class Stream:
+    """A context of the library with the arrays of its operations that go on. All names of a context share it.
+
+    When the last name goes, operations may still read and write these arrays, and a collection of garbage can run in any thread and inside
+    any call. So the stream only goes to a list then, and the program's next call that completes operations ends it: `end_dropped`.
+    """
+
+    __slots__ = ("handle", "kept")
+
+    def __init__(self, handle: int, kept: List[Any]) -> None:
+        self.handle, self.kept = handle, kept
+
+    def end(self) -> None:
+        """Completes the operations and ends the context."""
+        handle, self.handle = self.handle, 0
+        held = _taken(self.kept)
+        if handle:
+            _core.call(_DESTROY, "n", handle)
+        del held
+
+    def __del__(self, dropped: List[Any] = _start.dropped_streams) -> None:
+        if self.handle:
+            dropped.append(self)
+
+
+def end_dropped() -> None:
+    """Completes the operations of contexts that the program has dropped, and ends these contexts. It waits for no other PE's call."""
+    while _start.dropped_streams:
+        try:
+            stream: Stream = _start.dropped_streams.pop()
+        except IndexError:  # another thread was quicker
+            break
+        stream.end()
+
+
+_start.before_end.append(end_dropped)
+
+
 class Ctx:
     """A stream of operations that is completed alone. On a team its PE numbers are those of the team.
 
@@ -40,13 +79,15 @@ class Ctx:
     ...     ctx.quiet()
     """
 
-    __slots__ = ("_handle", "_pes", "_kept")
+    __slots__ = ("_handle", "_pes", "_kept", "_stream")
 
     def __init__(self, options: int = 0, team: Optional[Team] = None) -> None:
         self._handle, self._pes = 0, 0
         self._kept: List[Any] = []
+        self._stream: Optional[Stream] = None
         if int(options) & ~_OPTIONS or int(options) < 0:
             raise ValueError(f"oxshmem.Ctx: the options are {options!r}; they are oxshmem.CTX.PRIVATE, SERIALIZED and NOSTORE, joined by |")
+        end_dropped()
         handle = np.zeros(1, dtype=np.uint64)
         if team is None:
             refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
@@ -56,6 +97,7 @@ class Ctx:
             raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
                                "(Team.split_strided(..., num_contexts=1))")
         self._handle = int(handle[0])
+        self._stream = Stream(self._handle, self._kept)
         self._pes = _start.n_pes() if team is None else team.n_pes()
 
     def fence(self) -> None:
@@ -68,11 +110,10 @@ class Ctx:
 
     def destroy(self) -> None:
         """Completes the operations and ends the context."""
-        handle, self._handle, self._pes = self._handle, 0, 0
-        held = _taken(self._kept)
-        if handle:
-            _core.call(address("shmem_ctx_destroy"), "n", handle)
-        del held
+        self._handle, self._pes = 0, 0
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.end()
 
     def __bool__(self) -> bool:
         return self._handle != 0
@@ -120,6 +161,7 @@ def quiet(ctx: Optional[Ctx] = None) -> None:
 
     >>> shmem.quiet()
     """
+    end_dropped()
     held = _taken(_start.kept if ctx is None else ctx._kept)
     if ctx is None:
         _core.call(_PLAIN_QUIET, "n")
@@ -142,6 +184,7 @@ def barrier_all() -> None:
 
     >>> shmem.barrier_all()
     """
+    end_dropped()
     held = _taken(_start.kept)
     _core.call(_BARRIER, "n")
     del held

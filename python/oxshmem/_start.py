@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from types import TracebackType
-from typing import Any, List, NoReturn, Optional, Tuple, Type
+from typing import Any, Callable, List, NoReturn, Optional, Tuple, Type
 
 import numpy as np
 
@@ -30,6 +30,12 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MARK = "OXSHMEM_PYTHON_PE"
 # Arrays of operations that go on outside of contexts.
 kept: List[Any] = []
+# Streams of contexts that the program has dropped, with the arrays of operations that may go on: see `_contexts.end_dropped`.
+dropped_streams: List[Any] = []
+# Python's own end drops contexts before the library completes their operations, so this list outlives all modules.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(dropped_streams))
+# Other parts of the module have something to do before the library ends.
+before_end: List[Callable[[], None]] = []
 
 
 def address(name: str) -> int:
@@ -142,6 +148,8 @@ def finalize() -> None:
     global _state
     with _lock:
         if _state == "running" and sys.exc_info()[0] is None:
+            for prepare in before_end:
+                prepare()
             _core.call(address("shmem_finalize"), "n")
             _core.started()
             kept.clear()

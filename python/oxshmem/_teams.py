@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy as np
 
 from . import _core, _start
-from ._contexts import Ctx
+from ._contexts import Ctx, end_dropped
 from ._start import address
 from ._table import CONSTANTS
 
@@ -114,6 +114,7 @@ class Team:
         """Ends the team. All members call this. The world is never destroyed."""
         if self._predefined or not self._handle:
             return
+        end_dropped()  # contexts of this team may be among them
         handle, self._handle = self._handle, 0
         _core.call(address("shmem_team_destroy"), "n", handle)
 

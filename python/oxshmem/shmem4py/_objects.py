@@ -116,12 +116,13 @@ class Ctx(_Ctx):
             raise TypeError(f"Ctx: {ctx!r} is no context")
         self._handle, self._pes = (ctx._handle, ctx._pes) if ctx is not None else (0, 0)
         self._kept = ctx._kept if ctx is not None else []
+        self._stream = ctx._stream if ctx is not None else None
 
     @staticmethod
     def create(options: int = 0, team: "Optional[Team]" = None) -> "Ctx":
         """Makes a context for all PEs, or those of a team."""
         made, new = _Ctx(int(options), team), Ctx()
-        new._handle, new._pes, new._kept = made._handle, made._pes, made._kept
+        new._handle, new._pes, new._kept, new._stream = made._handle, made._pes, made._kept, made._stream
         return new
 
     def destroy(self) -> None:
