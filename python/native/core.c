@@ -71,7 +71,7 @@ static int ctx_take(struct ctx *ctx, PyObject *object, const char *routine) {
         return PyErr_Format(PyExc_TypeError, "%s: ctx is %R; pass a context that oxshmem.Ctx has made", routine, object), -1;
     }
     if (ctx->pes <= 0) {
-        PyErr_Format(PyExc_ValueError, "%s: this context has been destroyed", routine);
+        PyErr_Format(PyExc_ValueError, "%s: this context has been destroyed, or finalize() has ended it", routine);
         return -1;
     }
     return 0;

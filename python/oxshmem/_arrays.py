@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._contexts import end_dropped
-from ._start import TEAM_WORLD, address
+from ._start import TEAM_WORLD, address, after_end
 
 Shape = Union[int, Sequence[int]]
 DType = Optional[DTypeLike]
@@ -41,7 +41,8 @@ class Block:
         return {"shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False), "version": 3}
 
     def __del__(self) -> None:
-        if self.number >= 0 and _heap is not None:  # at the end of the process there is nothing to note
+        # At the end of the process there is nothing to note, nor where the block has been freed or its heap has ended.
+        if _heap is not None and self.number in _heap.blocks:
             _heap.dropped.add(self.number)
 
 
@@ -51,8 +52,8 @@ class Heap:
     def __init__(self) -> None:
         self.blocks: Dict[int, Tuple[int, int]] = {}
         self.dropped: Set[int] = set()
-        self.freed: Set[int] = set()
         self.made = 0
+        self.first = 0  # of this life of the library
         self.since, self.calls = 0, 0
         self.scratch = 0
 
@@ -84,6 +85,14 @@ class Heap:
             fill(np.asarray(Block(taken, size, -1)), 0)
         return taken
 
+    def end(self) -> None:
+        """The library has ended: its heap goes, and the next life begins with an empty one. Old arrays can be read, and are in no other
+        one's way, because their memory stays mapped. Numbers go on, so that an old block has none of a new one."""
+        self.blocks.clear()
+        self.dropped.clear()
+        self.first = self.made
+        self.since, self.calls, self.scratch = 0, 0, 0
+
     def free(self, number: int) -> None:
         """Gives a block back on all PEs."""
         taken, _ = self.blocks.pop(number)
@@ -114,6 +123,7 @@ class Heap:
 
 
 _heap = Heap()
+after_end.append(_heap.end)
 
 
 def block_of(array: Any) -> Optional[Block]:
@@ -223,6 +233,8 @@ def free(array: Any) -> None:
     block = block_of(array)
     if block is None:
         raise ValueError("free: this array is not symmetric: only arrays that oxshmem has made can be freed")
+    if 0 <= block.number < _heap.first:
+        raise ValueError("free: finalize() has ended the memory of this array, which can only be read: there is nothing to free")
     if block.number not in _heap.blocks:
         raise ValueError("free: this array has been freed already")
     _heap.free(block.number)

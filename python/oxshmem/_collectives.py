@@ -113,10 +113,15 @@ class Request:
     >>> request.wait()
     """
 
-    __slots__ = ("_handle", "_arrays")
+    __slots__ = ("_handle", "_arrays", "__weakref__")
 
     def __init__(self, handle: Array, arrays: List[Any]) -> None:
         self._handle, self._arrays = handle, arrays
+        _start.until_end(self)
+
+    def _end(self) -> None:
+        """The library has ended, and has completed what was under way."""
+        self._arrays = []
 
     def test(self) -> bool:
         """Moves it on, and says whether it is over."""

@@ -79,7 +79,7 @@ class Ctx:
     ...     ctx.quiet()
     """
 
-    __slots__ = ("_handle", "_pes", "_kept", "_stream")
+    __slots__ = ("_handle", "_pes", "_kept", "_stream", "__weakref__")
 
     def __init__(self, options: int = 0, team: Optional[Team] = None) -> None:
         self._handle, self._pes = 0, 0
@@ -98,6 +98,7 @@ class Ctx:
                                "(Team.split_strided(..., num_contexts=1))")
         self._handle = int(handle[0])
         self._stream = Stream(self._handle, self._kept)
+        _start.until_end(self)
         self._pes = _start.n_pes() if team is None else team.n_pes()
 
     def fence(self) -> None:
@@ -114,6 +115,14 @@ class Ctx:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.end()
+
+    def _end(self) -> None:
+        """The library has ended, and has completed all operations and ended all contexts."""
+        self._handle, self._pes = 0, 0
+        self._kept.clear()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.handle = 0
 
     def __bool__(self) -> bool:
         return self._handle != 0
@@ -144,7 +153,7 @@ def _handle(ctx: Optional[Ctx], routine: str) -> int:
     if ctx is None:
         return _start.CTX_DEFAULT
     if not ctx._handle:
-        raise ValueError(f"{routine}: this context has been destroyed")
+        raise ValueError(f"{routine}: this context has been destroyed, or finalize() has ended it")
     return ctx._handle
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _core
+from . import _core, _start
 from ._arrays import free, zeros
 from ._start import address
 
@@ -22,14 +22,21 @@ class Lock:
     ...     shmem.put(row, np.ones(10), pe=0)
     """
 
-    __slots__ = ("_word", "_is_held")
+    __slots__ = ("_word", "_is_held", "_has_ended", "__weakref__")
 
     def __init__(self) -> None:
         self._word: NDArray[Any] = zeros(1, dtype=np.int64)
-        self._is_held = False
+        self._is_held, self._has_ended = False, False
+        _start.until_end(self)
+
+    def _end(self) -> None:
+        """The library has ended, and other PEs reach the memory of the lock no more."""
+        self._is_held, self._has_ended = False, True
 
     def acquire(self, blocking: bool = True) -> bool:
         """Takes the lock; without `blocking` only if it is free. Says whether this PE has it."""
+        if self._has_ended:
+            raise RuntimeError("Lock.acquire: finalize() has ended this lock: make another one")
         if blocking:
             _core.call(_SET, "n", self._word)
             self._is_held = True

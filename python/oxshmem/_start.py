@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import traceback
+import weakref
 from types import TracebackType
 from typing import Any, Callable, List, NoReturn, Optional, Tuple, Type
 
@@ -34,8 +35,11 @@ kept: List[Any] = []
 dropped_streams: List[Any] = []
 # Python's own end drops contexts before the library completes their operations, so this list outlives all modules.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(dropped_streams))
-# Other parts of the module have something to do before the library ends.
+# Other parts of the module have something to do before the library ends, and when it has ended.
 before_end: List[Callable[[], None]] = []
+after_end: List[Callable[[], None]] = []
+# Contexts, teams, locks and requests of this life of the library, by their identity.
+_of_this_life: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
 
 
 def address(name: str) -> int:
@@ -52,7 +56,8 @@ CTX_DEFAULT = address("oxshmem_context_default")
 
 
 def init(threads: int = MULTIPLE) -> int:
-    """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so.
+    """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so. After
+    `finalize` it begins the library anew, with nothing in it: arrays, teams and contexts of the time before are not used again.
 
     >>> shmem.init()
     """
@@ -152,8 +157,17 @@ def finalize() -> None:
                 prepare()
             _core.call(address("shmem_finalize"), "n")
             _core.started()
-            kept.clear()
             _state = "after"
+            kept.clear()
+            for owner in list(_of_this_life.values()):
+                owner._end()
+            for forget in after_end:
+                forget()
+
+
+def until_end(owner: Any) -> None:
+    """Notes an object whose `_end` is to be called when the library has ended: what it stands for is there no more."""
+    _of_this_life[id(owner)] = owner
 
 
 def global_exit(status: int = 0) -> NoReturn:

@@ -23,14 +23,21 @@ class Team:
     ...         shmem.sync(even)
     """
 
-    __slots__ = ("_handle", "_predefined")
+    __slots__ = ("_handle", "_predefined", "__weakref__")
 
     def __init__(self, handle: int, predefined: bool = False) -> None:
         self._handle, self._predefined = handle, predefined
+        _start.until_end(self)
+
+    def _end(self) -> None:
+        """The library has ended, and its teams with it. The predefined ones are there again in another life."""
+        if not self._predefined:
+            self._handle = 0
 
     def _valid(self, routine: str) -> int:
         if not self._handle:
-            raise RuntimeError(f"{routine}: this PE is not in the team, or the team has been destroyed: ask `if team:` first")
+            raise RuntimeError(f"{routine}: this PE is not in the team, or the team has been destroyed, or finalize() has ended it: "
+                               "ask `if team:` first")
         return self._handle
 
     def my_pe(self) -> int:

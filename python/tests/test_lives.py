@@ -1,6 +1,10 @@
-"""Contexts that the program drops: the arrays of their operations stay until these are complete."""
+"""Ends: contexts that the program drops, whose operations go on; and what another life of the library finds."""
 
 import gc
+import os
+import subprocess
+import sys
+import tempfile
 import unittest
 import weakref
 from typing import Any, Callable, List, Tuple
@@ -13,6 +17,58 @@ from oxshmem import _start, shmem4py
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
 LONG = 1 << 18
+
+# Things of a first life, of which a second one must use none.
+AGAIN = """import oxshmem as shmem
+from oxshmem import shmem4py
+import numpy as np
+me, pes = shmem.my_pe(), shmem.n_pes()
+old, word, lock, ctx = shmem.full(1000, me + 1.0), shmem4py.new_lock(), shmem.Lock(), shmem.Ctx()
+team, other = shmem.TEAM_WORLD.split_strided(0, 1, pes), shmem4py.Ctx.create()
+shmem.free_dropped()
+pending, dropped = shmem.sum_reduce_nb(shmem.zeros(1000), old), shmem.zeros(7)
+shmem.put_nbi(old, np.ones(1000), me, ctx=ctx)
+shmem.barrier_all()
+del dropped
+shmem.finalize()
+assert not shmem.is_running() and not ctx and not other and not team and old.size == 1000
+shmem.init()
+assert shmem.is_running() and (shmem.my_pe(), shmem.n_pes()) == (me, pes) and pending.test() and shmem4py.CTX_DEFAULT
+new = [shmem.full(1000, float(i)) for i in range(70)]  # more than allocations make without a sweep
+for call in (lambda: shmem.free(old), lambda: shmem.put(old, np.ones(1000), me), lambda: shmem.g(old, me),
+             lambda: shmem.sum_reduce(old, old), lambda: lock.acquire(), lambda: lock.free(), lambda: team.my_pe(),
+             lambda: shmem.put(new[0], np.ones(1000), me, ctx=ctx), lambda: shmem4py.set_lock(word),
+             lambda: shmem.put(new[0], np.ones(1000), me, ctx=other), lambda: shmem4py.quiet(other)):
+    try:
+        call()
+    except (RuntimeError, ValueError):
+        continue
+    raise SystemExit("a thing of the first life was used")
+assert not shmem.is_symmetric(old) and old.sum() == 1000
+for thing in (team, ctx, other):
+    thing.destroy()
+del old, word, lock, ctx, team, other, thing, pending
+assert shmem.free_dropped() == 0
+assert [row[999] for row in new] == list(range(70))
+shmem.barrier_all()
+right, left = (me + 1) % pes, (me - 1) % pes
+with shmem.Ctx() as ctx, shmem.TEAM_WORLD.split_strided(0, 1, pes) as team:
+    shmem.put_nbi(new[3], np.full(1000, me + 7.0), right, ctx=ctx)
+    ctx.quiet()
+    shmem.sync(team)
+    assert (new[3] == left + 7).all()
+with shmem.Lock():
+    pass
+shmem.sum_reduce_nb(new[4], new[5]).wait()
+assert (new[4] == 5.0 * pes).all()
+del new, ctx, team
+gone = shmem.free_dropped()
+assert gone == 71, gone
+shmem.finalize()
+shmem.init()
+assert shmem.zeros(3).sum() == 0
+print("well")
+"""
 
 
 class Dropped(unittest.TestCase):
@@ -82,6 +138,22 @@ class Dropped(unittest.TestCase):
         for _ in range(1000):
             shmem.Ctx()
         self.assertLessEqual(len(_start.dropped_streams), 1)
+
+
+# Only one PE starts jobs of its own.
+@unittest.skipUnless(PES == 1, "at one PE")
+class Lives(unittest.TestCase):
+    def test_a_second_life_begins_with_nothing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "again.py")
+            with open(path, "w") as file:
+                file.write(AGAIN)
+            for options in (["-n", "1"], ["-n", "2"], ["-n", "2", "--nodes", "2"]):
+                with self.subTest(options=options):
+                    command = [sys.executable, "-m", "oxshmem", *options, "--timeout", "60", path]
+                    ended = subprocess.run(command, text=True, capture_output=True, stdin=subprocess.DEVNULL)
+                    self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+                    self.assertEqual(ended.stdout.count("well"), int(options[1]))
 
 
 if __name__ == "__main__":

@@ -117,6 +117,12 @@ class Ctx(_Ctx):
         self._handle, self._pes = (ctx._handle, ctx._pes) if ctx is not None else (0, 0)
         self._kept = ctx._kept if ctx is not None else []
         self._stream = ctx._stream if ctx is not None else None
+        _start.until_end(self)
+
+    def _end(self) -> None:
+        """The library has ended. The default context is there again in another life."""
+        if self is not CTX_DEFAULT:
+            super()._end()
 
     @staticmethod
     def create(options: int = 0, team: "Optional[Team]" = None) -> "Ctx":

@@ -122,19 +122,25 @@ def test_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Stat
     return _waits.test_some(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
 
 
+def _call_of_lock(name: str, result: str, lock: Array) -> Any:
+    """A call of the library with a lock, which must be symmetric: the library would end the job."""
+    _core.inspect(lock, 2, name, "lock")
+    return _core.call(address(f"shmem_{name}"), result, lock)
+
+
 def set_lock(lock: Array) -> None:
     """Takes a lock."""
-    _core.call(address("shmem_set_lock"), "n", lock)
+    _call_of_lock("set_lock", "n", lock)
 
 
 def test_lock(lock: Array) -> bool:
     """Takes a lock if it is free; True if it was not."""
-    return bool(_core.call(address("shmem_test_lock"), "i", lock))
+    return bool(_call_of_lock("test_lock", "i", lock))
 
 
 def clear_lock(lock: Array) -> None:
     """Gives a lock back."""
-    _core.call(address("shmem_clear_lock"), "n", lock)
+    _call_of_lock("clear_lock", "n", lock)
 
 
 class Lock:
