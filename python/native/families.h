@@ -24,11 +24,17 @@ static void *remembered(void **found, const struct routine *routine, const char 
     return known;
 }
 
+/* The routine for an element type. Operators of bits know signed integers by the names int32 and int64 alone. */
+static void *for_code(struct routine *routine, int code) {
+    void *known = remembered(&routine->found[code], routine, C_NAMES[code]);
+    return known == NULL && code <= U64 ? remembered(&routine->found[code], routine, NUMPY_NAMES[code]) : known;
+}
+
 /* The exception for elements that a family does not take. */
-__attribute__((cold)) static void refuse_type(const struct routine *routine, const struct array *array) {
+__attribute__((cold)) static void refuse_type(struct routine *routine, const struct array *array) {
     char list[200] = "";
     for (int code = 0; code < CODES; code++) {
-        if (look_up(routine, C_NAMES[code]) == NULL) continue;
+        if (for_code(routine, code) == NULL) continue;
         if (*list) strcat(list, ", ");
         strcat(list, NUMPY_NAMES[code]);
     }
@@ -40,7 +46,7 @@ __attribute__((cold)) static void refuse_type(const struct routine *routine, con
 }
 
 static void *by_type(struct routine *routine, const struct array *array) {
-    void *known = array->code < CODES ? remembered(&routine->found[array->code], routine, C_NAMES[array->code]) : NULL;
+    void *known = array->code < CODES ? for_code(routine, (int)array->code) : NULL;
     if (known == NULL) refuse_type(routine, array);
     return known;
 }

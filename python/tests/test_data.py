@@ -5,6 +5,7 @@ import unittest
 import numpy as np
 
 import oxshmem as shmem
+from oxshmem import shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
@@ -123,6 +124,24 @@ class Atomics(unittest.TestCase):
         shmem.quiet()
         self.assertEqual((was[0], shmem.atomic_fetch(a, NEXT)), (10, 1))
         shmem.free(a)
+
+    def test_nonblocking_bits(self) -> None:
+        for kind in ATOMIC:
+            with self.subTest(kind=kind):
+                a, was = shmem.full(1, 6, dtype=kind), np.zeros(1, dtype=kind)
+                seen = []
+                for begin, op in ((shmem.atomic_fetch_and_nbi, shmem4py.AMO.AND), (shmem.atomic_fetch_or_nbi, shmem4py.AMO.OR),
+                                  (shmem.atomic_fetch_xor_nbi, shmem4py.AMO.XOR)):
+                    begin(was, a, 3, NEXT)
+                    shmem.quiet()
+                    seen.append(int(was[0]))
+                    shmem4py.atomic_fetch_op_nbi(was, a, 9, op, NEXT)
+                    shmem.quiet()
+                    seen.append(int(was[0]))
+                self.assertEqual(seen, [6, 2, 0, 3, 11, 8])
+                self.assertEqual(shmem.atomic_fetch(a, NEXT), 1)
+                shmem.barrier_all()
+                shmem.free(a)
 
 
 class Waits(unittest.TestCase):
