@@ -78,7 +78,8 @@ def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bo
     """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
     _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
     _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
-    if (size, code, is_bool) != (other, kind, too):
+    # Types without a code, as records, are told apart by their dtypes.
+    if (size, code, is_bool) != (other, kind, too) or code >= len(_TYPES) and np.asarray(dest).dtype != np.asarray(source).dtype:
         raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: convert one of them, "
                         "as source.astype(dest.dtype)")
     if fortran != order:

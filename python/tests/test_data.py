@@ -38,6 +38,28 @@ class Transfers(unittest.TestCase):
                 np.testing.assert_array_equal(b, np.arange(ME, ME + 12).astype(kind).reshape(3, 4))
                 shmem.free(a)
 
+    def test_types_that_numpy_alone_knows(self) -> None:
+        padded = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+        for kind in (padded, np.dtype([("a", "i2", (3,)), ("b", "S2")]), np.dtype(">f8"), np.dtype("f2"), np.dtype("U3"), np.dtype("G")):
+            with self.subTest(kind=kind):
+                # Numpy describes the memory of an array otherwise where it is not aligned.
+                raw = np.zeros(1 + 4 * kind.itemsize, dtype="u1")
+                source = np.ndarray((4,), kind, raw.data, offset=1)
+                raw[1:] = ME + 1
+                a, b = shmem.zeros(4, dtype=kind), shmem.zeros(4, dtype=kind)
+                shmem.put(a, source, NEXT)
+                shmem.barrier_all()
+                self.assertEqual(set(a.tobytes()) - {0}, {LAST + 1})
+                shmem.put(a, memoryview(source), NEXT)  # type: ignore[arg-type]
+                shmem.broadcast(b, a)
+                other = np.zeros(4, dtype=f"S{kind.itemsize}")
+                for text in (other, memoryview(other)):
+                    with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert one of them"):
+                        shmem.put(a, text, NEXT)  # type: ignore[arg-type]
+                shmem.barrier_all()
+                shmem.free(a)
+                shmem.free(b)
+
     def test_slices_with_strides(self) -> None:
         a, b = shmem.zeros(12, dtype="i4"), np.zeros(12, dtype="i4")
         shmem.put(a[1::3], np.arange(8, dtype="i4")[::2] + 1, NEXT)
