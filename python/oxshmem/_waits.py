@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -32,10 +33,29 @@ _NO_INDEX = 2**64 - 1
 
 def compared(cmp: Comparison, name: str) -> int:
     """The number of a comparison."""
-    number = _SIGNS.get(cmp, 0) if isinstance(cmp, str) else int(cmp)
+    try:
+        number = _SIGNS.get(cmp, 0) if isinstance(cmp, str) else operator.index(cmp)
+    except TypeError:
+        number = 0
     if not 1 <= number <= 6:
         raise ValueError(f"{name}: {cmp!r} is no comparison: it is one of \"==\", \"!=\", \">\", \">=\", \"<\", \"<=\", or of oxshmem.CMP")
     return number
+
+
+def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array:
+    """Whole numbers as an array of a type, which must hold each of them: numpy would cut them without a word."""
+    given = values if isinstance(values, (np.ndarray, np.generic)) else np.asarray(values, dtype=object)
+    if not np.can_cast(given.dtype, kind, "safe"):
+        known, limits = np.empty(given.shape, dtype=object), np.iinfo(kind)
+        for place, value in np.ndenumerate(given):
+            try:
+                known[place] = operator.index(value)
+            except TypeError:
+                raise TypeError(f"{name}: the {argument} {value!r} is no integer; this call takes {kind} here") from None
+            if not limits.min <= known[place] <= limits.max:
+                raise OverflowError(f"{name}: the {argument} {value!r} does not fit {kind}")
+        given = known
+    return np.asarray(given, dtype=kind, order="C")
 
 
 def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
@@ -44,17 +64,19 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
     if stride != 1:
         raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
     kind = np.asarray(ivars).dtype
-    against = np.asarray(values, dtype=kind, order="C")
+    address = routine(name, code, ivars)  # of this type
+    against = whole(values, kind, name, "value")
     is_vector = against.ndim > 0
     if is_vector and against.size != number:
         raise ValueError(f"{name}: {against.size} values for {number} elements")
-    left_out = None if status is None else np.ascontiguousarray(status, dtype=np.int32)
+    left_out = None if status is None else whole(status, np.dtype(np.int32), name, "status")
     if left_out is not None and left_out.size != number:
         raise ValueError(f"{name}: status has {left_out.size} elements for {number}")
     value: Any = against.reshape(-1) if is_vector else int(against)
     more = () if indices is None else (indices,)
-    got: int = _core.call(routine(name + "_vector" if is_vector else name, code, ivars), result, ivars, number, *more, left_out,
-                          compared(cmp, name), value)
+    if is_vector:
+        address = routine(name + "_vector", code, ivars)
+    got: int = _core.call(address, result, ivars, number, *more, left_out, compared(cmp, name), value)
     return got
 
 

@@ -1,6 +1,7 @@
 """Transfers, atomics, signals and waits, at any number of PEs."""
 
 import unittest
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Transfers(unittest.TestCase):
             with self.subTest(kind=kind):
                 # Numpy describes the memory of an array otherwise where it is not aligned.
                 raw = np.zeros(1 + 4 * kind.itemsize, dtype="u1")
-                source = np.ndarray((4,), kind, raw.data, offset=1)
+                source: Any = np.ndarray((4,), kind, raw.data, offset=1)
                 raw[1:] = ME + 1
                 a, b = shmem.zeros(4, dtype=kind), shmem.zeros(4, dtype=kind)
                 shmem.put(a, source, NEXT)
@@ -52,7 +53,7 @@ class Transfers(unittest.TestCase):
                 self.assertEqual(set(a.tobytes()) - {0}, {LAST + 1})
                 shmem.put(a, memoryview(source), NEXT)  # type: ignore[arg-type]
                 shmem.broadcast(b, a)
-                other = np.zeros(4, dtype=f"S{kind.itemsize}")
+                other: Any = np.zeros(4, dtype=f"S{kind.itemsize}")
                 for text in (other, memoryview(other)):
                     with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert one of them"):
                         shmem.put(a, text, NEXT)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from typing import Any, Callable, List, Set, Tuple
 import numpy as np
 
 import oxshmem as shmem
+from oxshmem import shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT = (ME + 1) % PES
@@ -56,6 +57,15 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.wait_until_all(a, ">=", 1), TypeError, "the arrays have float64; .*: make them with dtype=int$"),
             (lambda: shmem.put(0.5 * a, a, 0), ValueError, "An expression or a list of indices, .* makes a new private array"),
             (lambda: shmem.put_signal(a, a, 0, np.zeros(1, "u8"), 1), ValueError, "signal: .* make it with oxshmem.new_signal"),
+            (lambda: shmem.test_all(whole.view("i2"), "==", 65536), OverflowError, "test_all: the value 65536 does not fit int16"),
+            (lambda: shmem.test_any(whole.view("i2"), "==", np.full(16, 1 << 16)), OverflowError, r"test_any: the value .*65536\)? does not"),
+            (lambda: shmem.test_some(whole.view("u8"), "==", -1), OverflowError, "test_some: the value -1 does not fit uint64"),
+            (lambda: shmem.wait_until_all(whole, "==", 0.5), TypeError, "wait_until_all: the value 0.5 is no integer"),
+            (lambda: shmem.wait_until_any(whole, "==", [0, 0, 0, 0.5]), TypeError, "wait_until_any: the value 0.5 is no integer"),
+            (lambda: shmem.wait_until_some(whole, "==", 0, [0, 0, 0, 1 << 32]), OverflowError, "the status 4294967296 does not fit int32"),
+            (lambda: shmem.wait_until_some(whole, "==", 0, np.full(4, 0.5)), TypeError, "the status .*0.5.* is no integer"),
+            (lambda: shmem.test_all(whole, 1.9, 0), ValueError, "1.9 is no comparison"),  # type: ignore[arg-type]
+            (lambda: shmem4py.test_all_vector(whole, shmem.CMP.EQ, [0.5] * 4), TypeError, "test_all: the value 0.5 is no integer"),
             (lambda: shmem.wait_until(whole, "=", 1), ValueError, "is no comparison"),
             (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64; this call takes bool, int8,"),
             (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),

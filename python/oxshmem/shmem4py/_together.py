@@ -92,34 +92,39 @@ def prod_reduce(target: Array, source: Array, size: Optional[int] = None, team: 
     reduce(target, source, OP.PROD, size, team)
 
 
+def _line(values: Any) -> Array:
+    """Values as one line, of the type that they have."""
+    return (values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)).reshape(-1)
+
+
 def wait_until_all_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> None:
     """wait_until_all with a value for each element."""
-    _waits.wait_until_all(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    _waits.wait_until_all(ivars, cmp, _line(values), status)
 
 
 def wait_until_any_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> Optional[int]:
     """wait_until_any with a value for each element."""
-    return _waits.wait_until_any(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    return _waits.wait_until_any(ivars, cmp, _line(values), status)
 
 
 def wait_until_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> List[int]:
     """wait_until_some with a value for each element."""
-    return _waits.wait_until_some(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    return _waits.wait_until_some(ivars, cmp, _line(values), status)
 
 
 def test_all_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> bool:
     """test_all with a value for each element."""
-    return _waits.test_all(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    return _waits.test_all(ivars, cmp, _line(values), status)
 
 
 def test_any_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> Optional[int]:
     """test_any with a value for each element."""
-    return _waits.test_any(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    return _waits.test_any(ivars, cmp, _line(values), status)
 
 
 def test_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Status = None) -> List[int]:
     """test_some with a value for each element."""
-    return _waits.test_some(ivars, cmp, np.asarray(values, dtype=ivars.dtype).reshape(-1), status)
+    return _waits.test_some(ivars, cmp, _line(values), status)
 
 
 def _call_of_lock(name: str, result: str, lock: Array) -> Any:
