@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import _core, _start
 from ._names import Names
-from ._start import address
+from ._start import address, c_int
 from ._table import FAMILIES
 from ._teams import Team
 
@@ -163,8 +163,24 @@ def sync(team: Optional[Team] = None) -> None:
     _done(_core.call(address("shmem_team_sync"), "i", _team(team, "sync")), "sync")
 
 
-def _members(team: Optional[Team]) -> int:
+def _members(team: Optional[Team], name: str) -> int:
+    _team(team, name)
     return _start.n_pes() if team is None else team.n_pes()
+
+
+def _root(name: str, root: int, team: Optional[Team]) -> int:
+    members = _members(team, name)
+    if not 0 <= c_int(root, name, "the root") < members:
+        raise ValueError(f"{name}: the root {root} is no member: they have numbers from 0 to {members - 1}")
+    return root
+
+
+def _share(name: str, number: int, team: Optional[Team]) -> int:
+    """The elements that each member gets of so many."""
+    members = _members(team, name)
+    if number % members:
+        raise ValueError(f"{name}: source has {number} elements, which {members} members cannot share evenly")
+    return number // members
 
 
 def broadcast(dest: Array, source: Array, root: int = 0, team: Optional[Team] = None) -> None:
@@ -174,8 +190,7 @@ def broadcast(dest: Array, source: Array, root: int = 0, team: Optional[Team] = 
     >>> shmem.broadcast(dest, source, root=0)
     """
     _, number, size, _, _ = _pair(dest, source, "broadcast")
-    if not 0 <= root < _members(team):
-        raise ValueError(f"broadcast: the root {root} is no member: they have numbers from 0 to {_members(team) - 1}")
+    root = _root("broadcast", root, team)
     _move("broadcast", dest, source, number, "as many as source", team, number * size, root)
 
 
@@ -199,7 +214,7 @@ def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     >>> shmem.fcollect(everything, mine)
     """
     _, number, size, _, _ = _pair(dest, source, "fcollect")
-    _move("fcollect", dest, source, number * _members(team), "those of source from each member", team, number * size)
+    _move("fcollect", dest, source, number * _members(team, "fcollect"), "those of source from each member", team, number * size)
 
 
 def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
@@ -210,10 +225,8 @@ def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     >>> shmem.alltoall(got, given)
     """
     _, number, size, _, _ = _pair(dest, source, "alltoall")
-    members = _members(team)
-    if number % members:
-        raise ValueError(f"alltoall: source has {number} elements, which {members} members cannot share evenly")
-    _move("alltoall", dest, source, number, "as many as source", team, number // members * size)
+    share = _share("alltoall", number, team)
+    _move("alltoall", dest, source, number, "as many as source", team, share * size)
 
 
 def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team: Optional[Team] = None) -> None:
@@ -223,7 +236,7 @@ def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team:
     >>> shmem.alltoalls(got, given, dst=2, sst=1, nelems=5)
     """
     into, number, size, _, _ = _pair(dest, source, "alltoalls")
-    members = _members(team)
+    members = _members(team, "alltoalls")
     if dst < 1 or sst < 1 or nelems < 0:
         raise ValueError("alltoalls: strides are at least 1 and nelems at least 0")
     if nelems == 0:
@@ -337,6 +350,7 @@ def broadcast_nb(dest: Array, source: Array, root: int = 0, team: Optional[Team]
     >>> request = shmem.broadcast_nb(dest, source, root=0)
     """
     into, number, size, _, _ = _pair(dest, source, "broadcast_nb")
+    root = _root("broadcast_nb", root, team)
     _room("broadcast_nb", into, number, "as many as source")
     return _begin("broadcast_nb", address("shmemx_broadcastmem_nb"), "i", _team(team, "broadcast_nb"), dest, source,
                   number * size, root)
@@ -360,7 +374,7 @@ def fcollect_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Requ
     >>> request = shmem.fcollect_nb(everything, mine)
     """
     into, number, size, _, _ = _pair(dest, source, "fcollect_nb")
-    _room("fcollect_nb", into, number * _members(team), "those of source from each member")
+    _room("fcollect_nb", into, number * _members(team, "fcollect_nb"), "those of source from each member")
     return _begin("fcollect_nb", address("shmemx_fcollectmem_nb"), "i", _team(team, "fcollect_nb"), dest, source, number * size)
 
 
@@ -371,6 +385,7 @@ def alltoall_nb(dest: Array, source: Array, team: Optional[Team] = None) -> Requ
     >>> request = shmem.alltoall_nb(got, given)
     """
     into, number, size, _, _ = _pair(dest, source, "alltoall_nb")
+    share = _share("alltoall_nb", number, team)
     _room("alltoall_nb", into, number, "as many as source")
     return _begin("alltoall_nb", address("shmemx_alltoallmem_nb"), "i", _team(team, "alltoall_nb"), dest, source,
-                  number // _members(team) * size)
+                  share * size)
