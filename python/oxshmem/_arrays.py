@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._contexts import end_dropped
-from ._start import TEAM_WORLD, address, after_end
+from ._start import TEAM_WORLD, address, after_end, c_int
 
 Shape = Union[int, Sequence[int]]
 DType = Optional[DTypeLike]
@@ -271,7 +271,7 @@ def addr_accessible(array: Any, pe: int) -> bool:
 
     >>> shmem.addr_accessible(shmem.zeros(1), 0)
     """
-    return bool(_core.call(_REACHES, "I", array, pe))
+    return bool(_core.call(_REACHES, "I", array, c_int(pe, "addr_accessible", "the PE")))
 
 
 def pe_accessible(pe: int) -> bool:
@@ -279,7 +279,7 @@ def pe_accessible(pe: int) -> bool:
 
     >>> shmem.pe_accessible(0)
     """
-    return bool(_core.call(address("shmem_pe_accessible"), "I", pe))
+    return bool(_core.call(address("shmem_pe_accessible"), "I", c_int(pe, "pe_accessible", "the PE")))
 
 
 def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
@@ -289,7 +289,7 @@ def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
     """
     here = np.asarray(array)
     _core.inspect(here, 2, "ptr", "array")
-    there: int = _core.call(_PTR, "U", here, pe)
+    there: int = _core.call(_PTR, "U", here, c_int(pe, "ptr", "the PE"))
     if not there:
         return None
     window = _Window(there, here)

@@ -92,7 +92,7 @@ class Ctx:
         if team is None:
             refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
         else:
-            refused = _core.call(address("shmem_team_create_ctx"), "i", team._handle, int(options), handle)
+            refused = _core.call(address("shmem_team_create_ctx"), "i", team._valid("oxshmem.Ctx"), int(options), handle)
         if refused:
             raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
                                "(Team.split_strided(..., num_contexts=1))")
@@ -184,7 +184,7 @@ def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
 
     >>> shmem.pe_quiet([0, 1])
     """
-    numbers = np.asarray(pes, dtype=np.int32)
+    numbers = np.array([_start.c_int(pe, "pe_quiet", "a PE") for pe in pes], dtype=np.int32)
     _core.call(_PE_QUIET, "n", _handle(ctx, "pe_quiet"), numbers, numbers.size)
 
 

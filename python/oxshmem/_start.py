@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import signal
 import sys
@@ -50,6 +51,17 @@ def address(name: str) -> int:
     return found
 
 
+def c_int(number: Any, routine: str, argument: str) -> int:
+    """A whole number that the library takes as an int of C, whose upper half it would not see."""
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        raise TypeError(f"{routine}: {argument} is {number!r}; it is a whole number") from None
+    if not -2**31 <= whole < 2**31:
+        raise OverflowError(f"{routine}: {argument} is {number}, which does not fit int32, the type that the library takes")
+    return whole
+
+
 TEAM_WORLD = address("oxshmem_team_world")
 TEAM_SHARED = address("oxshmem_team_shared")
 CTX_DEFAULT = address("oxshmem_context_default")
@@ -62,6 +74,8 @@ def init(threads: int = MULTIPLE) -> int:
     >>> shmem.init()
     """
     global _state, _level, _registered, _parent
+    if c_int(threads, "init", "the level of threads") not in range(MULTIPLE + 1):
+        raise ValueError(f"init: there is no level of threads {threads}: levels are oxshmem.THREAD.SINGLE, FUNNELED, SERIALIZED, MULTIPLE")
     with _lock:
         if _state == "running":
             return _level
@@ -175,7 +189,7 @@ def global_exit(status: int = 0) -> NoReturn:
 
     >>> shmem.global_exit(3)
     """
-    _core.call(address("shmem_global_exit"), "n", status)
+    _core.call(address("shmem_global_exit"), "n", c_int(status, "global_exit", "the status"))
     os._exit(status)
 
 
@@ -225,7 +239,7 @@ def pcontrol(level: int = 1) -> None:
 
     >>> shmem.pcontrol(0)
     """
-    _core.call(address("shmem_pcontrol"), "N", level)
+    _core.call(address("shmem_pcontrol"), "N", c_int(level, "pcontrol", "the level"))
 
 
 def _to_bytes(value: Any, array: Any) -> bytes:

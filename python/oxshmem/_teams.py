@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _core, _start
 from ._contexts import Ctx, end_dropped
-from ._start import address
+from ._start import address, c_int
 from ._table import CONSTANTS
 
 _MASK = CONSTANTS["TEAM_NUM_CONTEXTS"]
+
+
+def _config(name: str, num_contexts: int) -> NDArray[Any]:
+    return np.array([c_int(num_contexts, name, "num_contexts")], dtype=np.int32)
 
 
 class Team:
@@ -55,8 +60,11 @@ class Team:
 
         >>> shmem.TEAM_SHARED.translate_pe(0)
         """
-        other = (team or TEAM_WORLD)._valid("Team.translate_pe")
-        number: int = _core.call(address("shmem_team_translate_pe"), "I", self._valid("Team.translate_pe"), pe, other)
+        name = "Team.translate_pe"
+        if team is not None and not isinstance(team, Team):
+            raise TypeError(f"{name}: team is {team!r}; pass a team, as oxshmem.TEAM_SHARED or what a split has made")
+        other = (TEAM_WORLD if team is None else team)._valid(name)
+        number: int = _core.call(address("shmem_team_translate_pe"), "I", self._valid(name), c_int(pe, name, "the PE"), other)
         return number
 
     def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None, num_contexts: int = 0) -> Team:
@@ -65,6 +73,7 @@ class Team:
         >>> row = shmem.TEAM_WORLD.split_strided(0, 2)
         """
         parent, members = self._valid("Team.split_strided"), self.n_pes()
+        stride = c_int(stride, "Team.split_strided", "the stride")
         if size is None:
             step = stride or 1
             size = len(range(start, members if step > 0 else -1, step))
@@ -72,7 +81,7 @@ class Team:
         if size < 1 or not 0 <= start < members or not 0 <= last < members or stride == 0 and size > 1:
             raise ValueError(f"Team.split_strided: {size} PEs from PE {start} in steps of {stride} are no part of a team whose PEs "
                              f"have numbers from 0 to {members - 1}")
-        new, config = np.zeros(1, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
+        new, config = np.zeros(1, dtype=np.uint64), _config("Team.split_strided", num_contexts)
         _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, _MASK if num_contexts else 0, new)
         if not new[0] and self.my_pe() in ([start] if stride == 0 else range(start, last + (1 if stride > 0 else -1), stride)):
             raise RuntimeError("Team.split_strided: the library has no team left")
@@ -83,9 +92,10 @@ class Team:
 
         >>> row, column = shmem.TEAM_WORLD.split_2d(2)
         """
+        width = c_int(width, "Team.split_2d", "the width")
         if width < 1:
             raise ValueError(f"Team.split_2d: rows of {width} PEs cannot be made: the width is at least 1")
-        teams, config = np.zeros(2, dtype=np.uint64), np.array([num_contexts], dtype=np.int32)
+        teams, config = np.zeros(2, dtype=np.uint64), _config("Team.split_2d", num_contexts)
         mask = _MASK if num_contexts else 0
         refused = _core.call(address("shmem_team_split_2d"), "i", self._valid("Team.split_2d"), width, config, mask,
                              teams[:1], config, mask, teams[1:])
@@ -100,6 +110,7 @@ class Team:
         >>> half = shmem.TEAM_WORLD.split(color=shmem.my_pe() % 2)
         """
         new = np.zeros(1, dtype=np.uint64)
+        color, key = c_int(color, "Team.split", "the color"), c_int(key, "Team.split", "the key")
         _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), color, key, new)
         return Team(int(new[0]))
 

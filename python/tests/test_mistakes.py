@@ -88,6 +88,29 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.TEAM_WORLD.split_strided(0, 2, PES + 1), ValueError, f"{PES + 1} PEs from PE 0 in steps of 2"),
             (lambda: shmem.TEAM_WORLD.split_strided(PES, 1, 1), ValueError, "are no part of a team"),
             (lambda: shmem.TEAM_WORLD.split_strided(0, 0, 2), ValueError, "in steps of 0"),
+            (lambda: shmem.TEAM_WORLD.split(1 << 32), OverflowError, "Team.split: the color is 4294967296, which does not fit int32"),
+            (lambda: shmem.TEAM_WORLD.split(0, 1 << 31), OverflowError, "Team.split: the key is 2147483648, which does not fit"),
+            (lambda: shmem.TEAM_WORLD.split_2d(1 << 32), OverflowError, "Team.split_2d: the width is 4294967296, which does not fit"),
+            (lambda: shmem.TEAM_WORLD.split_strided(0, 1, 1, np.int64(1 << 32)), OverflowError, "num_contexts is 4294967296"),  # type: ignore[arg-type]
+            (lambda: shmem.TEAM_WORLD.translate_pe(1 << 32), OverflowError, "Team.translate_pe: the PE is 4294967296, which"),
+            (lambda: shmem.TEAM_WORLD.translate_pe(0, shmem.Team(0)), RuntimeError, "Team.translate_pe: this PE is not in the team"),
+            (lambda: shmem4py.TEAM_WORLD.translate_pe(0, shmem4py.TEAM_INVALID), RuntimeError, "this PE is not in the team"),
+            (lambda: shmem.TEAM_WORLD.translate_pe(0, 3), TypeError, "Team.translate_pe: team is 3; pass a team"),  # type: ignore[arg-type]
+            (lambda: shmem.Ctx(0, shmem.Team(0)), RuntimeError, "oxshmem.Ctx: this PE is not in the team"),
+            (lambda: shmem.pe_accessible(1 << 32), OverflowError, "pe_accessible: the PE is 4294967296, which does not fit"),
+            (lambda: shmem.addr_accessible(a, 1 << 32), OverflowError, "addr_accessible: the PE is 4294967296, which"),
+            (lambda: shmem.ptr(a, -1 << 32), OverflowError, "ptr: the PE is -4294967296, which does not fit"),
+            (lambda: shmem.pe_quiet(np.full(1, 1 << 32)), OverflowError, "pe_quiet: a PE is 4294967296, which"),  # type: ignore[arg-type]
+            (lambda: shmem.pe_quiet([0.7]), TypeError, "pe_quiet: a PE is 0.7; it is a whole number"),  # type: ignore[list-item]
+            (lambda: shmem.global_exit(1 << 32), OverflowError, "global_exit: the status is 4294967296, which"),
+            (lambda: shmem.pcontrol(1 << 32), OverflowError, "pcontrol: the level is 4294967296, which"),
+            (lambda: shmem.init(77), ValueError, "init: there is no level of threads 77: levels are oxshmem.THREAD.SINGLE"),
+            (lambda: shmem.broadcast(a, a, root=PES), ValueError, f"broadcast: the root {PES} is no member"),
+            (lambda: shmem.broadcast_nb(a, a, root=PES), ValueError, f"broadcast_nb: the root {PES} is no member: they have numbers from 0"),
+            (lambda: shmem.broadcast_nb(a, a, root=-1), ValueError, "broadcast_nb: the root -1 is no member"),
+            (lambda: shmem.broadcast_nb(a, a, root=1 << 32), OverflowError, "broadcast_nb: the root is 4294967296, which does not fit"),
+            (lambda: shmem.alltoall_nb(a, a, team=0), TypeError, "alltoall_nb: team is 0; pass a team"),  # type: ignore[arg-type]
+            (lambda: shmem.fcollect_nb(a, a, team=0), TypeError, "fcollect_nb: team is 0; pass a team"),  # type: ignore[arg-type]
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
             (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
         ]
@@ -111,6 +134,16 @@ class Mistakes(unittest.TestCase):
         shmem.collect_nb(after, mine[:n]).wait()
         for array in (dest, after, mine):
             shmem.free(array)
+
+    @unittest.skipIf(PES == 1, "one member gets all")
+    def test_members_share_the_source_of_an_alltoall_evenly(self) -> None:
+        a, b = shmem.zeros(4 * PES), shmem.zeros(4 * PES)
+        calls: List[Tuple[str, Callable[..., Any]]] = [("alltoall", shmem.alltoall), ("alltoall_nb", shmem.alltoall_nb)]
+        for name, call in calls:
+            with self.assertRaisesRegex(ValueError, f"^{name}: source has {4 * PES - 1} elements, which {PES} members cannot share evenly"):
+                call(b, a[:-1])
+        shmem.free(a)
+        shmem.free(b)
 
     def test_a_lock_is_released_by_who_holds_it(self) -> None:
         lock = shmem.Lock()
