@@ -1,6 +1,7 @@
 """The calls of shmem4py, with its names and its order of arguments, made by those of this module."""
 
 import math
+import operator
 from typing import Any, Optional
 
 import numpy as np
@@ -131,10 +132,15 @@ def _flat(array: Any) -> Array:
 def _cut(target: Any, source: Any, size: Optional[int]) -> "tuple[Array, Array]":
     """Both as lines of size elements."""
     to, of = _flat(target), _flat(source)
-    number = min(to.size, of.size) if size is None else int(size)
-    if number > min(to.size, of.size):
-        raise ValueError(f"size is {number}, and the arrays have {to.size} and {of.size} elements")
+    number = min(to.size, of.size) if size is None else _size(size, min(to.size, of.size))
     return to[:number], of[:number]
+
+
+def _size(size: int, most: int) -> int:
+    """A number of elements, which the arrays have."""
+    if not 0 <= operator.index(size) <= most:
+        raise ValueError(f"size is {size}; with these arrays it is a number from 0 to {most}")
+    return size
 
 
 def put(target: Array, source: Array, pe: int, size: Optional[int] = None, ctx: Optional[Ctx] = None) -> None:

@@ -9,7 +9,7 @@ import oxshmem as _shmem
 
 from .. import _core, _waits
 from .._start import address
-from ._calls import _cut, _flat, free, new_lock
+from ._calls import _cut, _flat, _size, free, new_lock
 from ._objects import CMP, OP, Ctx, Team
 
 Array = NDArray[Any]
@@ -28,18 +28,21 @@ def broadcast(target: Array, source: Array, root: int, size: Optional[int] = Non
 
 def collect(target: Array, source: Array, size: Optional[int] = None, team: Optional[Team] = None) -> None:
     """A collect of size elements of this PE."""
-    _shmem.collect(_flat(target), _flat(source)[:size], team)
+    of = _flat(source)
+    _shmem.collect(_flat(target), of if size is None else of[:_size(size, of.size)], team)
 
 
 def fcollect(target: Array, source: Array, size: Optional[int] = None, team: Optional[Team] = None) -> None:
     """An fcollect of size elements of each PE."""
-    _shmem.fcollect(_flat(target), _flat(source)[:size], team)
+    of = _flat(source)
+    _shmem.fcollect(_flat(target), of if size is None else of[:_size(size, of.size)], team)
 
 
 def alltoall(target: Array, source: Array, size: Optional[int] = None, team: Optional[Team] = None) -> None:
     """An exchange of size elements between any two PEs."""
     to, of, members = _flat(target), _flat(source), _members(team)
-    number = min(to.size, of.size) // members if size is None else size
+    most = min(to.size, of.size) // members
+    number = most if size is None else _size(size, most)
     _shmem.alltoall(to, of[:number * members], team)
 
 

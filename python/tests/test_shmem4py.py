@@ -1,0 +1,43 @@
+"""The names of shmem4py: what they refuse."""
+
+import unittest
+from typing import Any, Callable, List, Tuple
+
+import numpy as np
+
+from oxshmem import shmem4py as shmem
+
+ME, PES = shmem.my_pe(), shmem.n_pes()
+
+
+class Sizes(unittest.TestCase):
+    def test_arrays_have_as_many_elements_as_size(self) -> None:
+        a, b = shmem.array([1] * 4 * PES, dtype="i4"), shmem.zeros(40 * PES, dtype="i4")
+        signal = shmem.new_signal()
+        calls: List[Tuple[str, Callable[[int], Any], int]] = [
+            ("put", lambda size: shmem.put(b, a, ME, size), 4 * PES),
+            ("get", lambda size: shmem.get(b, a, ME, size), 4 * PES),
+            ("put_signal", lambda size: shmem.put_signal(b, a, ME, signal, 1, shmem.SIGNAL.ADD, size), 4 * PES),
+            ("broadcast", lambda size: shmem.broadcast(b, a, 0, size), 4 * PES),
+            ("reduce", lambda size: shmem.sum_reduce(b, a, size), 4 * PES),
+            ("collect", lambda size: shmem.collect(b, a, size), 4 * PES),
+            ("fcollect", lambda size: shmem.fcollect(b, a, size), 4 * PES),
+            ("alltoall", lambda size: shmem.alltoall(b, a, size), 4),
+        ]
+        for name, call, most in calls:
+            for size in (most + 1, -1):
+                with self.subTest(call=name, size=size):
+                    with self.assertRaisesRegex(ValueError, f"size is {size}; with these arrays it is a number from 0 to {most}"):
+                        call(size)
+            self.assertEqual(np.count_nonzero(b), 0)
+        with self.assertRaises(TypeError):
+            shmem.collect(b, a, 1.5)  # type: ignore[arg-type]
+        shmem.collect(b, a, 2)
+        self.assertEqual(np.count_nonzero(b), 2 * PES)
+        shmem.sync_all()
+        for array in (a, b, signal):
+            shmem.free(array)
+
+
+if __name__ == "__main__":
+    unittest.main()
