@@ -34,6 +34,8 @@ PyObject *array_type(const struct array *array);
 int array_is_swapped(const struct array *array);
 /* The elements must lie side by side. */
 int array_is_solid(const struct array *array, const char *routine, const char *argument);
+/* An atomic touches whole words: the elements must lie at multiples of their size. */
+int array_is_aligned(const struct array *array, const char *routine, const char *argument);
 /* Moves on to one element. */
 int array_at(struct array *array, PyObject *index, const char *routine);
 

@@ -222,8 +222,8 @@ without:
 /* A signal: a symmetric array of uint64, whose first element it is. */
 static int signal_take(struct array *array, PyObject *object, const char *routine) {
     if (array_take(array, object, SYMMETRIC, routine, "signal") < 0) return -1;
-    if (array->code == U64 && array->count > 0) return 0;
-    PyErr_Format(PyExc_TypeError, "%s: a signal is a symmetric array of uint64: make it with oxshmem.new_signal", routine);
+    if (array->code == U64 && array->count > 0 && array_is_aligned(array, routine, "signal")) return 0;
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%s: a signal is a symmetric array of uint64: make it with oxshmem.new_signal", routine);
     array_release(array);
     return -1;
 }

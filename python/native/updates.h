@@ -15,7 +15,7 @@ static PyObject *atomic(struct routine *routine, PyObject *const *args, Py_ssize
     if (array_at(&dest, given[values + 3], routine->name) < 0 || ctx_take(&ctx, given[values + 2], routine->name) < 0) goto end;
     if (pe_take(&pe, given[values + 1], &ctx, routine->name) < 0) goto end;
     void *f = by_type(routine, &dest);
-    if (f == NULL) goto end;
+    if (f == NULL || !array_is_aligned(&dest, routine->name, "dest")) goto end;
     if (values > 0 && value_take(&a, given[1], &dest, routine->name) < 0) goto end;
     if (values > 1 && value_take(&b, given[2], &dest, routine->name) < 0) goto end;
     int far = routine->fetches && is_long(0, pe, &ctx);
@@ -54,7 +54,8 @@ static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_s
     if (ctx_take(&ctx, given[values + 3], routine->name) < 0 || pe_take(&pe, given[values + 2], &ctx, routine->name) < 0) goto end;
     if (!is_same_type(&fetch, &dest, routine->name)) goto end;
     void *f = by_type(routine, &dest);
-    if (f == NULL) goto end;
+    if (f == NULL || !array_is_aligned(&dest, routine->name, "dest")) goto end;
+    if (!array_is_aligned(&fetch, routine->name, "fetch")) goto end;
     if (values > 0 && value_take(&a, given[2], &dest, routine->name) < 0) goto end;
     if (values > 1 && value_take(&b, given[3], &dest, routine->name) < 0) goto end;
     void *c = ctx.handle;
@@ -102,7 +103,8 @@ static PyObject *wait_one(struct routine *routine, PyObject *const *args, Py_ssi
     if (array_take(&ivar, given[0], SYMMETRIC, routine->name, "ivar") < 0) return NULL;
     if (array_at(&ivar, given[3], routine->name) < 0 || cmp_take(&cmp, given[1], routine->name) < 0) goto end;
     void *f = by_type(routine, &ivar);
-    if (f == NULL || value_take(&value, given[2], &ivar, routine->name) < 0) goto end;
+    if (f == NULL || !array_is_aligned(&ivar, routine->name, "ivar")) goto end;
+    if (value_take(&value, given[2], &ivar, routine->name) < 0) goto end;
     if (is_test) {
         BY_TYPE(ivar, holds = ((int (*)(T *, int, T))f)((T *)ivar.address, cmp, IN(value)))
         done = PyBool_FromLong(holds);

@@ -60,11 +60,13 @@ def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array
 
 def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
           indices: Optional[Array] = None) -> int:
-    _, number, _, stride, code, _, _ = _core.inspect(ivars, 2, name, "ivars")
+    begin, number, size, stride, code, _, _ = _core.inspect(ivars, 2, name, "ivars")
     if stride != 1:
         raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
     kind = np.asarray(ivars).dtype
     address = routine(name, code, ivars)  # of this type
+    if number and begin % size:
+        raise ValueError(f"{name}: the elements of ivars, of {size} bytes each, do not lie at multiples of their size, where a wait finds them")
     against = whole(values, kind, name, "value")
     is_vector = against.ndim > 0
     if is_vector and against.size != number:

@@ -22,6 +22,7 @@ NEXT = (ME + 1) % PES
 class Mistakes(unittest.TestCase):
     def test_each_has_a_sentence(self) -> None:
         a, whole, plate = shmem.zeros(4), shmem.zeros(4, dtype=int), shmem.zeros((4, 4))
+        askew = whole.view("u1")[1:25].view("i8")
         cases: List[Tuple[Callable[[], Any], type, str]] = [
             (lambda: shmem.put(np.zeros(4), np.zeros(4), 0), ValueError, "put: dest: this array is not symmetric: make it with oxshmem.zeros"),
             (lambda: shmem.get(np.zeros(4), np.zeros(4), 0), ValueError, "get: source: this array is not symmetric"),
@@ -111,6 +112,15 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.broadcast_nb(a, a, root=1 << 32), OverflowError, "broadcast_nb: the root is 4294967296, which does not fit"),
             (lambda: shmem.alltoall_nb(a, a, team=0), TypeError, "alltoall_nb: team is 0; pass a team"),  # type: ignore[arg-type]
             (lambda: shmem.fcollect_nb(a, a, team=0), TypeError, "fcollect_nb: team is 0; pass a team"),  # type: ignore[arg-type]
+            (lambda: shmem.atomic_inc(askew, 0), ValueError, "atomic_inc: the elements of dest, of 8 bytes each, do not lie at multiples"),
+            (lambda: shmem.atomic_fetch_inc_nbi(np.zeros(1, dtype=int), askew, 0), ValueError, "the elements of dest, of 8 bytes"),
+            (lambda: shmem.atomic_swap(askew.view("f8"), 1.0, 0), ValueError, "atomic_swap: the elements of dest, of 8 bytes"),
+            (lambda: shmem.wait_until(askew, "==", 0), ValueError, "wait_until: the elements of ivar, of 8 bytes"),
+            (lambda: shmem.test_all(askew, "==", 0), ValueError, "test_all: the elements of ivars, of 8 bytes"),
+            (lambda: shmem.signal_set(askew.view("u8"), 1, 0), ValueError, "signal_set: the elements of signal, of 8 bytes"),
+            (lambda: shmem.put_signal(a, a, 0, askew.view("u8"), 1), ValueError, "put_signal: the elements of signal, of 8 bytes"),
+            (lambda: shmem4py.set_lock(askew), ValueError, "set_lock: the lock does not lie at a multiple of 8 bytes"),
+            (lambda: shmem4py.set_lock(np.zeros(1, dtype=int)), ValueError, "set_lock: lock: this array is not symmetric"),
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
             (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
         ]
