@@ -143,9 +143,19 @@ def _dimensions(shape: Any) -> Tuple[int, ...]:
         raise TypeError(f"the shape is {shape!r}; it is a whole number, or a tuple of such numbers") from None
 
 
+def sized(dtype: DType, value: Any = None) -> "np.dtype[Any]":
+    """A type of elements. Texts of no length that is given get that of a value, and as numpy's own at least one character."""
+    kind = np.dtype(dtype)
+    if kind.itemsize or kind.kind not in "SU":
+        return kind
+    if value is not None:
+        kind = np.asarray(value).astype(kind).dtype
+    return kind if kind.itemsize else np.dtype(f"{kind.kind}1")
+
+
 def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
     """An array in memory of its own."""
-    kind = np.dtype(dtype)
+    kind = sized(dtype)
     if kind.hasobject:
         raise TypeError("arrays of Python objects cannot be symmetric: other PEs cannot follow their pointers. Use a dtype of "
                         "numbers, or transfer bytes (pickle.dumps)")
@@ -195,7 +205,7 @@ def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDA
 
     >>> shmem.full(10, shmem.my_pe())
     """
-    return fill(new(shape, np.asarray(value).dtype if dtype is None else dtype, order, clear=False), value)
+    return fill(new(shape, np.asarray(value).dtype if dtype is None else sized(dtype, value), order, clear=False), value)
 
 
 def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:

@@ -9,6 +9,7 @@ from typing import Any, List, Tuple
 import numpy as np
 
 import oxshmem as shmem
+from oxshmem import shmem4py
 from oxshmem._arrays import _heap
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
@@ -178,6 +179,19 @@ class Memory(unittest.TestCase):
         b = shmem.array([[1, 2], [3, 4]])
         self.assertEqual((b.tolist(), shmem.zeros_like(b).shape, shmem.empty_like(a).dtype), ([[1, 2], [3, 4]], (2, 2), a.dtype))
         self.assertEqual(shmem.ones(3, dtype="u1").tolist(), [1, 1, 1])
+
+    def test_texts_of_no_given_length(self) -> None:
+        for module in (shmem, shmem4py):
+            for kind, value, item in (("U", "abc", 12), ("S", "abc", 3), ("S", b"", 1), ("U2", "abc", 8), (None, "abc", 12)):
+                with self.subTest(module=module.__name__, kind=kind):
+                    a = module.full(3, value, dtype=kind)
+                    self.assertEqual((a.dtype.itemsize, a.tolist()), (item, [np.array(value, dtype=kind).item()] * 3))
+                    module.free(a)
+        for kind in ("S", "U", "V"):
+            a, b = shmem.zeros(3, dtype=kind), np.zeros(3, dtype=kind)
+            self.assertEqual((a.dtype, a.tolist()), (b.dtype, b.tolist()))
+            shmem.free(a)
+        self.assertEqual(shmem4py.fromalloc(shmem4py.alloc(6), dtype="S").shape, (6,))
 
     def test_tensors_of_torch_share_the_memory(self) -> None:
         try:

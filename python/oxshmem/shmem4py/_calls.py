@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .. import _arrays, _core, _start
 from .. import init as _init
-from .._arrays import DType, Shape, block_of, fill, new
+from .._arrays import DType, Shape, block_of, fill, new, sized
 from ._objects import THREAD, Ctx, _CData
 
 Array = NDArray[Any]
@@ -56,7 +56,7 @@ def free(mem: Any) -> None:
 
 def fromalloc(mem: memoryview, shape: Optional[Shape] = None, dtype: DType = None, order: str = "C") -> Array:
     """An array in memory of alloc."""
-    kind = np.dtype(np.uint8 if dtype is None else dtype)
+    kind = sized(np.uint8 if dtype is None else dtype)
     dimensions: Any = (len(mem) // kind.itemsize,) if shape is None else shape
     if math.prod(np.atleast_1d(dimensions).tolist()) * kind.itemsize > len(mem):
         raise ValueError(f"fromalloc: {dimensions} elements of {kind} are more than {len(mem)} bytes")
@@ -98,7 +98,8 @@ def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C", *, align: Opt
 def full(shape: Shape, fill_value: Any, dtype: DType = None, order: str = "C", *, align: Optional[int] = None,
          hints: Optional[int] = None) -> Array:
     """A symmetric array of one value."""
-    made = new(shape, np.asarray(fill_value).dtype if dtype is None else dtype, order, False, align, int(hints or 0))
+    kind = np.asarray(fill_value).dtype if dtype is None else sized(dtype, fill_value)
+    made = new(shape, kind, order, False, align, int(hints or 0))
     return fill(made, np.asarray(fill_value).astype(made.dtype))
 
 
