@@ -143,8 +143,10 @@ int array_is_solid(const struct array *array, const char *routine, const char *a
 
 int array_is_aligned(const struct array *array, const char *routine, const char *argument) {
     if (array->count == 0 || (uintptr_t)array->address % array->size == 0) return 1;
-    PyErr_Format(PyExc_ValueError, "%s: the elements of %s, of %zd bytes each, do not lie at multiples of their size, where an atomic finds "
-                 "them: use an array of their own, or a dtype with align=True", routine, argument, (Py_ssize_t)array->size);
+    PyErr_Format(PyExc_ValueError,
+                 "%s: the elements of %s, of %zd bytes each, do not lie at multiples of their size, where an atomic finds them: use "
+                 "an array of their own, or a dtype with align=True",
+                 routine, argument, (Py_ssize_t)array->size);
     return 0;
 }
 

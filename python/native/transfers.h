@@ -72,8 +72,8 @@ static PyObject *dtype_in(const struct array *array) {
     return dtype;
 }
 
-/* Whether two types that have no code are one. Numpy writes one dtype in two ways if one of the arrays is not aligned, so formats that
- * differ may say the same. */
+/* Whether two types that have no code are one. Numpy writes one dtype in two ways if one of the arrays is not aligned, so
+ * formats that differ may say the same. */
 static int is_same_other(const struct array *dest, const struct array *source) {
     enum { EQUAL = 2 };
     const char *into = dest->buffer.format, *from = source->buffer.format;
@@ -223,7 +223,9 @@ without:
 static int signal_take(struct array *array, PyObject *object, const char *routine) {
     if (array_take(array, object, SYMMETRIC, routine, "signal") < 0) return -1;
     if (array->code == U64 && array->count > 0 && array_is_aligned(array, routine, "signal")) return 0;
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%s: a signal is a symmetric array of uint64: make it with oxshmem.new_signal", routine);
+    if (!PyErr_Occurred()) {
+        PyErr_Format(PyExc_TypeError, "%s: a signal is a symmetric array of uint64: make it with oxshmem.new_signal", routine);
+    }
     array_release(array);
     return -1;
 }

@@ -86,8 +86,11 @@ class Heap:
         return taken
 
     def end(self) -> None:
-        """The library has ended: its heap goes, and the next life begins with an empty one. Old arrays can be read, and are in no other
-        one's way, because their memory stays mapped. Numbers go on, so that an old block has none of a new one."""
+        """The library has ended, and its heap with it: the next life begins with an empty one.
+
+        Old arrays can be read and are in no new one's way, because their memory stays mapped. Numbers go on, so that an old block
+        has none of a new one.
+        """
         self.blocks.clear()
         self.dropped.clear()
         self.first = self.made
@@ -144,7 +147,7 @@ def _dimensions(shape: Any) -> Tuple[int, ...]:
 
 
 def sized(dtype: DType, value: Any = None) -> "np.dtype[Any]":
-    """A type of elements. Texts of no length that is given get that of a value, and as numpy's own at least one character."""
+    """A type of elements. A text type without a length gets that of a value, and at least one character, as numpy's own."""
     kind = np.dtype(dtype)
     if kind.itemsize or kind.kind not in "SU":
         return kind
@@ -205,7 +208,8 @@ def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDA
 
     >>> shmem.full(10, shmem.my_pe())
     """
-    return fill(new(shape, np.asarray(value).dtype if dtype is None else sized(dtype, value), order, clear=False), value)
+    kind = np.asarray(value).dtype if dtype is None else sized(dtype, value)
+    return fill(new(shape, kind, order, clear=False), value)
 
 
 def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
@@ -244,7 +248,8 @@ def free(array: Any) -> None:
     if block is None:
         raise ValueError("free: this array is not symmetric: only arrays that oxshmem has made can be freed")
     if 0 <= block.number < _heap.first:
-        raise ValueError("free: finalize() has ended the memory of this array, which can only be read: there is nothing to free")
+        raise ValueError("free: finalize() has ended the memory of this array, which can only be read: there is nothing "
+                         "to free")
     if block.number not in _heap.blocks:
         raise ValueError("free: this array has been freed already")
     _heap.free(block.number)

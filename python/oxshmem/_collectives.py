@@ -79,7 +79,8 @@ def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bo
     _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
     _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
     # Types without a code, as records, are told apart by their dtypes.
-    if (size, code, is_bool) != (other, kind, too) or code >= len(_TYPES) and np.asarray(dest).dtype != np.asarray(source).dtype:
+    is_other = code >= len(_TYPES) and np.asarray(dest).dtype != np.asarray(source).dtype
+    if (size, code, is_bool) != (other, kind, too) or is_other:
         raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: convert one of them, "
                         "as source.astype(dest.dtype)")
     if fortran != order:
@@ -214,7 +215,8 @@ def fcollect(dest: Array, source: Array, team: Optional[Team] = None) -> None:
     >>> shmem.fcollect(everything, mine)
     """
     _, number, size, _, _ = _pair(dest, source, "fcollect")
-    _move("fcollect", dest, source, number * _members(team, "fcollect"), "those of source from each member", team, number * size)
+    needed = number * _members(team, "fcollect")
+    _move("fcollect", dest, source, needed, "those of source from each member", team, number * size)
 
 
 def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:

@@ -35,8 +35,9 @@ _OPTIONS = int(CTX.PRIVATE | CTX.SERIALIZED | CTX.NOSTORE)
 class Stream:
     """A context of the library with the arrays of its operations that go on. All names of a context share it.
 
-    When the last name goes, operations may still read and write these arrays, and a collection of garbage can run in any thread and inside
-    any call. So the stream only goes to a list then, and the program's next call that completes operations ends it: `end_dropped`.
+    When the last name goes, operations may still read and write these arrays, and a collection of garbage can run in any
+    thread and inside any call. So the stream only goes to a list then, and the program's next call that completes operations
+    ends it: `end_dropped`.
     """
 
     __slots__ = ("handle", "kept")
@@ -58,7 +59,8 @@ class Stream:
 
 
 def end_dropped() -> None:
-    """Completes the operations of contexts that the program has dropped, and ends these contexts. It waits for no other PE's call."""
+    """Completes the operations of contexts that the program has dropped, and ends these contexts. It waits for no call of
+    another PE."""
     while _start.dropped_streams:
         try:
             stream: Stream = _start.dropped_streams.pop()
@@ -92,7 +94,8 @@ class Ctx:
         if team is None:
             refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
         else:
-            refused = _core.call(address("shmem_team_create_ctx"), "i", team._valid("oxshmem.Ctx"), int(options), handle)
+            members = team._valid("oxshmem.Ctx")
+            refused = _core.call(address("shmem_team_create_ctx"), "i", members, int(options), handle)
         if refused:
             raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
                                "(Team.split_strided(..., num_contexts=1))")

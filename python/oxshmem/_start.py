@@ -32,7 +32,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MARK = "OXSHMEM_PYTHON_PE"
 # Arrays of operations that go on outside of contexts.
 kept: List[Any] = []
-# Streams of contexts that the program has dropped, with the arrays of operations that may go on: see `_contexts.end_dropped`.
+# Streams of contexts that the program has dropped, with arrays of operations that may go on: see `_contexts.end_dropped`.
 dropped_streams: List[Any] = []
 # Python's own end drops contexts before the library completes their operations, so this list outlives all modules.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(dropped_streams))
@@ -68,14 +68,15 @@ CTX_DEFAULT = address("oxshmem_context_default")
 
 
 def init(threads: int = MULTIPLE) -> int:
-    """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so. After
-    `finalize` it begins the library anew, with nothing in it: arrays, teams and contexts of the time before are not used again.
+    """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so.
+    After `finalize` it begins the library anew, with nothing in it: arrays, teams and contexts of the time before raise.
 
     >>> shmem.init()
     """
     global _state, _level, _registered, _parent
     if c_int(threads, "init", "the level of threads") not in range(MULTIPLE + 1):
-        raise ValueError(f"init: there is no level of threads {threads}: levels are oxshmem.THREAD.SINGLE, FUNNELED, SERIALIZED, MULTIPLE")
+        raise ValueError(f"init: there is no level of threads {threads}: levels are oxshmem.THREAD.SINGLE, FUNNELED, SERIALIZED "
+                         "and MULTIPLE")
     with _lock:
         if _state == "running":
             return _level

@@ -41,8 +41,8 @@ class Team:
 
     def _valid(self, routine: str) -> int:
         if not self._handle:
-            raise RuntimeError(f"{routine}: this PE is not in the team, or the team has been destroyed, or finalize() has ended it: "
-                               "ask `if team:` first")
+            raise RuntimeError(f"{routine}: this PE is not in the team, or the team has been destroyed, or finalize() has ended "
+                               "it: ask `if team:` first")
         return self._handle
 
     def my_pe(self) -> int:
@@ -64,7 +64,8 @@ class Team:
         if team is not None and not isinstance(team, Team):
             raise TypeError(f"{name}: team is {team!r}; pass a team, as oxshmem.TEAM_SHARED or what a split has made")
         other = (TEAM_WORLD if team is None else team)._valid(name)
-        number: int = _core.call(address("shmem_team_translate_pe"), "I", self._valid(name), c_int(pe, name, "the PE"), other)
+        own, pe = self._valid(name), c_int(pe, name, "the PE")
+        number: int = _core.call(address("shmem_team_translate_pe"), "I", own, pe, other)
         return number
 
     def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None, num_contexts: int = 0) -> Team:

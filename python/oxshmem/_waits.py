@@ -66,7 +66,8 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
     kind = np.asarray(ivars).dtype
     address = routine(name, code, ivars)  # of this type
     if number and begin % size:
-        raise ValueError(f"{name}: the elements of ivars, of {size} bytes each, do not lie at multiples of their size, where a wait finds them")
+        raise ValueError(f"{name}: the elements of ivars, of {size} bytes each, do not lie at multiples of their size, where a wait "
+                         "finds them: use an array of their own, or a dtype with align=True")
     against = whole(values, kind, name, "value")
     is_vector = against.ndim > 0
     if is_vector and against.size != number:
