@@ -117,6 +117,18 @@ fn fault_C6_fortran_has_the_nb_forms() {
     }
 }
 
+/// Local variables are targets of nonblocking routines, at every level of optimisation.
+#[test]
+fn a_compiler_of_fortran_loads_no_local_variable_before_the_quiet() {
+    for level in ["-O0", "-O2", "-O3"] {
+        let executable = program_with("fortran_local_targets.f90", &["-Wall", level]);
+        for options in ["-n 2", "-n 3 --nodes 3"] {
+            let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
+            assert_eq!(ended.stdout, "ok\n", "{level}: {ended}");
+        }
+    }
+}
+
 /// Cray's Fortran names without a type are generic interfaces of the module `shmemx`.
 #[test]
 fn fault_C6_fortran_has_generics_by_type() {
