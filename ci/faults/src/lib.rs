@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+mod given_time;
 mod group;
 mod other_user;
 
@@ -13,10 +14,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use given_time::GivenTime;
 pub use group::MemoryGroup;
 pub use other_user::{OtherUser, STRANGER};
 
-/// A job that takes longer than this hangs. The slowest machine is faster.
+/// A job that is given more than this hangs. The slowest machine is faster.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The installation under test.
@@ -129,7 +131,7 @@ impl Job {
         self
     }
 
-    /// Ends a job that takes longer; [`JobEnd::status`] is `None` then.
+    /// Ends a job that is given more time; [`JobEnd::status`] is `None` then.
     pub fn limit(mut self, limit: Duration) -> Job {
         self.limit = limit;
         self
@@ -183,11 +185,11 @@ impl Running {
         };
         let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as _));
         let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as _));
-        let begun = Instant::now();
+        let (begun, mut given) = (Instant::now(), GivenTime::begin());
         let status = loop {
             match child.try_wait().expect("our child") {
                 Some(status) => break Some(status),
-                None if begun.elapsed() > limit => break None,
+                None if given.so_far() > limit => break None,
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };

@@ -8,12 +8,13 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use oxshmem_faults::GivenTime;
 
 use crate::Outcome;
 
-/// A program of tests may take this long. The longest takes two minutes on two processors; beside other work it takes some
-/// times that.
+/// A program of tests may be given this long. The longest takes two minutes on two processors.
 pub(crate) const PROGRAM_LIMIT: Duration = Duration::from_secs(900);
 
 /// Time between two looks.
@@ -35,9 +36,9 @@ fn watched(child: Child, limit: Duration) -> std::io::Result<Output> {
     let (ended, has_ended) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || {
-            let mut since = HashMap::new();
+            let (mut since, mut given) = (HashMap::new(), GivenTime::begin());
             while has_ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                look(pid, limit, &mut since);
+                look(pid, given.so_far(), limit, &mut since);
             }
         });
         let output = child.wait_with_output();
@@ -48,12 +49,12 @@ fn watched(child: Child, limit: Duration) -> std::io::Result<Output> {
 }
 
 /// Looks at the children of the command: each is one program of tests, or the compiler.
-fn look(command: u32, limit: Duration, since: &mut HashMap<u32, Instant>) {
+fn look(command: u32, now: Duration, limit: Duration, since: &mut HashMap<u32, Duration>) {
     let processes = processes();
     let running: Vec<u32> = processes.iter().filter(|process| process.parent == command).map(|one| one.pid).collect();
     since.retain(|pid, _| running.contains(pid));
     for pid in running {
-        if since.entry(pid).or_insert_with(Instant::now).elapsed() > limit {
+        if now - *since.entry(pid).or_insert(now) > limit {
             end(pid, limit, &processes);
             since.remove(&pid);
         }

@@ -24,7 +24,7 @@ pub(crate) fn across() -> CheckCounts {
 pub(crate) fn cable(prefix: &Path) -> Outcome<CheckCounts> {
     let mut counts = pulled(prefix);
     program(prefix, "transfers")?;
-    counts += match rigs::start("rdma", &["-t", "400", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
+    counts += match rigs::start("rdma", &["-t", "1200", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])? {
         Ending::Well => CheckCounts { passed: 1, ..CheckCounts::default() },
         Ending::Skipped => CheckCounts { skipped: 1, ..CheckCounts::default() },
     };

@@ -21,7 +21,7 @@ const BRIEF: &[(&str, &str)] = &[
 const PES: &str = "2";
 
 /// How long the machine may take for the checks, for cases that somebody names, and for all of them.
-const BRIEF_SECONDS: &str = "900";
+const BRIEF_SECONDS: &str = "2400";
 /// See [`BRIEF_SECONDS`].
 const SECONDS: &str = "3600";
 /// See [`BRIEF_SECONDS`].

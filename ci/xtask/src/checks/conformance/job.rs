@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use oxshmem_faults::GivenTime;
 
 use super::program::output_folder;
 use super::{CaseRun, CaseSelection, CaseVerdict};
@@ -135,13 +137,13 @@ pub(in crate::checks) fn finish(mut command: Command, limit: Duration) -> Result
 
 /// Waits for the end, up to the limit; then ends the process group.
 fn wait(mut child: Child, limit: Duration) -> Option<i32> {
-    let start = Instant::now();
+    let mut given = GivenTime::begin();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
                 return Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
             }
-            Ok(None) if start.elapsed() < limit => thread::sleep(Duration::from_millis(3)),
+            Ok(None) if given.so_far() < limit => thread::sleep(Duration::from_millis(3)),
             _ => {
                 kill(&format!("-{}", child.id()));
                 let _ = child.wait();
