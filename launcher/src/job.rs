@@ -130,6 +130,8 @@ struct RunningJob {
     begun: Instant,
     /// The last signal that was passed on to the PEs and ends those that do not handle it, and when.
     forwarded: Option<(i32, Instant)>,
+    /// The signal by which the user has ended the job, even if it had failed before.
+    ended_by: Option<i32>,
     /// Every PE that has asked to end the job.
     aborters: BTreeSet<u32>,
     /// The first PE that ended well without having left the job.
@@ -165,6 +167,7 @@ impl RunningJob {
             conclusion: Conclusion::default(),
             begun,
             forwarded: None,
+            ended_by: None,
             aborters: BTreeSet::new(),
             deserter: None,
             inquiry: None,

@@ -130,3 +130,22 @@ fn a_job_stops_and_continues_with_its_launcher() {
     send("CONT", job.pid());
     assert_eq!(job.wait().status, Some(143));
 }
+
+#[test]
+fn output_that_nobody_takes_keeps_no_job_that_a_signal_has_ended() {
+    // The PEs take longer to die than a signal counts as one that came when they were ending.
+    for signals in [&["TERM"][..], &["INT", "INT"]] {
+        let mut job = Running::with(&["-n", "2", "--grace", "1.5", "sh", "-c", STUBBORN]);
+        job.pids(2);
+        for signal in signals {
+            send(signal, job.pid());
+            std::thread::sleep(std::time::Duration::from_millis(1200));
+        }
+        until("oshrun ends although its output is full", || job.child.try_wait().expect("our child").is_some());
+        let code = if signals.len() == 1 { 143 } else { 130 };
+        assert_eq!(job.child.wait().expect("our child").code(), Some(code));
+    }
+}
+
+/// Fills its output and ends by no signal but one.
+const STUBBORN: &str = "trap '' TERM INT; echo $$ > $HERE/pe.$PMI_RANK; exec yes";

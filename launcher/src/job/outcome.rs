@@ -107,11 +107,7 @@ impl RunningJob {
             // It is about to be said why.
             _ if self.aborters.contains(&pe) => {}
             // The sender of the signal knows why the PE ended.
-            Some((signal, _)) if by(signal) => {
-                self.conclusion.status = Some(code);
-                self.say_interrupted(code);
-                self.end(self.plan().grace, None);
-            }
+            Some((signal, _)) if by(signal) => self.ended_by_signal(signal),
             // Nobody leaves the job before all do.
             _ if code != 0 && stage == PmiStage::Finalized => {
                 let manner = verdict::manner(status, shortage);
@@ -148,6 +144,15 @@ impl RunningJob {
         let code = forwarded.map_or(code, |(signal, _)| 128 + signal);
         self.conclusion.status = Some(code);
         self.say_interrupted(code);
+    }
+
+    /// A signal that was passed on ends the job.
+    fn ended_by_signal(&mut self, signal: i32) {
+        let code = 128 + signal;
+        self.ended_by = Some(signal);
+        self.conclusion.status = Some(code);
+        self.say_interrupted(code);
+        self.end(self.plan().grace, None);
     }
 
     /// The last line of a job that a signal from outside has ended.

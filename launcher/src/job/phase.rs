@@ -7,7 +7,7 @@
 //! | lingering | the end of PEs that are about to end, because one failed after it had left the job | 2 s | asked |
 //! | asked | the end of PEs that have been asked to end | `--grace`, or 0.5 s after a failure | killed |
 //! | killed | the end of PEs that have been killed | the kernel has ended them | draining |
-//! | draining | output that is on its way, and hosts that clean up | `--timeout` and then `--grace`, or 0.5 s after a signal | over |
+//! | draining | output that is on its way, and hosts that clean up | `--timeout` and then `--grace`, or 0.5 s if a signal has ended the job | over |
 //!
 //! A job is *open* while it is running or counted: nothing has decided that it ends. When the last PE has ended, every phase but
 //! *counted* becomes *draining*. The answers to the census come first, because they say whose end decides.

@@ -33,9 +33,11 @@ impl RunningJob {
                 }
             }
             SignalWish::Forward(libc::SIGINT) if !self.phase.is_open() || self.has_forwarded(libc::SIGINT) => {
-                self.kill()
+                self.ended_by = Some(libc::SIGINT);
+                self.kill();
             }
             SignalWish::Forward(libc::SIGTERM) => {
+                self.ended_by = Some(libc::SIGTERM);
                 self.forwarded = Some((libc::SIGTERM, Instant::now()));
                 if self.phase.is_open() {
                     self.end(self.plan().grace, None);
@@ -89,10 +91,9 @@ impl RunningJob {
         if self.plan().timeout.is_some_and(|timeout| self.begun.elapsed() >= timeout) {
             self.agenda.set(Due::Timeout, Instant::now() + self.plan().grace);
         }
-        // A signal that came when the last PE was ending is for us.
-        if let Some((signal, at)) = self.forwarded
-            && at.elapsed() < AGAIN_AFTER
-        {
+        // The user has ended the job, however long the PEs took to end. A signal that came when the last one was ending is for us.
+        let late = self.forwarded.filter(|(_, at)| at.elapsed() < AGAIN_AFTER).map(|(signal, _)| signal);
+        if let Some(signal) = self.ended_by.or(late) {
             self.turn(PhaseTurn::Leave { at: Instant::now() + LAST_WORDS, status: 128 + signal });
         }
     }

@@ -81,8 +81,13 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a script on `n` PEs; it finds the test's own folder in `$HERE`.
     pub(crate) fn script(n: usize, script: &str) -> Running {
+        Running::with(&["-n", &n.to_string(), "sh", "-c", script])
+    }
+
+    /// Starts `oshrun` with these arguments; its PEs and its remote shell find the test's own folder in `$HERE`.
+    pub(crate) fn with(arguments: &[&str]) -> Running {
         let folder = Folder::new();
-        let mut command = oshrun(["-n", &n.to_string(), "sh", "-c", script]);
+        let mut command = oshrun(arguments);
         command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
     }
