@@ -312,20 +312,20 @@ impl RunningJob {
     fn unstartable(&mut self, pe: u32, status: i32, why: &str, others: &[u32]) {
         let (size, place) = (self.roster.size(), self.roster.placed(pe, " on host "));
         let sentence = format!("PE {pe} of {size} could not be started{place}: {why}");
-        self.roster.forget(pe);
-        others.iter().for_each(|&pe| self.roster.forget(pe));
-        self.fail(status, sentence, SHORT_GRACE);
+        self.roster.give_up([pe].iter().chain(others).copied());
+        self.fail_to_run(status, sentence, false);
     }
 
     /// Hosts that can tell us nothing any more. Whatever runs there ends by itself, because its agent has.
     fn lost(&mut self, hosts: &[u32], why: &str) {
+        let is_unstarted = self.roster.is_unstarted(hosts);
         let name = self.roster.forget_hosts(hosts);
         let below = match hosts.len() {
             1 => String::new(),
             more => format!(" and {} more behind it", more - 1),
         };
         let others = verdict::stopped(self.roster.running());
-        self.fail(1, format!("host {name}{below}: {why}{others}; exit 1"), SHORT_GRACE);
+        self.fail_to_run(1, format!("host {name}{below}: {why}{others}; exit 1"), is_unstarted);
     }
 
     /// Sends a signal to every PE that still runs.

@@ -18,6 +18,11 @@ impl SignalWish {
     pub(crate) fn is_an_end(signal: i32) -> bool {
         !matches!(signal, libc::SIGCONT | libc::SIGWINCH)
     }
+
+    /// Whether no PE shall be started any more after the signal.
+    pub(crate) fn is_against_starts(signal: i32) -> bool {
+        matches!(signal, libc::SIGTERM | libc::SIGKILL | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT)
+    }
 }
 
 const FORWARDED: [i32; 8] = [

@@ -19,6 +19,7 @@ use crate::pmi::{JobEffect, PmiServer};
 use crate::prepare::Prepared;
 use crate::processes::{Outlet, Processes, raw};
 use crate::remote::{AgentEvent, RemoteAgent};
+use crate::signals::SignalWish;
 use crate::watch::Event;
 
 /// How many agents one host looks after itself; beyond that some of them look after others.
@@ -211,7 +212,7 @@ impl Subtree {
             libc::SIGTSTP => self.remotes.iter_mut().for_each(|remote| remote.pulse.pause()),
             libc::SIGCONT => self.resume(),
             // Agents that have not answered yet shall not start anything any more.
-            libc::SIGTERM | libc::SIGKILL | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT => {
+            _ if SignalWish::is_against_starts(signal) => {
                 let silent = self.remotes.iter_mut().filter(|remote| !remote.greeted && !remote.is_over());
                 silent.for_each(|remote| remote.give_up("the job ended before it answered".into()));
             }

@@ -131,6 +131,22 @@ fn a_job_stops_and_continues_with_its_launcher() {
     assert_eq!(job.wait().status, Some(143));
 }
 
+/// A remote shell of which the test knows that it runs, and that never starts anything.
+const SILENT: &str = "sh -c 'echo $$ > $HERE/pe.{host}; exec sleep 600'";
+
+#[test]
+fn a_signal_before_any_host_has_answered_decides_the_status() {
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("QUIT", 131)] {
+        let job = Running::with(&["-H", "a,b", "--launch-agent", SILENT, "-n", "4", "true"]);
+        job.pids(2);
+        send(signal, job.pid());
+        let ended = job.wait();
+        let by = if signal == "INT" { " (Ctrl-C)" } else { "" };
+        let last = format!("oshrun: SIG{signal}{by} has ended the job of 4 PEs; exit {code}\n");
+        assert_eq!((ended.status, ended.stderr), (Some(code), last));
+    }
+}
+
 #[test]
 fn output_that_nobody_takes_keeps_no_job_that_a_signal_has_ended() {
     // The PEs take longer to die than a signal counts as one that came when they were ending.

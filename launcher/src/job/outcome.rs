@@ -13,6 +13,7 @@ use super::phase::{CENSUS, LINGER, Phase, PhaseTurn, SHORT_GRACE};
 use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
+use crate::signals::SignalWish;
 use crate::{say, verdict};
 
 /// How long other PEs may outlive one that did not finalize before a note says so.
@@ -51,6 +52,11 @@ impl RunningJob {
             && !is_over
         {
             conclusion.status.get_or_insert(status);
+        }
+        // Whatever ends a job names the status. Should it not, a job whose PEs have not run has not gone well.
+        if let (None, missing @ 1..) = (conclusion.status, self.roster.given_up()) {
+            let pes = verdict::counted(self.roster.size() as usize);
+            conclusion.decide(LOST, format!("{missing} of {pes} did not run to the end; exit {LOST}"));
         }
         if conclusion.is_output_lost && conclusion.status.is_none_or(|status| status == 0) {
             conclusion.status = Some(LOST);
@@ -216,6 +222,18 @@ impl RunningJob {
         if self.phase.can_fail() {
             self.conclusion.decide(status, sentence);
             self.end(grace, None);
+        }
+    }
+
+    /// Ends the job because PEs cannot be started, or are lost with their host. If the user has ended it already, that decides.
+    pub(super) fn fail_to_run(&mut self, status: i32, sentence: String, is_unstarted: bool) {
+        match self.forwarded {
+            Some((signal, _)) if self.phase.is_ending() => self.ended_as_asked(128 + signal, false),
+            // Hosts that had not answered when the signal came have been given up because of it.
+            Some((signal, _)) if is_unstarted && self.phase.is_open() && SignalWish::is_against_starts(signal) => {
+                self.ended_by_signal(signal);
+            }
+            _ => self.fail(status, sentence, SHORT_GRACE),
         }
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Roster {
     hosts: Vec<HostPes>,
     /// How many PEs have not ended.
     left: usize,
+    /// How many PEs could not be started, or are lost with their host.
+    given_up: usize,
     /// Hosts that are not done.
     pub(super) hosts_left: BTreeSet<u32>,
     /// The PEs that have left the job before they ended.
@@ -44,6 +46,7 @@ impl Roster {
             pes: vec![PeState::Expected; size],
             host_of,
             left: size,
+            given_up: 0,
             hosts_left: hosts.iter().map(|host| host.host).chain(own).collect(),
             hosts,
             finalized: BTreeSet::new(),
@@ -79,10 +82,28 @@ impl Roster {
         self.left -= 1;
     }
 
+    /// Counts out PEs of which nothing will be heard.
+    pub(super) fn give_up(&mut self, pes: impl IntoIterator<Item = u32>) {
+        let before = self.left;
+        pes.into_iter().for_each(|pe| self.forget(pe));
+        self.given_up += before - self.left;
+    }
+
+    /// How many PEs could not be started, or are lost with their host.
+    pub(super) fn given_up(&self) -> usize {
+        self.given_up
+    }
+
+    /// Whether no PE of these hosts has been started.
+    pub(super) fn is_unstarted(&self, hosts: &[u32]) -> bool {
+        let mut there = (0..self.size()).filter(|&pe| hosts.contains(&self.host_of[pe as usize]));
+        there.all(|pe| self.state(pe) == PeState::Expected)
+    }
+
     /// Counts these hosts out, with every PE there. Returns the name of the first.
     pub(super) fn forget_hosts(&mut self, lost: &[u32]) -> String {
         let gone: Vec<u32> = (0..self.size()).filter(|&pe| lost.contains(&self.host_of[pe as usize])).collect();
-        gone.into_iter().for_each(|pe| self.forget(pe));
+        self.give_up(gone);
         self.hosts_left.retain(|host| !lost.contains(host));
         let first = self.hosts.iter().find(|one| Some(&one.host) == lost.first());
         first.map_or(String::new(), |one| one.name.clone())
