@@ -61,13 +61,15 @@ pub fn run(plan: &JobPlan) -> i32 {
 fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
-    if plan.display.is_some() && !layout.map()? {
-        return Ok(0);
+    if plan.display.is_some()
+        && let Some(status) = layout.map()?
+    {
+        return Ok(status);
     }
     if plan.dry_run {
-        layout.show()?;
+        let status = layout.show()?;
         plan.note.iter().for_each(|note| say(note));
-        return Ok(0);
+        return Ok(status);
     }
     if let Some(recording) = &plan.recording {
         profile::prepare(recording).map_err(|error| (2, error))?;

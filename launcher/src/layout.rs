@@ -1,6 +1,7 @@
 //! Where the PEs of a job run: the plan, the hosts that were named or granted, and what travels to them.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -15,8 +16,8 @@ use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
 use crate::remote::words_for;
-use crate::say;
 use crate::wrapper::quoted;
+use crate::{say, stdout};
 
 /// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
 /// and libraries are found.
@@ -71,42 +72,47 @@ impl Layout {
         Ok(Layout { description: Rc::new(description(plan, mark, mapping, host_pes)) })
     }
 
-    /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Whether the job is to go on.
-    pub(crate) fn map(&self) -> Result<bool, Unusable> {
+    /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Returns an exit status if the job
+    /// is not to go on.
+    pub(crate) fn map(&self) -> Result<Option<i32>, Unusable> {
         if !self.description.is_here() {
-            return Ok(true);
+            return Ok(None);
         }
         let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
-        print!("{}", prepared.map().unwrap_or_default());
-        Ok(!prepared.is_only_shown())
+        Ok(match stdout::print("oshrun", &prepared.map().unwrap_or_default()) {
+            Ok(()) => prepared.is_only_shown().then_some(0),
+            Err(status) => Some(i32::from(status)),
+        })
     }
 
-    /// `--dry-run`: hosts, how they are reached, PEs and what they run.
-    pub(crate) fn show(&self) -> Result<(), Unusable> {
+    /// `--dry-run`: hosts, how they are reached, PEs and what they run. Returns the exit status.
+    pub(crate) fn show(&self) -> Result<i32, Unusable> {
         if self.description.is_here() {
-            Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?.show();
-            return Ok(());
+            let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
+            return Ok(shown(|output| prepared.show(output)));
         }
         let apps = prepare::apps(&self.description.plan);
-        for host in &self.description.host_pes {
-            let words = words_for(&self.description, host).map_err(|why| usage(Error::new(why)))?;
-            let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
-            println!("host {}: {}", host.name, words.join(" "));
-            for &pe in &host.pes {
-                let app = apps[pe as usize] as usize;
-                let file = Path::new(&self.description.plan.programs[app].command[0]);
-                prepare::show_pe(
-                    &self.description,
-                    pe,
-                    host.pes.len() as u32,
-                    app,
-                    file,
-                    &format!(" on {}", host.name),
-                );
+        let commands = self.description.host_pes.iter().map(|host| words_for(&self.description, host));
+        let commands: Vec<_> = commands.collect::<Result<_, _>>().map_err(|why| usage(Error::new(why)))?;
+        Ok(shown(|output| {
+            for (host, words) in self.description.host_pes.iter().zip(commands) {
+                let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
+                writeln!(output, "host {}: {}", host.name, words.join(" "))?;
+                let (here, place) = (host.pes.len() as u32, format!(" on {}", host.name));
+                for &pe in &host.pes {
+                    let app = apps[pe as usize] as usize;
+                    let file = Path::new(&self.description.plan.programs[app].command[0]);
+                    prepare::show_pe(output, &self.description, pe, here, app, file, &place)?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        }))
     }
+}
+
+/// Prints what would be started. Returns the exit status.
+fn shown(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
+    stdout::print_with("oshrun", write).map_or_else(i32::from, |()| 0)
 }
 
 /// How many nodes PEs of this machine make in equal blocks, where the user wants so many. `-N` limits the PEs of each.

@@ -23,6 +23,7 @@ pub mod results;
 pub mod schedules;
 pub mod sim;
 pub mod start;
+pub mod stdout;
 pub mod top;
 pub mod tune;
 pub mod waiting;
@@ -61,11 +62,11 @@ pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     {
         text = format!("{mistake}\n  to fix:  let the value follow the option, as in `{tool} {option} ...`\n{rest}");
     }
-    // Without anybody to read it there is still the exit status.
-    let _ = match text.strip_prefix("error: ") {
-        Some(mistake) => write!(std::io::stderr(), "{tool}: {mistake}"),
-        None => write!(std::io::stdout(), "{text}"),
+    let Some(mistake) = text.strip_prefix("error: ") else {
+        return stdout::print(tool, &text).map_or_else(i32::from, |()| error.exit_code());
     };
+    // Without anybody to read it there is still the exit status.
+    let _ = write!(std::io::stderr(), "{tool}: {mistake}");
     error.exit_code()
 }
 

@@ -1,6 +1,6 @@
 //! Preparation of a host before its first PE starts: which files run where, and where their streams lead.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -152,14 +152,15 @@ impl Prepared {
     }
 
     /// `--dry-run` on this machine alone.
-    pub(crate) fn show(&self) {
+    pub(crate) fn show(&self, output: &mut dyn Write) -> io::Result<()> {
         for (&pe, local) in self.pes().iter().zip(0..) {
             let app = self.apps[pe as usize] as usize;
             let file = self.files[app].as_deref().unwrap_or(Path::new(&self.plan().programs[app].command[0]));
             let place =
                 self.processors(local).map(|cpus| format!(" on processors {}", written(cpus))).unwrap_or_default();
-            show_pe(&self.description, pe, self.own.pes.len() as u32, app, file, &place);
+            show_pe(output, &self.description, pe, self.own.pes.len() as u32, app, file, &place)?;
         }
+        Ok(())
     }
 
     /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
@@ -220,7 +221,15 @@ impl Prepared {
 }
 
 /// One line of `--dry-run`.
-pub(crate) fn show_pe(description: &JobDescription, pe: u32, here: u32, app: usize, file: &Path, place: &str) {
+pub(crate) fn show_pe(
+    output: &mut dyn Write,
+    description: &JobDescription,
+    pe: u32,
+    here: u32,
+    app: usize,
+    file: &Path,
+    place: &str,
+) -> io::Result<()> {
     let program = &description.plan.programs[app];
     let set = pe::variables(pe, description.plan.size(), here, "<random>");
     let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -228,7 +237,7 @@ pub(crate) fn show_pe(description: &JobDescription, pe: u32, here: u32, app: usi
     words.push(quoted(file.as_os_str()));
     words.extend(program.command[1..].iter().map(|word| quoted(word)));
     let folder = program.wdir.as_ref().map(|wdir| format!(" in {}", wdir.display())).unwrap_or_default();
-    println!("PE {pe}{place}{folder}: {}", words.join(" "));
+    writeln!(output, "PE {pe}{place}{folder}: {}", words.join(" "))
 }
 
 /// The program of each PE of the job.

@@ -73,6 +73,8 @@ struct TriedSeeds {
     /// Jobs in which a PE kept its turn for too long.
     overrun: u64,
     races: FoundRaces,
+    /// A line for each run, where the user wants them.
+    digests: String,
 }
 
 impl SimArgs {
@@ -84,8 +86,9 @@ impl SimArgs {
         let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
         let seeds = (0..self.seeds).map(|number| self.first.wrapping_add(number)).collect();
-        let found =
-            Mutex::new(TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0, races: FoundRaces::default() });
+        let races = FoundRaces::default();
+        let found = TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0, races, digests: String::new() };
+        let found = Mutex::new(found);
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
         std::thread::scope(|scope| {
@@ -100,10 +103,10 @@ impl SimArgs {
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);
         }
-        let TriedSeeds { tried, mut failed, overrun, races: found_races, .. } =
+        let TriedSeeds { tried, mut failed, overrun, races: found_races, digests, .. } =
             found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
-        let mut report = summary(tried, &failed, overrun, begun.elapsed());
+        let mut report = digests + &summary(tried, &failed, overrun, begun.elapsed());
         if self.race {
             report += &found_races.told(|race| {
                 let first = race.seeds.first().copied().unwrap_or_default();
@@ -138,7 +141,7 @@ impl SimArgs {
             found.races.add(Some(seed), outcome.races());
             found.overrun += u64::from(outcome.overrun() > 0);
             if self.digests {
-                println!("seed {seed}: {}", outcome.digest());
+                let _ = writeln!(found.digests, "seed {seed}: {}", outcome.digest());
             }
             if outcome.is_failure() {
                 eprintln!("oxshmem: seed {seed}: {}", outcome.in_words());

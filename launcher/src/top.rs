@@ -1,6 +1,6 @@
 //! `oxshmem top`: a table of what the PEs of a running job do, again and again.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, escape};
 
 use crate::ask::{self, JobView};
-use crate::results;
+use crate::{results, stdout};
 
 /// The job and how it is shown.
 #[derive(Args)]
@@ -85,9 +85,8 @@ impl TopArgs {
                 (true, false) => format!("{HOME}{}{REST_OF_SCREEN}", text.replace('\n', REST_OF_LINE)),
                 (false, _) => text,
             };
-            let mut out = std::io::stdout().lock();
-            if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-                return Ok(String::new());
+            if let Err(status) = stdout::print("oxshmem", &text) {
+                std::process::exit(i32::from(status));
             }
             (before, is_first) = (now, false);
         }

@@ -100,6 +100,35 @@ fn a_compiler_that_is_not_there_is_127_with_advice() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    let folder = installed("oshcc");
+    let oshcc = folder.0.join("bin/oshcc");
+    let tools: [(&Path, &[&str]); 9] = [
+        (Path::new(env!("CARGO_BIN_EXE_osh_info")), &[]),
+        (Path::new(env!("CARGO_BIN_EXE_osh_info")), &["--version"]),
+        (Path::new(env!("CARGO_BIN_EXE_oxshmem")), &["schedule", "--algorithm", "ring"]),
+        (Path::new(env!("CARGO_BIN_EXE_oxshmem")), &["--help"]),
+        (Path::new(env!("CARGO_BIN_EXE_oshrun")), &["--help"]),
+        (Path::new(env!("CARGO_BIN_EXE_oshrun")), &["--dry-run", "-n", "2", "true"]),
+        (Path::new(env!("CARGO_BIN_EXE_oshrun")), &["--display", "map", "-n", "2", "true"]),
+        (&oshcc, &["-show"]),
+        (&oshcc, &["--showme:libs"]),
+    ];
+    for (tool, arguments) in tools {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let lost = Ended::from(Command::new(tool).args(arguments).stdout(full).output().unwrap());
+        assert_eq!(lost.status, Some(1), "{} {arguments:?}: {}", tool.display(), lost.stderr);
+        let told = ["the standard output cannot be written", "because:", "No space left", "to fix:"];
+        assert!(told.iter().all(|words| lost.stderr.contains(words)), "{}", lost.stderr);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let unread = Ended::from(Command::new(tool).args(arguments).stdout(writer).output().unwrap());
+        let expected = (Some(141), String::new());
+        assert_eq!((unread.status, unread.stderr), expected, "{} {arguments:?}", tool.display());
+    }
+}
+
+#[test]
 fn osh_info_tells_facts_in_both_forms() {
     let info = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osh_info"));

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use oxshmem_base::Error;
 use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::cargo::{self, OxrunRequest};
-use oxshmem_launcher::usage;
+use oxshmem_launcher::{stdout, usage};
 
 /// The exit status when there is nothing to run.
 const FAILED: u8 = 2;
@@ -18,8 +18,7 @@ fn main() -> ExitCode {
         arguments.remove(0);
     }
     if arguments.iter().take_while(|word| *word != "--").any(|word| word == "-h" || word == "--help") {
-        print!("{}", cargo::help());
-        return ExitCode::SUCCESS;
+        return stdout::print("cargo oxrun", &cargo::help()).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
     }
     let request = OxrunRequest::of(arguments);
     match request.check() {

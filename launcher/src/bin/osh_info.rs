@@ -1,9 +1,9 @@
 //! `osh_info`: what is installed, how it is set up and what the machine offers.
 
-use std::io::Write;
+use std::process::ExitCode;
 
 use clap::Parser;
-use oxshmem_launcher::{info, usage};
+use oxshmem_launcher::{info, stdout, usage};
 
 /// Shows the version, the environment variables with their present values, and the machine as oxshmem sees it.
 #[derive(Parser)]
@@ -18,10 +18,9 @@ struct InfoOptions {
     all: bool,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let options = InfoOptions::try_parse().unwrap_or_else(|error| std::process::exit(usage("osh_info", &error)));
     let facts = info::facts();
     let text = if options.json { format!("{facts:#}\n") } else { info::as_text(&facts) };
-    // A reader that closes early (head, less) is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    stdout::print("osh_info", &text).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS)
 }

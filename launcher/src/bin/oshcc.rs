@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
+use oxshmem_launcher::stdout;
 use oxshmem_launcher::wrapper::{Action, Wrapper};
 
 fn main() -> ExitCode {
@@ -25,16 +26,10 @@ fn main() -> ExitCode {
     let variable = |name: &str| std::env::var_os(name);
     let wrapper = Wrapper::new(&name, bin, variable, Path::exists, |compiler| matters && is_clang(compiler));
     match wrapper.act(&arguments) {
-        Action::Print(text) => {
-            println!("{text}");
-            ExitCode::SUCCESS
-        }
+        Action::Print(text) => print(&name, &text),
         Action::Refuse(error) => fail(&name, 1, &error),
         Action::MakeModules(modules) => match modules.make() {
-            Ok(text) => {
-                println!("{text}");
-                ExitCode::SUCCESS
-            }
+            Ok(text) => print(&name, &text),
             Err(error) => fail(&name, 1, &error),
         },
         Action::Run(command) => {
@@ -55,6 +50,10 @@ fn main() -> ExitCode {
 fn is_clang(compiler: &[OsString]) -> bool {
     let answer = Command::new(&compiler[0]).args(&compiler[1..]).arg("--version").output();
     answer.is_ok_and(|answer| String::from_utf8_lossy(&answer.stdout).contains("clang"))
+}
+
+fn print(name: &str, text: &str) -> ExitCode {
+    stdout::print(name, &format!("{text}\n")).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS)
 }
 
 fn fail(name: &str, status: u8, error: &Error) -> ExitCode {

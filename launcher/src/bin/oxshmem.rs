@@ -1,7 +1,6 @@
 //! `oxshmem`: what operations cost here, what collectives cost on large machines, how they go step by step, and which one a
 //! call takes.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
-use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, tune, usage};
+use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, stdout, tune, usage};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
@@ -243,17 +242,17 @@ fn main() -> ExitCode {
         ToolTask::Bench(bench) => bench.run(),
         ToolTask::Doctor(doctor) => match doctor.run() {
             Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return faulty(&text),
+            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
             Err(error) => Err(error),
         },
         ToolTask::Sim(sim) => match sim.run() {
             Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return faulty(&text),
+            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
             Err(error) => Err(error),
         },
         ToolTask::Races(races) => match races.run() {
             Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return faulty(&text),
+            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
             Err(error) => Err(error),
         },
         ToolTask::Why(why) => why.run(),
@@ -275,11 +274,7 @@ fn main() -> ExitCode {
         }
     };
     match text {
-        Ok(text) => {
-            // A reader that closes early (head, less) is no failure.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Ok(text) => print(&text, ExitCode::SUCCESS),
         Err(error) => {
             eprintln!("oxshmem: {error}");
             ExitCode::from(2)
@@ -287,10 +282,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// A report that something is wrong: with the machine, or with the program.
-fn faulty(text: &str) -> ExitCode {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::FAILURE
+/// Prints a report. The exit status says whether something is wrong, with the machine or with the program.
+fn print(text: &str, status: ExitCode) -> ExitCode {
+    stdout::print("oxshmem", text).map_or_else(ExitCode::from, |()| status)
 }
 
 impl Simulate {
