@@ -88,7 +88,7 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 
-    /// Readers of oshrun's standard input: a PE's number, all or none
+    /// Readers of oshrun's standard input: a PE's number, all or none. Of all, none may fall more than 64 MiB behind the others
     #[arg(long, value_name = "PE|all|none", default_value = "0", value_parser = stdin)]
     stdin: Stdin,
 

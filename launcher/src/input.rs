@@ -4,6 +4,7 @@
 //! its list. Only where that cannot be, with a terminal (the PE is not in its foreground) or several readers, the
 //! launcher reads and copies. A PE on another host gets its input through the agents' pipes.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::IsTerminal;
 use std::process::Stdio;
@@ -11,10 +12,11 @@ use std::rc::Rc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::link::frame::AgentOrder;
 use crate::plan::Stdin;
+use crate::say;
 
 /// The standard input of PE `pe`.
 pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
@@ -29,23 +31,85 @@ pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
     }
 }
 
-/// Copies the input to every PE that reads it. A PE that has closed its end is left out.
-pub(crate) async fn copy(mut readers: Vec<ChildStdin>) {
+/// How far the slowest reader may fall behind before the others wait for it. So much of the input is kept for it.
+const FARTHEST_BEHIND: usize = 64 << 20;
+/// How much is read at once.
+const PIECE: usize = 32 << 10;
+
+/// The way to one reader. Each has its own queue, so that one that does not read yet keeps no other one from reading.
+struct InputLane {
+    pe: u32,
+    /// Closed, the reader wants no more.
+    pieces: mpsc::UnboundedSender<Rc<[u8]>>,
+    /// How many bytes of the queue the reader has not taken.
+    behind: Rc<Cell<usize>>,
+}
+
+impl InputLane {
+    /// `put` passes a piece on as soon as the reader takes it, and an empty one at the end; false: the reader wants no more.
+    fn new(pe: u32, moved: Rc<Notify>, mut put: impl AsyncFnMut(&[u8]) -> bool + 'static) -> InputLane {
+        let (pieces, mut queue) = mpsc::unbounded_channel::<Rc<[u8]>>();
+        let behind = Rc::<Cell<usize>>::default();
+        let left = Rc::clone(&behind);
+        tokio::task::spawn_local(async move {
+            while let Some(piece) = queue.recv().await {
+                if !put(&piece).await {
+                    break;
+                }
+                left.set(left.get() - piece.len());
+                moved.notify_one();
+            }
+            put(&[]).await;
+            drop(queue);
+            moved.notify_one();
+        });
+        InputLane { pe, pieces, behind }
+    }
+}
+
+/// Reads the input as fast as the fastest reader takes it, until it ends, nobody wants more, or it is not ours to read.
+async fn deal(mut lanes: Vec<InputLane>, moved: &Notify, may_read: impl Fn() -> bool) {
     let mut input = tokio::io::stdin();
-    let mut bytes = vec![0; 1 << 16];
-    while !readers.is_empty() {
+    let mut bytes = vec![0; PIECE];
+    let mut is_told = false;
+    loop {
+        lanes.retain(|lane| !lane.pieces.is_closed());
+        if lanes.is_empty() || !may_read() {
+            return;
+        }
+        let slowest = lanes.iter().max_by_key(|lane| lane.behind.get());
+        let slowest = slowest.filter(|lane| lane.behind.get() + PIECE > FARTHEST_BEHIND);
+        if slowest.is_some() || lanes.iter().all(|lane| lane.behind.get() > 0) {
+            if let (Some(InputLane { pe, .. }), false) = (slowest, is_told) {
+                is_told = true;
+                let most = FARTHEST_BEHIND >> 20;
+                say(&format!(
+                    "note: PE {pe} has not read {most} MiB of the input, and the others wait for it (--stdin all)"
+                ));
+            }
+            moved.notified().await;
+            continue;
+        }
         let length = input.read(&mut bytes).await.unwrap_or(0);
         if length == 0 {
             return;
         }
-        let mut still = Vec::with_capacity(readers.len());
-        for mut reader in readers {
-            if reader.write_all(&bytes[..length]).await.is_ok() {
-                still.push(reader);
-            }
+        let piece: Rc<[u8]> = bytes[..length].into();
+        for lane in &lanes {
+            lane.behind.set(lane.behind.get() + length);
+            // One that wants no more is left out next time.
+            let _ = lane.pieces.send(Rc::clone(&piece));
         }
-        readers = still;
     }
+}
+
+/// Copies the input to every PE here that reads it. A PE that has closed its end is left out.
+pub(crate) async fn copy(readers: Vec<(u32, ChildStdin)>) {
+    let moved = Rc::<Notify>::default();
+    let lane = |(pe, mut reader): (u32, ChildStdin)| {
+        InputLane::new(pe, Rc::clone(&moved), async move |piece| reader.write_all(piece).await.is_ok())
+    };
+    deal(readers.into_iter().map(lane).collect(), &moved, || true).await;
 }
 
 /// A PE elsewhere that reads the input. It takes as much at a time as there is room; closed, it wants no more.
@@ -57,8 +121,6 @@ pub(crate) struct InputReader {
 
 /// How much may be on its way to one reader.
 const WINDOW: usize = 256 << 10;
-/// How much is read at once.
-const PIECE: usize = 32 << 10;
 
 impl InputReader {
     pub(crate) fn new(pe: u32) -> InputReader {
@@ -76,24 +138,18 @@ impl InputReader {
 
 /// Sends the input to every PE elsewhere that reads it, and at last its end.
 pub(crate) async fn send(readers: Vec<InputReader>, orders: mpsc::UnboundedSender<AgentOrder>) {
-    // The receiver of the orders lives as long as the PEs.
-    let order = |pe, bytes| drop(orders.send(AgentOrder::Input { pe, bytes }));
-    let mut input = tokio::io::stdin();
-    let mut bytes = vec![0; PIECE];
-    while readers.iter().any(|reader| !reader.room.is_closed()) && (!std::io::stdin().is_terminal() || in_foreground())
-    {
-        let length = input.read(&mut bytes).await.unwrap_or(0);
-        if length == 0 {
-            break;
-        }
-        for reader in &readers {
-            if let Ok(room) = reader.room.acquire_many(length as u32).await {
-                room.forget();
-                order(reader.pe, bytes[..length].to_vec());
-            }
-        }
-    }
-    readers.iter().for_each(|reader| order(reader.pe, Vec::new()));
+    let moved = Rc::<Notify>::default();
+    let lane = |InputReader { pe, room }: InputReader| {
+        let orders = orders.clone();
+        InputLane::new(pe, Rc::clone(&moved), async move |piece| {
+            let Ok(room) = room.acquire_many(piece.len() as u32).await else { return false };
+            room.forget();
+            // The receiver of the orders lives as long as the PEs.
+            let _ = orders.send(AgentOrder::Input { pe, bytes: piece.to_vec() });
+            true
+        })
+    };
+    deal(readers.into_iter().map(lane).collect(), &moved, || !std::io::stdin().is_terminal() || in_foreground()).await;
 }
 
 /// Whether the terminal's input is ours. In the background a read would stop the whole launcher.

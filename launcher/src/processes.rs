@@ -63,7 +63,7 @@ pub(crate) struct Processes {
     mark: String,
     outlet: Outlet,
     members: Vec<Member>,
-    readers: Vec<ChildStdin>,
+    readers: Vec<(u32, ChildStdin)>,
     tell: mpsc::UnboundedSender<(usize, Event)>,
     /// Reports of the tasks that carry bytes.
     side: mpsc::UnboundedSender<AgentReport>,
@@ -104,7 +104,7 @@ impl Processes {
         let input = match (child.stdin.take(), prepared.is_direct()) {
             (None, _) => None,
             (Some(stdin), true) => {
-                self.readers.push(stdin);
+                self.readers.push((pe, stdin));
                 None
             }
             (Some(stdin), false) => {

@@ -116,6 +116,40 @@ fn input_goes_where_it_should() {
 }
 
 #[test]
+fn a_pe_that_reads_late_keeps_no_other_one_from_reading() {
+    let folder = Folder::new();
+    let script = "[ $PMI_RANK = 1 ] || until [ -e $HERE/read ]; do sleep 0.05; done; wc -c; > $HERE/read";
+    for options in [&[][..], &["-H", "a,b", "--launch-agent", "env ON={host}"]] {
+        let arguments = [options, &["--stdin", "all", "-n", "3", "sh", "-c", script]].concat();
+        let mut command = oshrun(arguments);
+        command.env("HERE", &folder.0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("oshrun starts");
+        child.stdin.take().unwrap().write_all(&vec![b'x'; 3_000_000]).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "3000000\n".repeat(3));
+        std::fs::remove_file(folder.0.join("read")).unwrap();
+    }
+}
+
+#[test]
+fn a_pe_that_does_not_read_at_all_is_named() {
+    let script = "[ $PMI_RANK = 1 ] && exec head -c 70000000 | wc -c; exec sleep 600";
+    let mut command = oshrun(["--stdin", "all", "-n", "2", "--timeout", "60", "sh", "-c", script]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        // It breaks off when the job has ended.
+        while input.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    });
+    let mut said = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stderr.take().unwrap()), &mut said).unwrap();
+    assert!(said.contains("note: PE 0 has not read 64 MiB of the input, and the others wait for it"), "{said}");
+    launch::send("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    writer.join().unwrap();
+}
+
+#[test]
 fn input_that_no_pe_reads_is_left_for_the_next_command() {
     let oshrun = env!("CARGO_BIN_EXE_oshrun");
     let script = format!("printf 'a\\nb\\nc\\n' | while read word; do {oshrun} -n 2 true; echo $word; done");
