@@ -15,7 +15,7 @@ use oxshmem_base::Error;
 
 use crate::arguments::advice::stray_count;
 use crate::arguments::prepared::{PreparedWords, prepared};
-use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin};
+use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, variable};
 use crate::arguments::waiting::WaitingOptions;
 use crate::hosts;
 use crate::machine::helper;
@@ -169,7 +169,7 @@ struct App {
 
     /// Give the PEs this variable, with its present or a new value
     #[arg(short = 'x', long = "env", value_name = "NAME[=VALUE]")]
-    variables: Vec<String>,
+    variables: Vec<OsString>,
 
     /// Run in this directory
     #[arg(long, visible_alias = "wd", value_name = "DIR")]
@@ -204,7 +204,7 @@ impl JobPlan {
         }
         let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         let explained = apps.iter_mut().filter(|_| options.explain);
-        explained.for_each(|app| app.variables.push(EXPLAIN.to_owned()));
+        explained.for_each(|app| app.variables.push(EXPLAIN.into()));
         if options.demo {
             apps[0].count.get_or_insert(4);
             apps[0].command.insert(0, helper("oshdemo")?.into());
@@ -303,12 +303,8 @@ impl App {
                 None => error,
             });
         }
-        let variables = self.variables.iter().filter_map(|text| match text.split_once('=') {
-            Some(("", _)) => Some(Err(Error::new(format!("-x {text}: the variable has no name")))),
-            Some((name, value)) => Some(Ok((name.to_string(), value.into()))),
-            // A variable that is not set is simply not set in the PEs either.
-            None => std::env::var_os(text).map(|value| Ok((text.clone(), value))),
-        });
+        // A variable that is not set is simply not set in the PEs either.
+        let variables = self.variables.iter().filter_map(|text| variable(text).transpose());
         Ok(ProgramSpec {
             count: self.count.unwrap_or(1),
             variables: variables.collect::<Result<_, _>>()?,

@@ -20,6 +20,6 @@ pub(super) fn detail(text: &str) -> Result<String, String> {
 /// otherwise, because PEs of one node need no network.
 pub(super) fn apply(sim: Option<&str>, nodes: Option<u32>, apps: &mut [App]) -> u32 {
     let Some(detail) = sim else { return nodes.unwrap_or(1) };
-    apps.iter_mut().for_each(|app| app.variables.push(format!("SHMEM_TRANSPORT=sim:{detail}")));
+    apps.iter_mut().for_each(|app| app.variables.push(format!("SHMEM_TRANSPORT=sim:{detail}").into()));
     nodes.unwrap_or_else(|| apps.iter().map(|app| app.count.unwrap_or(1)).sum())
 }

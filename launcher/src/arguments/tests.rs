@@ -79,6 +79,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--timeout 0 ./a", "above 0"),
         ("--timeot 3 ./a", "--timeout"),
         ("-x =3 ./a", "no name"),
+        ("-x  ./a", "no name"),
         ("-c 2 ./a", "say the number of PEs with -n N"),
         ("-p 2 ./a", "say the number of PEs with -n N, and"),
         ("--pes 2 ./a", "say the number of PEs with -n N"),
@@ -153,4 +154,13 @@ fn lists_and_times() {
     assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
     assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
     assert!(seconds("-1").is_err() && seconds("nan").is_err());
+}
+
+#[test]
+fn the_value_of_a_variable_may_be_any_bytes() {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = |text: &[u8]| OsString::from_vec(text.to_vec());
+    let plan = |variable: &[u8]| JobPlan::from_arguments(vec!["-x".into(), bytes(variable), "./a".into()]);
+    assert_eq!(plan(b"A=\xff=b").unwrap().programs[0].variables, [("A".to_string(), bytes(b"\xff=b"))]);
+    assert!(matches!(plan(b"\xff=1"), Err(Refusal::Error(error)) if error.to_string().contains("not UTF-8")));
 }

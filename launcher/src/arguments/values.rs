@@ -1,6 +1,10 @@
 //! Values of options, read from their text.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
+
+use oxshmem_base::Error;
 
 use crate::hosts::{self, HostEntry};
 use crate::plan::Stdin;
@@ -28,6 +32,22 @@ pub(super) fn stdin(text: &str) -> Result<Stdin, String> {
         "none" => Ok(Stdin::None),
         "all" => Ok(Stdin::All),
         pe => pe.parse().map(Stdin::Pe).map_err(|_| "a PE's number, all or none is expected".to_string()),
+    }
+}
+
+/// A value of `-x`: the name and the value of a variable. Without a value it has the one that it has here, if any.
+pub(super) fn variable(text: &OsStr) -> Result<Option<(String, OsString)>, Error> {
+    let mut parts = text.as_bytes().splitn(2, |&byte| byte == b'=');
+    let name = OsStr::from_bytes(parts.next().unwrap_or_default());
+    let refused = |why: &str| {
+        Err(Error::new(format!("-x {}: {why}", text.display()))
+            .fix("write -x NAME=VALUE, or -x NAME for its present value"))
+    };
+    match (name.to_str(), parts.next()) {
+        (Some(""), _) => refused("the variable has no name"),
+        (None, _) => refused("the variable's name is not UTF-8"),
+        (Some(name), Some(value)) => Ok(Some((name.to_owned(), OsStr::from_bytes(value).to_owned()))),
+        (Some(name), None) => Ok(std::env::var_os(name).map(|value| (name.to_owned(), value))),
     }
 }
 
