@@ -217,7 +217,10 @@ impl PeList {
     pub(crate) fn parse(text: &str) -> Result<PeList, String> {
         let number = |part: &str| part.trim().parse::<u32>().map_err(|_| format!("`{part}` is not a PE's number"));
         let range = |part: &str| match part.split_once('-') {
-            Some((first, last)) => Ok((number(first)?, number(last)?)),
+            Some((first, last)) => match (number(first)?, number(last)?) {
+                (first, last) if first > last => Err(format!("the range {part} runs backwards")),
+                range => Ok(range),
+            },
             None => number(part).map(|pe| (pe, pe)),
         };
         text.split(',').map(range).collect::<Result<_, String>>().map(PeList)

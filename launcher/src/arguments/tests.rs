@@ -80,6 +80,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--timeot 3 ./a", "--timeout"),
         ("-x =3 ./a", "no name"),
         ("-x  ./a", "no name"),
+        ("--only 1-0 -n 2 ./a", "the range 1-0 runs backwards"),
         ("-c 2 ./a", "say the number of PEs with -n N"),
         ("-p 2 ./a", "say the number of PEs with -n N, and"),
         ("--pes 2 ./a", "say the number of PEs with -n N"),
