@@ -37,7 +37,8 @@ pub struct OshrunOptions {
     #[command(flatten)]
     app: App,
 
-    /// Run on these hosts; :N says for how many PEs one is meant, brackets mean several: -H n1:4,n2:4 or -H n[1-8]
+    /// Run on these hosts; :N says for how many PEs one is meant, brackets mean several, or hold an IPv6
+    /// address: -H n1:4,n2:4 or -H n[1-8] or -H [::1]:2
     #[arg(short = 'H', long = "host", value_name = "HOSTS", value_parser = host_list, conflicts_with = "hostfile")]
     hosts: Option<Hosts>,
 

@@ -4,7 +4,7 @@ pub(crate) mod allocation;
 pub(crate) mod nodelist;
 pub(crate) mod placement;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
 use oxshmem_base::{Error, file};
@@ -19,15 +19,12 @@ pub struct HostEntry {
     pub slots: Option<u32>,
 }
 
-/// `-H a,b:4,n[1-3]`: a host named twice has the room of both.
+/// `-H a,b:4,n[1-3],[::1]:2`: a host named twice has the room of both.
 pub fn from_option(text: &str) -> Result<Vec<HostEntry>, String> {
     let mut hosts = Vec::new();
     for item in nodelist::items(text)? {
-        let (names, slots) = match item.rsplit_once(':') {
-            Some((names, slots)) => (names, Some(slots.parse().map_err(|_| no_number(slots))?)),
-            None => (item, None),
-        };
-        for name in nodelist::expand(names)? {
+        let (names, slots) = names_and_slots(item)?;
+        for name in names {
             add(&mut hosts, name, slots)?;
         }
     }
@@ -35,6 +32,37 @@ pub fn from_option(text: &str) -> Result<Vec<HostEntry>, String> {
         true => Err("no host is named".into()),
         false => Ok(hosts),
     }
+}
+
+/// The hosts that an item means, and for how many PEs each is meant.
+fn names_and_slots(item: &str) -> Result<(Vec<String>, Option<u32>), String> {
+    let number = |text: &str| text.parse().map(Some).map_err(|_| no_number(text));
+    if let Some((user, address, rest)) = bracketed_address(item) {
+        let slots = match rest.strip_prefix(':') {
+            Some(slots) => number(slots)?,
+            None if rest.is_empty() => None,
+            None => return Err(format!("`{rest}` behind the address in `{item}` is not :N")),
+        };
+        // A link-local address has a zone behind it.
+        let plain = address.split_once('%').map_or(address, |(plain, _)| plain);
+        plain.parse::<Ipv6Addr>().map_err(|_| format!("`{address}` is not an IPv6 address"))?;
+        return Ok((vec![format!("{user}{address}")], slots));
+    }
+    match item.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => {
+            Err(format!("`{item}` has several colons; write an IPv6 address in brackets, as in [::1] or [::1]:2"))
+        }
+        Some((names, slots)) => Ok((nodelist::expand(names)?, number(slots)?)),
+        None => Ok((nodelist::expand(item)?, None)),
+    }
+}
+
+/// The parts of `user@[address]rest`. Brackets without a colon are those of a range.
+fn bracketed_address(item: &str) -> Option<(&str, &str, &str)> {
+    let (user, rest) = item.split_once('[')?;
+    let (address, rest) = rest.split_once(']')?;
+    let is_address = address.contains(':') && (user.is_empty() || user.ends_with('@'));
+    is_address.then_some((user, address, rest))
 }
 
 /// A host file: one host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
@@ -150,11 +178,20 @@ mod tests {
             ("n[1-3]:2,login", "n1:2 n2:2 n3:2 login"),
             ("a,a,b", "a:2 b"),
             ("me@n1:3", "me@n1:3"),
+            ("[::1]", "::1"),
+            ("[::1]:2,a", "::1:2 a"),
+            ("me@[fe80::1%eth0]:3,[2001:db8::7]", "me@fe80::1%eth0:3 2001:db8::7"),
+            ("[1-2]:4", "1:4 2:4"),
         ] {
             assert_eq!(shown(&from_option(text).unwrap()), hosts, "{text}");
         }
-        for bad in ["", ",", "a:x", "a:0", "-oProxyCommand=x", "n[1-", "n[3-1]", "a b"] {
+        for bad in
+            ["", ",", "a:x", "a:0", "-oProxyCommand=x", "n[1-", "n[3-1]", "a b", "[::1]2", "[::1]:x", "[a:b]", "a[::1]"]
+        {
             assert!(from_option(bad).is_err(), "{bad}");
+        }
+        for bad in ["::1", "a:2:3", "fe80::1%eth0"] {
+            assert!(from_option(bad).is_err_and(|why| why.contains("in brackets, as in [::1]")), "{bad}");
         }
     }
 
@@ -175,12 +212,13 @@ mod tests {
 
     #[test]
     fn hosts_of_a_file() {
-        let hosts = from_lines("# two racks\nn1 slots=4\n\nn2:2 # slow\nn[3-4]\n").unwrap();
-        assert_eq!(shown(&hosts), "n1:4 n2:2 n3 n4");
+        let hosts = from_lines("# two racks\nn1 slots=4\n\nn2:2 # slow\nn[3-4]\n[::1] slots=2\n").unwrap();
+        assert_eq!(shown(&hosts), "n1:4 n2:2 n3 n4 ::1:2");
         for (bad, word) in [
             ("", "no host"),
             ("a\nb lots=4", "line 2"),
             ("a slots=many", "many"),
+            ("a\n2001:db8::1 slots=2", "line 2: `2001:db8::1` has several colons"),
             ("a slots=2 max_slots=4", "`max_slots=4` is a limit"),
             ("a slots=2\nb max-slots=4", "line 2: `max-slots=4` is a limit"),
         ] {
