@@ -207,6 +207,12 @@ impl JobPlan {
         let explained = apps.iter_mut().filter(|_| options.explain);
         explained.for_each(|app| app.variables.push(EXPLAIN.into()));
         if options.demo {
+            if let [program, ..] = &apps[0].command[..] {
+                return Err(Error::new("--demo runs the demonstration, and a program is named too")
+                    .because(format!("`{}` stands behind the options", program.display()))
+                    .fix("leave one of the two out")
+                    .into());
+            }
             apps[0].count.get_or_insert(4);
             apps[0].command.insert(0, helper("oshdemo")?.into());
         }

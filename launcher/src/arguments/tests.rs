@@ -81,6 +81,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("-x =3 ./a", "no name"),
         ("-x  ./a", "no name"),
         ("--only 1-0 -n 2 ./a", "the range 1-0 runs backwards"),
+        ("--demo ./a", "`./a` stands behind the options"),
         ("-c 2 ./a", "say the number of PEs with -n N"),
         ("-p 2 ./a", "say the number of PEs with -n N, and"),
         ("--pes 2 ./a", "say the number of PEs with -n N"),
