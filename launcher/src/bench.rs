@@ -138,11 +138,7 @@ impl BenchArgs {
             None => self.measured()?,
         };
         if campaign.figures.is_empty() {
-            return Err(Error::new(format!("nothing was measured: no operation's name contains `{}`", self.only))
-                .because(format!("there are {}", patterns::NAMES.join(", ")))
-                .fix(
-                    "leave --only out, or use one of these names or a part of one, in small letters as they stand here",
-                ));
+            return Err(nothing(&self.only, campaign.pes));
         }
         if let Some(file) = &self.json {
             write(file, &serde_json::to_string(&campaign).expect("numbers and words have a JSON form"))?;
@@ -225,6 +221,24 @@ impl BenchArgs {
             limit,
         }
     }
+}
+
+/// Why a run of so many PEs has no figure.
+fn nothing(only: &str, pes: u32) -> Error {
+    let nothing = |why: &str| Error::new(format!("nothing was measured: {why}"));
+    if !patterns::NAMES.iter().any(|name| name.contains(only)) {
+        return nothing(&format!("no operation's name contains `{only}`"))
+            .because(format!("there are {}", patterns::NAMES.join(", ")))
+            .fix("leave --only out, or use one of these names or a part of one, in small letters as they stand here");
+    }
+    if pes < 2 {
+        return nothing("the operations that were chosen need two PEs")
+            .because(format!("the job has {pes}"))
+            .fix("measure with two or more: -n 2");
+    }
+    nothing("the operations that were chosen do not occur here")
+        .because(format!("there are {pes} PEs, and the sizes are those of --sizes"))
+        .fix("leave --sizes or --only out")
 }
 
 /// A folder for programs, removed at the end.
@@ -343,6 +357,18 @@ mod tests {
             }
         }
         campaign
+    }
+
+    #[test]
+    fn a_run_without_a_figure_says_what_stands_in_the_way() {
+        for (only, pes, words) in [
+            ("putt", 2, "no operation's name contains `putt`"),
+            ("put", 1, "need two PEs\n  because: the job has 1"),
+            ("put", 2, "do not occur here"),
+        ] {
+            let told = nothing(only, pes).to_string();
+            assert!(told.contains(words), "{told}");
+        }
     }
 
     #[test]

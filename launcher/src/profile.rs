@@ -112,8 +112,8 @@ pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
 /// A folder without a record: no PE has opened one.
 fn nothing(folder: &Path) -> Error {
     Error::new(format!("{} has no record of a PE", folder.display()))
-        .because("no PE loaded the shared library with its profile")
-        .fix("profile a program that is linked with liboxshmem.so: static programs and the Rust API have no profile")
+        .because("no PE has made a call through the shared library, which keeps the records")
+        .fix("record a program that calls oxshmem and is linked with liboxshmem.so: static programs and the Rust API have no profile")
 }
 
 /// `oxshmem profile`: the summary; the report is written anew, and tables for other programs into the folder `csv`.
