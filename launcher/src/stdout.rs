@@ -21,7 +21,7 @@ pub fn print(tool: &str, text: &str) -> Result<(), u8> {
 pub(crate) fn print_with(tool: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), u8> {
     let mut output = io::BufWriter::new(io::stdout().lock());
     let written = write(&mut output).and_then(|()| output.flush());
-    // What could not be written is not tried again.
+    // A text that could not be written is not tried again.
     drop(output.into_parts());
     let Err(error) = written else { return Ok(()) };
     let (status, told) = lost(&error);

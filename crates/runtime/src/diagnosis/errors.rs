@@ -34,7 +34,7 @@ pub(crate) fn fail(error: &Error) -> ! {
     job::abort(1, &(message + &place))
 }
 
-/// What a look at debug information may take: dozens of MiB of large programs.
+/// A look at debug information may take dozens of MiB of large programs.
 const LOOKING_UP: u64 = 128 << 20;
 
 /// Whether there is memory for that. A PE that lacks it would be killed, or hang in the C library, before its sentence is printed.
