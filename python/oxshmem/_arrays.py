@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import _core
+from . import _core, _requests
 from ._contexts import end_dropped
 from ._start import TEAM_WORLD, address, after_end, c_int
 
@@ -106,6 +106,7 @@ class Heap:
         """Gives back the blocks that all PEs have dropped; returns their number."""
         self.since, self.calls = 0, 0
         end_dropped()  # they hold arrays, too
+        _requests.end_dropped()
         if not self.scratch:
             self.scratch = _core.call(_CALLOC, "u", 2 * _WORDS, 8)
         words = np.asarray(Block(self.scratch, 16 * _WORDS, -1)).view(np.uint64)

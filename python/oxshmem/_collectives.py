@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Callable, Dict, Generator, List, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _start
 from ._names import Names
+from ._requests import Request
 from ._start import address, c_int
 from ._table import FAMILIES
 from ._teams import Team
@@ -107,45 +108,6 @@ def _done(refused: int, name: str) -> None:
         raise RuntimeError(f"{name}: the library refused the call")
 
 
-class Request:
-    """A collective that goes on: await it, or call `wait` or `test`.
-
-    >>> part, total = shmem.ones(10), shmem.zeros(10)
-    >>> request = shmem.sum_reduce_nb(total, part)
-    >>> request.wait()
-    """
-
-    __slots__ = ("_handle", "_arrays", "__weakref__")
-
-    def __init__(self, handle: Array, arrays: List[Any]) -> None:
-        self._handle, self._arrays = handle, arrays
-        _start.until_end(self)
-
-    def _end(self) -> None:
-        """The library has ended, and has completed what was under way."""
-        self._arrays = []
-
-    def test(self) -> bool:
-        """Moves it on, and says whether it is over."""
-        if not self._arrays:
-            return True
-        if _core.call(_TEST, "I", self._handle):
-            return False
-        self._arrays = []
-        return True
-
-    def wait(self) -> None:
-        """Waits until it is over."""
-        if self._arrays:
-            _core.call(_WAIT, "i", self._handle)
-            self._arrays = []
-
-    def __await__(self) -> Generator[None, None, None]:
-        while not self.test():
-            yield
-
-
-_TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
 _SUM, _COLLECT_NB = address("oxshmem_sum_over"), address("oxshmem_collect_nb")
 
 

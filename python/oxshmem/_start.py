@@ -34,8 +34,11 @@ _MARK = "OXSHMEM_PYTHON_PE"
 kept: List[Any] = []
 # Streams of contexts that the program has dropped, with arrays of operations that may go on: see `_contexts.end_dropped`.
 dropped_streams: List[Any] = []
-# Python's own end drops contexts before the library completes their operations, so this list outlives all modules.
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(dropped_streams))
+# Arrays of collectives that may go on and whose requests the program has dropped: see `_requests.end_dropped`.
+dropped_requests: List[Any] = []
+# Python's own end drops contexts before the library completes their operations, so these lists outlive all modules.
+for _outliving in (dropped_streams, dropped_requests):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_outliving))
 # Other parts of the module have something to do before the library ends, and when it has ended.
 before_end: List[Callable[[], None]] = []
 after_end: List[Callable[[], None]] = []
@@ -174,6 +177,7 @@ def finalize() -> None:
             _core.started()
             _state = "after"
             kept.clear()
+            dropped_requests.clear()
             for owner in list(_of_this_life.values()):
                 owner._end()
             for forget in after_end:

@@ -139,6 +139,17 @@ class Dropped(unittest.TestCase):
             shmem.Ctx()
         self.assertLessEqual(len(_start.dropped_streams), 1)
 
+    def test_arrays_of_a_dropped_request_stay_until_it_is_over(self) -> None:
+        shmem.free_dropped()
+        dest, source = shmem.zeros(LONG), shmem.full(LONG, 1.0)
+        total = weakref.ref(dest)
+        shmem.sum_reduce_nb(dest, source)  # nobody has the request
+        del dest, source
+        gc.collect()
+        self.assertIsNotNone(total())
+        shmem.barrier_all()
+        self.assertEqual((shmem.free_dropped(), total(), _start.dropped_requests), (2, None, []))
+
 
 # Only one PE starts jobs of its own.
 @unittest.skipUnless(PES == 1, "at one PE")

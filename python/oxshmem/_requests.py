@@ -1,0 +1,70 @@
+"""Collectives that have returned at once."""
+
+from __future__ import annotations
+
+from typing import Any, Generator, List
+
+from numpy.typing import NDArray
+
+from . import _core, _start
+from ._start import address
+
+Array = NDArray[Any]
+
+_TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
+
+
+class Request:
+    """A collective that goes on: await it, or call `wait` or `test`.
+
+    >>> part, total = shmem.ones(10), shmem.zeros(10)
+    >>> request = shmem.sum_reduce_nb(total, part)
+    >>> request.wait()
+    """
+
+    __slots__ = ("_handle", "_arrays", "__weakref__")
+
+    def __init__(self, handle: Array, arrays: List[Any]) -> None:
+        self._handle, self._arrays = handle, arrays
+        _start.until_end(self)
+
+    def _end(self) -> None:
+        """The library has ended, and has completed what was under way."""
+        self._arrays = []
+
+    def __del__(self) -> None:
+        # The collective goes on without its request: other PEs may still read and write the arrays.
+        if self._arrays:
+            _start.dropped_requests.append(self._arrays)
+
+    def test(self) -> bool:
+        """Moves it on, and says whether it is over."""
+        if not self._arrays:
+            return True
+        if _core.call(_TEST, "I", self._handle):
+            return False
+        self._arrays = []
+        return True
+
+    def wait(self) -> None:
+        """Waits until it is over."""
+        if self._arrays:
+            _core.call(_WAIT, "i", self._handle)
+            self._arrays = []
+
+    def __await__(self) -> Generator[None, None, None]:
+        while not self.test():
+            yield
+
+
+def end_dropped() -> None:
+    """Lets go of the arrays of collectives that are over and whose requests the program has dropped. It waits for nobody."""
+    going_on = []
+    while _start.dropped_requests:
+        try:
+            arrays = _start.dropped_requests.pop()
+        except IndexError:  # another thread was quicker
+            break
+        if _core.call(_TEST, "I", arrays[0]):
+            going_on.append(arrays)
+    _start.dropped_requests.extend(going_on)
