@@ -65,13 +65,16 @@ fn fault_N3_a_pe_number_before_init_is_noted_once() {
 
 #[test]
 fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
-    let hint = "run it with SHMEM_CHECK=2";
+    let hint = "SHMEM_CHECK=3 names destroyed teams";
     let ended = Job::new("-n 2").run(newcomer(), ["crash"]).expect(139).says(&["was killed by SIGSEGV", hint]);
     assert_eq!(ended.stderr.matches(hint).count(), 1, "{ended}");
     let default = Job::new("-n 2").env("SHMEM_CHECK", "1").run(newcomer(), ["crash"]);
     default.expect(139).says(&[hint]);
-    let checked = Job::new("-n 2").env("SHMEM_CHECK", "2").run(newcomer(), ["crash"]).expect(139);
-    assert!(!checked.stderr.contains(hint), "{checked}");
+    let checked = Job::new("-n 2").env("SHMEM_CHECK", "3").run(newcomer(), ["crash"]).expect(139);
+    assert!(
+        !checked.stderr.contains(hint) && checked.stderr.contains("let a debugger show where: oshrun"),
+        "{checked}"
+    );
 }
 
 #[test]
