@@ -56,8 +56,8 @@ fn file_and_line(place: &str) -> String {
 
 /// Where debug information has lines only, functions of Rust come without their module: those of our files are ours.
 fn is_our_file(function: &str, place: Option<&str>) -> bool {
-    let ours = ["crates/base/src/", "crates/os/src/", "crates/runtime/src/", "crates/shmem-c/src/"];
-    let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(folder));
+    let ours = ["base", "os", "runtime", "shmem", "shmem-c"].map(|name| format!("crates/{name}/src/"));
+    let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(&**folder));
     // The parameters of a generic one have their modules.
     let name = function.split('<').next().unwrap_or_default();
     !name.contains("::") && place.is_some_and(is_rust)
@@ -102,6 +102,9 @@ mod tests {
         assert_eq!(outside("   0: pshmem_free\n   1: <unknown>\n"), None);
         let lines_only = "   0: place\n             at ./crates/runtime/src/diagnosis/errors.rs:41:5\n   1: pshmem_quiet\n   2: main\n";
         assert_eq!(outside(lines_only), found("main", None));
+        let of_rust =
+            lines_only.replace("pshmem_quiet\n", "barrier_all\n             at ./crates/shmem/src/backend.rs:87:1\n");
+        assert_eq!(outside(&of_rust), found("main", None));
         let generic = lines_only.replace("place\n", "exchange<oxshmem_runtime::collectives::in_payload>\n");
         assert_eq!(outside(&generic), found("main", None));
         let stripped = frames
