@@ -29,7 +29,7 @@ from ._arrays import (
     pe_accessible, ptr, zeros, zeros_like,
 )
 from ._collectives import (
-    OP, Request, alltoall, alltoall_nb, alltoalls, barrier_all_nb, broadcast, broadcast_nb, collect, collect_nb,
+    OP, alltoall, alltoall_nb, alltoalls, barrier_all_nb, broadcast, broadcast_nb, collect, collect_nb,
     fcollect, fcollect_nb, reduce, reduce_nb, sum_exscan, sum_inscan, sync, sync_nb,
 )
 from ._contexts import (
@@ -51,6 +51,7 @@ from ._reductions import (
     and_reduce, and_reduce_nb, max_reduce, max_reduce_nb, min_reduce, min_reduce_nb, or_reduce, or_reduce_nb,
     prod_reduce, prod_reduce_nb, sum_reduce, sum_reduce_nb, xor_reduce, xor_reduce_nb,
 )
+from ._requests import Request
 from ._start import (
     finalize, global_exit, info_get_name, info_get_version, init, is_running, my_pe, n_pes, pcontrol, query_thread,
 )

@@ -6,7 +6,8 @@ from typing import Any, Optional
 
 from numpy.typing import NDArray
 
-from ._collectives import OP, Request, reduce, reduce_nb
+from ._collectives import OP, reduce, reduce_nb
+from ._requests import Request
 from ._teams import Team
 
 Array = NDArray[Any]
