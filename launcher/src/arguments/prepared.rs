@@ -26,7 +26,7 @@ fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
 
 /// Makes the arguments what clap expects: the launcher's name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
 /// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
-/// takes the letters behind its dash for options.
+/// reads each character behind its dash as an option of its own.
 pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result<PreparedWords, Error> {
     let takes_value = |option: &str| {
         let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
