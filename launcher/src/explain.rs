@@ -4,7 +4,7 @@ use oxshmem_base::knobs::{Algorithms, Settings};
 use oxshmem_base::{Error, file};
 use oxshmem_schedule::algorithm::names::FAMILIES;
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
-use oxshmem_schedule::choose::{self, Question, Row, SERVED, STANDARD};
+use oxshmem_schedule::choose::{self, CROWDED, Question, Row, SERVED, STANDARD};
 use oxshmem_schedule::way::{CollectiveWay, Rules, TeamFacts};
 
 use crate::schedules::ELEMENT;
@@ -75,32 +75,39 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
     let s = if nodes == 1 { "" } else { "s" };
     let mut text = format!("{collective}, {size} PEs on {nodes} node{s}, {bytes} bytes\n{}", own.told);
     if nodes == 1 {
-        text += &format!("way: {}\n", call.way(own, false));
+        let rules = Rules { own: &own.rows, ..Rules::default() };
+        text += &format!("way: {}\n", call.way(rules));
         text += "on one node a schedule runs only where a row of your own names one:\n";
-        return Ok(text + &call.rows(&[("own", &own.rows)], own, false));
+        return Ok(text + &call.rows(&[("own", &own.rows)], rules));
     }
-    for (network, served) in [
-        ("over a network with one-sided access", false),
-        ("where the target's processor serves messages, as with TCP", true),
-    ] {
-        text += &format!("\n{network}\nway: {}\n", call.way(own, served));
+    for (network, crowded, served) in NETWORKS {
+        let rules = Rules { own: &own.rows, crowded, served };
+        text += &format!("\n{network}\nway: {}\n", call.way(rules));
         text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
-        let served_rows: &[Row] = if served { SERVED } else { &[] };
-        text += &call.rows(&[("own", &own.rows), ("TCP", served_rows), ("standard", STANDARD)], own, served);
+        let [crowded, served] = [(crowded, CROWDED), (served, SERVED)].map(|(is_so, rows)| if is_so { rows } else { &[] });
+        text += &call.rows(&[("own", &own.rows), ("crowded", crowded), ("TCP", served), ("standard", STANDARD)], rules);
     }
-    text += "\nNodes that are one machine with fewer processors than PEs, as with `oshrun --nodes`, have rows of their own before these.\n";
+    if let Collective::Reduce(OperatorLaw::Exact) = collective {
+        text += "\nThis is a sum or product of integers. For one of floating-point numbers say --collective reduce-fixed-tree.\n";
+    }
     Ok(text)
 }
 
+/// The networks whose tables differ: whether the nodes share too few processors, and whether the processor of the target serves.
+const NETWORKS: [(&str, bool, bool); 3] = [
+    ("over a network with one-sided access", false, false),
+    ("where the target's processor serves messages, as with TCP", false, true),
+    ("over TCP on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
+];
+
 impl ExplainedCall {
-    fn way(&self, own: &OwnRows, served: bool) -> CollectiveWay {
-        let rules = Rules { own: &own.rows, crowded: false, served };
+    fn way(&self, rules: Rules<'_>) -> CollectiveWay {
         let count = self.bytes.div_ceil(ELEMENT) as usize;
         TeamFacts::spread(self.size, self.nodes, rules).way(self.collective, ELEMENT as usize, count)
     }
 
     /// The rows, and what they have to do with the way.
-    fn rows(&self, tables: &[(&str, &[Row])], own: &OwnRows, served: bool) -> String {
+    fn rows(&self, tables: &[(&str, &[Row])], rules: Rules<'_>) -> String {
         // Data that is only copied is counted in bytes.
         let combines = matches!(
             self.collective,
@@ -116,7 +123,7 @@ impl ExplainedCall {
         }
         let answer = tables.iter().find_map(|(_, rows)| choose::choose_from(rows, &question));
         let meets = self.collective == Collective::Sync && self.nodes > 1;
-        let way = self.way(own, served);
+        let way = self.way(rules);
         let in_parts =
             matches!(way, CollectiveWay::Slices { .. } | CollectiveWay::Parts(_) | CollectiveWay::Gathered(_));
         let told = match (way.schedule(), answer) {
@@ -159,8 +166,9 @@ mod tests {
         let barrier = |nodes| plain(of("barrier", 8, nodes, 0));
         assert!(barrier(1).contains("exchange: ") && barrier(1).contains("no row answers"), "{}", barrier(1));
         assert_eq!(barrier(4).matches("the leaders meet by dissemination-4").count(), 2, "{}", barrier(4));
+        assert!(barrier(4).contains("the leaders meet by dissemination-2"), "{}", barrier(4));
         let long = plain(of("max", 16, 4, 16 << 20));
-        assert_eq!(long.matches("rendezvous: all meet").count(), 2, "{long}");
+        assert_eq!(long.matches("rendezvous: all meet").count(), 3, "{long}");
         let call = of("max", 4, 5, 8);
         assert!(explain_with(call, &OwnRows::default()).is_err());
         assert!(explain_with(ExplainedCall { nodes: 0, ..call }, &OwnRows::default()).is_err());
@@ -170,7 +178,10 @@ mod tests {
     #[test]
     fn the_row_that_answers_is_that_of_the_same_network() {
         let sum = plain(of("sum", 16, 4, 8192));
-        let (one_sided, tcp) = sum.split_once("as with TCP").expect("both networks are told");
+        let (one_sided, tcp) = sum.split_once("as with TCP").expect("all networks are told");
+        let (tcp, crowded) = tcp.split_once("on a laptop").expect("all networks are told");
+        assert!(crowded.contains("TCP row census           answers\n"), "{sum}");
+        assert!(sum.ends_with("say --collective reduce-fixed-tree.\n"), "{sum}");
         assert!(one_sided.contains("standard row ring             answers\n"), "{sum}");
         assert!(one_sided.contains("exchanges parts of nodes, by pairwise: the row is not used\n"), "{sum}");
         assert!(tcp.contains("TCP row census           answers\n  the way above runs census\n"), "{sum}");

@@ -57,7 +57,10 @@ fn read(mut known: Witness, pid: u32, maps: &Maps, calls: usize, symbols: &mut S
         if wait.sites.is_empty() {
             wait.sites = symbols.sites(&wait.frames, maps, SITES);
         }
-        wait.object = symbols.object(wait.address, maps);
+        // Other waits have no variable of the program at their address.
+        if matches!(wait.subject, Subject::Variables { .. } | Subject::Lock { .. }) {
+            wait.object = symbols.object(wait.address, maps);
+        }
     }
     let ring = || words(&memory, window + u64::from(layout.calls), calls::BYTES);
     let name = |address: u64, length: usize| {

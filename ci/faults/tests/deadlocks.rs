@@ -209,7 +209,8 @@ fn the_table_and_the_calls_of_a_job_are_told() {
     until_said(&["why"], pid, &["PE 1 is missing"]);
     until_said(&["top", "--once", "-d", "0.2"], pid, &["waits      shmem_barrier_all", "1 computes"]);
     until_said(&["top", "--once", "--json"], pid, &["\"Meeting\"", "\"Computes\""]);
-    until_said(&["why", "--json"], pid, &["missing_in_barrier.c:12"]);
+    let told = until_said(&["why", "--json"], pid, &["missing_in_barrier.c:12", "age_ns", "PE 1 is missing"]);
+    assert!(told.contains("\"conclusions\"") && told.contains("\"object\": null"), "{told}");
     until_said(&["why", "--calls", "4"], pid, &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
 }
 

@@ -1,13 +1,14 @@
 //! Names of people's: the one that somebody meant to type, and that of a variable in its source.
 
-/// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip for every four letters.
-/// Upper and lower case are the same letter; the first of several equally near candidates wins.
+/// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip in three letters, and one more for every
+/// four others. Two letters that have changed places are one slip. Upper and lower case are the same letter; the first of several
+/// equally near candidates wins.
 pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = unknown.to_ascii_uppercase();
-    let near_enough = |&(slips, _): &(usize, &str)| slips * 4 <= typed.chars().count();
+    let near_enough = |&(slips, _): &(usize, &str)| slips * 4 <= typed.chars().count() + 1;
     candidates
         .into_iter()
-        .map(|name| (strsim::levenshtein(&typed, &name.to_ascii_uppercase()), name))
+        .map(|name| (strsim::osa_distance(&typed, &name.to_ascii_uppercase()), name))
         .min_by_key(|&(slips, _)| slips)
         .filter(near_enough)
         .map(|(_, name)| name)
@@ -45,6 +46,8 @@ mod tests {
         assert_eq!(nearest("SHMEM_SYMETRIC_SIZE", names), Some("SHMEM_SYMMETRIC_SIZE"));
         assert_eq!(nearest("shmem_debgu", names), Some("SHMEM_DEBUG"));
         assert_eq!(nearest("SHMEM_INSTALL_ROOT", names), None);
+        assert_eq!(nearest("tpc", ["ofi", "tcp", "ucx"]), Some("tcp"));
+        assert_eq!(nearest("foo", ["amo", "wait"]), None);
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest("x", []), None);
     }

@@ -186,8 +186,10 @@ pub struct CallEntry {
     /// Its peer, team and bytes.
     pub subject: CallSubject,
     /// Nanoseconds since it began.
+    #[serde(rename = "age_ns")]
     pub age: u64,
     /// Nanoseconds that it took; `None`: it has not ended.
+    #[serde(rename = "took_ns")]
     pub took: Option<u64>,
 }
 

@@ -107,8 +107,12 @@ pub fn histories(known: &[Witness]) -> String {
 pub fn picture(known: &[Witness], pes: u32, certainty: Certainty) -> String {
     let unseen = pes as usize - known.len().min(pes as usize);
     let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
-    let verdict = if known.iter().any(Witness::is_waiting) { cause(known, certainty) } else { String::new() };
-    lines(known, pes, "the network") + &unseen + &verdict
+    lines(known, pes, "the network") + &unseen + &conclusions(known, certainty)
+}
+
+/// Why the waits do not end; nothing if nobody waits.
+pub fn conclusions(known: &[Witness], certainty: Certainty) -> String {
+    if known.iter().any(Witness::is_waiting) { cause(known, certainty) } else { String::new() }
 }
 
 fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &str) -> String {

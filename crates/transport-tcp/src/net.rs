@@ -97,6 +97,12 @@ impl Net {
                     link.refuse(&self.local);
                 }
             }
+            // Two PEs may connect to each other at once. One of them closes its connection when it has adopted the other's.
+            Arrival::Closed(route, why) => {
+                if self.link_back(route).is_none_or(|link| link.socket().is_none()) {
+                    self.pending.reject(&why);
+                }
+            }
         }
     }
 

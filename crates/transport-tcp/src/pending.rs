@@ -44,6 +44,8 @@ pub(crate) enum Arrival {
     Proven(Box<Proven>),
     /// Only one side encrypts. It has been told.
     Differs(Route),
+    /// The other side has closed the connection behind its hello, for this reason.
+    Closed(Route, String),
 }
 
 /// A connection whose other side has proven itself.
@@ -158,6 +160,9 @@ impl PendingConnections {
             }
             Err(e) => {
                 waiting.end(token);
+                if let Some(route) = route.filter(|_| is_closed(&e)) {
+                    return Some(Arrival::Closed(route, e.to_string()));
+                }
                 self.reject(&e.to_string());
             }
         }
@@ -190,6 +195,12 @@ impl PendingConnections {
     }
 }
 
+/// Whether the other side has closed the connection.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), ConnectionReset | UnexpectedEof | BrokenPipe)
+}
+
 impl Newcomers {
     /// A connection has arrived or is sent away.
     fn end(&mut self, token: usize) -> Option<Unproven> {
@@ -203,7 +214,7 @@ impl Unproven {
         loop {
             let mut bytes = [0; LONGEST];
             let n = match self.stream.read(&mut bytes[..self.acceptor.room()]) {
-                Ok(0) => return Err(io::Error::other("it hung up")),
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up")),
                 Ok(n) => n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(HandshakeStep::More),
                 Err(e) => return Err(e),

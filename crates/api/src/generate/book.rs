@@ -14,7 +14,9 @@ pub(super) fn variables() -> String {
          These environment variables act when a program starts. `oshrun` hands them to the PEs on all hosts. `osh_info` prints\n\
          them with their present values, and `SHMEM_INFO=1` does so inside a job. A size is a number with K, M, G or T behind it.\n\
          Of variables whose value is `0 or 1`, an empty value, `0`, `n`, `no`, `f`, `false` and `off` switch off, and anything else\n\
-         switches on. All others take the values that the table names. A name that looks like one of these and is none is reported.\n\n\
+         switches on. All others take the values that the table names. A name that begins with `SHMEM_`\n\
+         and is none of these is reported. Names that begin with `SMA_`, `SHMEM_OFI_`, `SHMEM_UCX_`, `SHMEM_MPI_`, `SHMEM_PMI_`,\n\
+         `SHMEM_PORTALS_` or `SHMEM_LOCALITY_` are not, because other libraries have more of them.\n\n\
          | variable | effect | value | default |\n|---|---|---|---|\n"
     );
     for knob in read {

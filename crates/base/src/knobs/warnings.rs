@@ -32,7 +32,12 @@ pub(super) fn unknown(name: &str) -> Option<String> {
     if foreign || known().any(|k| k == name) {
         return None;
     }
-    let meant = names::nearest(name, known());
+    // Letters that all names share do not make two names alike.
+    let bare = |name: &'static str| name.strip_prefix("SHMEM_").unwrap_or(name);
+    let meant = match name.strip_prefix("SHMEM_") {
+        Some(rest) => names::nearest(rest, known().map(bare)).and_then(|near| known().find(|name| bare(name) == near)),
+        None => names::nearest(name, known()),
+    };
     let shown = cut(name);
     match meant {
         Some(meant) => Some(format!("{shown} is not a variable of oxshmem; did you mean {meant}?")),

@@ -54,25 +54,34 @@ impl Choice {
     /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.
     pub(crate) fn describe(&self, size: u32) -> String {
         if self.rows.is_empty() {
-            let between = if network::is_open() { "; between nodes by the standard table's schedules" } else { "" };
-            return format!("oxshmem: all collectives run by loads and stores of the node (node){between}");
+            return format!("oxshmem: all collectives run by loads and stores on a node{}", between_nodes());
         }
-        let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING:");
+        let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING, before others:");
         for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
             let question = |count| Question { collective, size, count, element: 8, root_apart: false };
             if self.schedule(&question(1)).is_none() && self.schedule(&question(1 << 17)).is_none() {
-                let _ = write!(text, "\n{name}: node");
+                let _ = write!(text, "\n{name}: auto");
                 continue;
             }
             for count in [1, 1 << 17] {
                 let _ = match self.schedule(&question(count)) {
-                    None => write!(text, "\n{name}, {size} PEs, {} bytes: node", 8 * count),
+                    None => write!(text, "\n{name}, {size} PEs, {} bytes: auto", 8 * count),
                     Some(_) => write!(text, "\n{}", choose::explain(&self.rows, &question(count)).trim_end()),
                 };
             }
         }
         text
     }
+}
+
+/// The tables that name the schedules of leaders, if there are several nodes.
+fn between_nodes() -> String {
+    if !network::is_open() {
+        return String::new();
+    }
+    let tables = [(network::is_crowded_host(), "crowded"), (network::is_served(), "TCP"), (true, "standard")];
+    let tables: Vec<&str> = tables.iter().filter(|(applies, _)| *applies).map(|(_, name)| *name).collect();
+    format!("; between nodes by the first fitting row of these tables: {}", tables.join(", "))
 }
 
 fn read(name: &str) -> Result<Vec<Row>, Error> {
