@@ -39,6 +39,30 @@ pub(crate) fn say_failed(said: &str) {
     remember_failure(said);
 }
 
+/// Prints what cannot run here and why, and counts it.
+macro_rules! skipped {
+    ($($said:tt)*) => { $crate::counts::say_skipped(&format!($($said)*)) };
+}
+pub(crate) use skipped;
+
+/// The work of `skipped!`.
+pub(crate) fn say_skipped(said: &str) -> CheckCounts {
+    println!("SKIPPED {said}");
+    CheckCounts { skipped: 1, ..CheckCounts::default() }
+}
+
+impl CheckCounts {
+    /// One check, by whether it went well.
+    pub(crate) fn one(is_well: bool) -> CheckCounts {
+        CheckCounts { passed: usize::from(is_well), failed: usize::from(!is_well), skipped: 0 }
+    }
+
+    /// One check, by its outcome. A failure is printed behind the name of the check.
+    pub(crate) fn of<T>(name: impl std::fmt::Display, outcome: Outcome<T>) -> CheckCounts {
+        CheckCounts::one(outcome.inspect_err(|why| failed!("{name}: {why}")).is_ok())
+    }
+}
+
 /// Keeps the first line of a failure that has been printed.
 pub(crate) fn remember_failure(said: &str) {
     let line = said.lines().next().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::product::build;
 use crate::product::recipe::Recipe;
 use crate::product::toolchain::Toolchain;
@@ -33,13 +33,10 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         for pes in [1, 2, 4] {
             let output = command::output(&mut job(toolchain, &tree, pes, &program))?;
             let said = String::from_utf8_lossy(&output.stdout);
-            if output.status.success() && said.contains(&pes.to_string()) {
-                counts.passed += 1;
-                continue;
-            }
-            let why = String::from_utf8_lossy(&output.stderr);
-            failed!("{} on {pes} PEs: {}\n{said}{why}", program.display(), output.status);
-            counts.failed += 1;
+            let is_well = output.status.success() && said.contains(&pes.to_string());
+            let why = || format!("{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stderr));
+            let outcome = if is_well { Ok(()) } else { Err(why()) };
+            counts += CheckCounts::of(format!("{} on {pes} PEs", program.display()), outcome);
         }
     }
     println!("{} jobs of {TRIPLE} ran", counts.passed);
@@ -47,8 +44,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 }
 
 fn skipped(what: &str, why: &str) -> CheckCounts {
-    println!("SKIPPED {what} on {TRIPLE}: {why}");
-    CheckCounts { skipped: 1, ..CheckCounts::default() }
+    skipped!("{what} on {TRIPLE}: {why}")
 }
 
 /// Compiles a program by the wrapper of the other processor.

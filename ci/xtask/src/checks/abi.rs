@@ -11,7 +11,7 @@ use oxshmem_api::constants::{INTERNAL, OBJECTS};
 use oxshmem_api::expand::{exported, public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::product::library::{SYSTEM, write};
 use crate::{Outcome, command, target};
 
@@ -40,18 +40,11 @@ struct Bench {
 
 impl Bench {
     fn record(&mut self, what: &str, outcome: Outcome) {
-        match outcome {
-            Ok(()) => self.counts.passed += 1,
-            Err(message) => {
-                failed!("{what}: {message}");
-                self.counts.failed += 1;
-            }
-        }
+        self.counts += CheckCounts::of(what, outcome);
     }
 
     fn skip(&mut self, what: &str, why: &str) {
-        println!("not run: {what}: {why}");
-        self.counts.skipped += 1;
+        self.counts += skipped!("{what}: {why}");
     }
 
     /// Both libraries show what the table says and nothing else: usual names weak, profiling names strong, and both

@@ -11,7 +11,7 @@ mod run;
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target, top};
 use pages::{BookPage, pages};
 
@@ -37,11 +37,10 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
 /// mdBook makes the pages, if it is installed.
 fn by_mdbook() -> Outcome<CheckCounts> {
     if !command::exists("mdbook") {
-        println!("SKIPPED: the book is not built, because there is no mdbook (cargo install mdbook --version ^0.4)");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("the book by mdbook, which is not here (cargo install mdbook --version ^0.4)"));
     }
     let mut build = Command::new("mdbook");
     build.arg("build").arg(top().join("docs")).arg("--dest-dir").arg(target().join("book"));
     command::read(&mut build)?;
-    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
+    Ok(CheckCounts::one(true))
 }

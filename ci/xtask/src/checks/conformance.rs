@@ -19,7 +19,7 @@ use selection::Environment;
 pub(crate) use selection::{CaseSelection, ConformanceArguments};
 
 use crate::Outcome;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::hosts::Rig;
 
@@ -76,10 +76,7 @@ pub(crate) fn build(options: &CaseSelection) -> Outcome {
 pub(crate) fn run(options: &CaseSelection) -> CheckCounts {
     let rig = match options.hosts.as_deref().map(Rig::new).transpose() {
         Ok(rig) => rig,
-        Err(why) => {
-            println!("SKIPPED the programs on two hosts: {why}");
-            return CheckCounts { skipped: 1, ..CheckCounts::default() };
-        }
+        Err(why) => return skipped!("the programs on two hosts: {why}"),
     };
     let mut results: Vec<(String, Vec<String>, CaseVerdict)> = Vec::new();
     let programs = program::all(options);

@@ -10,7 +10,7 @@ use std::process::Command;
 use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::metadata;
 use crate::{Outcome, command, top};
 
@@ -22,7 +22,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     let mut report = |subject: &str, found: Vec<String>| {
         found.iter().for_each(|line| failed!("{line}"));
         println!("{subject}: {} found", found.len());
-        if found.is_empty() { counts.passed += 1 } else { counts.failed += 1 }
+        counts += CheckCounts::one(found.is_empty());
     };
     report("dependencies that no file uses", unused(&metadata, |folder, build| words_below(&folder, build)));
     let page =
@@ -37,22 +37,16 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 fn deny() -> Outcome<CheckCounts> {
     let installed = command::output(Command::new("cargo").args(["deny", "--version"]))?;
     if !installed.status.success() {
-        println!(
-            "SKIPPED: advisories and sources of crates (`cargo install --locked cargo-deny` brings what checks them)"
-        );
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        let how = "`cargo install --locked cargo-deny` brings what checks them";
+        return Ok(skipped!("advisories and sources of crates ({how})"));
     }
     let cargo_deny = |words: &[&str]| command::run(Command::new("cargo").arg("deny").args(words).current_dir(top()));
-    let mut counts = CheckCounts::default();
-    let passed = cargo_deny(&["--log-level", "error", "check", "bans", "licenses", "sources"]).is_ok();
-    counts += CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
-    if cargo_deny(&["fetch", "db"]).is_err() {
-        println!("SKIPPED: advisories (their list cannot be fetched)");
-        counts += CheckCounts { skipped: 1, ..CheckCounts::default() };
-        return Ok(counts);
-    }
-    let passed = cargo_deny(&["check", "advisories"]).is_ok();
-    counts += CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 };
+    let words = ["--log-level", "error", "check", "bans", "licenses", "sources"];
+    let mut counts = CheckCounts::one(cargo_deny(&words).is_ok());
+    counts += match cargo_deny(&["fetch", "db"]) {
+        Ok(()) => CheckCounts::one(cargo_deny(&["check", "advisories"]).is_ok()),
+        Err(_) => skipped!("advisories (their list cannot be fetched)"),
+    };
     Ok(counts)
 }
 

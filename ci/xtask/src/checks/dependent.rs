@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::{Outcome, command, target, top};
 
 const PACKAGE: &str = "oxshmem-dependent";
@@ -12,35 +12,27 @@ const PACKAGE: &str = "oxshmem-dependent";
 /// Builds the package each way, looks at what it was linked with, and runs it.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
-    let mut report = |way: &str, outcome: Outcome| match outcome {
-        Ok(()) => counts.passed += 1,
-        Err(why) => {
-            failed!("{way}: {why}");
-            counts.failed += 1;
-        }
-    };
+    let mut report = |way: &str, outcome: Outcome| counts += CheckCounts::of(way, outcome);
     let nothing = Path::new("/nonexistent");
     report("its own library, because no feature asks for another", dependent(prefix, &mut build(&[]), false));
     let mut named = build(&["--features", "installed"]);
     report("the library of OXSHMEM_PREFIX", dependent(prefix, named.env("OXSHMEM_PREFIX", prefix), true));
     let mut wrong = build(&["--features", "installed"]);
     report("a prefix without a library is named", refused(wrong.env("OXSHMEM_PREFIX", nothing), "lib/liboxshmem.so"));
-    match command::exists("pkg-config") {
-        true => {
-            let mut known = build(&["--features", "installed"]);
-            known.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-            report("the library that pkg-config knows", dependent(prefix, &mut known, true));
-        }
-        false => {
-            println!("SKIPPED the library that pkg-config knows: there is no pkg-config here");
-            counts.skipped += 1;
-        }
+    let has_pkg_config = command::exists("pkg-config");
+    if has_pkg_config {
+        let mut known = build(&["--features", "installed"]);
+        known.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        report("the library that pkg-config knows", dependent(prefix, &mut known, true));
     }
     let mut none = build(&["--features", "installed"]);
     none.env("PKG_CONFIG_LIBDIR", nothing);
     report("its own library, where none is installed", dependent(prefix, &mut none, false));
     let mut both = build(&["--features", "installed", "--package", "oxshmem", "--features", "oxshmem/c"]);
     report("one runtime in a process", refused(both.env("OXSHMEM_PREFIX", prefix), "a process can have one"));
+    if !has_pkg_config {
+        counts += skipped!("the library that pkg-config knows: there is no pkg-config here");
+    }
     Ok(counts)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::packages;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target};
 
 /// Numbers of PEs of a run.
@@ -18,12 +18,11 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         for pes in PES {
             let mut job = with_tools("oshrun", prefix);
             let output = command::output(job.args(["--timeout", "120", "-n", &pes.to_string()]).arg(program))?;
-            if output.status.success() && !output.stdout.is_empty() {
-                counts.passed += 1;
-            } else {
+            let is_well = output.status.success() && !output.stdout.is_empty();
+            if !is_well {
                 failed!("{name} on {pes} PEs: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-                counts.failed += 1;
             }
+            counts += CheckCounts::one(is_well);
         }
     }
     counts += by_cmake(prefix, &folder(prefix))?;
@@ -49,8 +48,7 @@ pub(crate) fn build(prefix: &Path) -> Outcome<Vec<PathBuf>> {
 /// The CMake file finds the installation and its tests pass.
 fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
     if !packages::exists("cmake") {
-        println!("SKIPPED the examples by CMake: there is no cmake here");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("the examples by CMake: there is no cmake here"));
     }
     let out = target().join("examples/cmake");
     let mut configure = with_tools("cmake", prefix);
@@ -58,7 +56,7 @@ fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
     command::read(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())))?;
     command::read(with_tools("cmake", prefix).arg("--build").arg(&out))?;
     command::read(with_tools("ctest", prefix).arg("--test-dir").arg(&out))?;
-    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
+    Ok(CheckCounts::one(true))
 }
 
 /// A program with the tools of the installation first in its `PATH`.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
@@ -58,8 +58,7 @@ pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     let manifest = top().join("ci/fuzz/Cargo.toml");
     let fetched = command::output(command::cargo().args(["fetch", "--manifest-path"]).arg(&manifest))?;
     if !fetched.status.success() {
-        println!("SKIPPED the fuzzers: libFuzzer is not on this machine and cannot be fetched");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("the fuzzers: libFuzzer is not on this machine and cannot be fetched"));
     }
     let folder = target().join("fuzz");
     let mut build = command::cargo();
@@ -72,13 +71,7 @@ pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     let run = |target: &&FuzzTarget| target.run(&programs, &folder.join("found").join(target.name), options);
     let mut counts = CheckCounts::default();
     for (target, outcome) in targets.iter().zip(in_parallel(AT_ONCE, &targets, run)) {
-        match outcome {
-            Ok(()) => counts.passed += 1,
-            Err(why) => {
-                failed!("{}: {why}", target.name);
-                counts.failed += 1;
-            }
-        }
+        counts += CheckCounts::of(target.name, outcome);
     }
     Ok(counts)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target, top};
 
 /// Budgets: a line for each operation, with a column for each of [`WAYS`].
@@ -61,8 +61,7 @@ const WAYS: [CountedWay; 5] = [
 /// Counts, and compares with the budgets.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     if cfg!(not(target_arch = "x86_64")) {
-        println!("SKIPPED: the counting program steps through instructions of x86-64 only");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("instructions: the counting program steps through those of x86-64 only"));
     }
     let folder = target().join("instructions");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -83,8 +82,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         let output = command::output(&mut job)?;
         let errors = String::from_utf8_lossy(&output.stderr);
         if errors.contains("the process cannot be traced") {
-            println!("SKIPPED: a process may not trace another one here (ptrace)");
-            counts.skipped += 1;
+            counts += skipped!("{}: a process may not trace another one here (ptrace)", way.name);
             continue;
         }
         if !output.status.success() {
@@ -143,8 +141,7 @@ fn compare(way: &str, counted: &BTreeMap<String, Option<u64>>, budgets: &BTreeMa
         } else {
             failed!("{line}")
         }
-        counts.passed += usize::from(good);
-        counts.failed += usize::from(!good);
+        counts += CheckCounts::one(good);
     }
     for operation in counted.keys().filter(|operation| !budgets.contains_key(*operation)) {
         failed!("{operation} has no budget in {BUDGETS}");

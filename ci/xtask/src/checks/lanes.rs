@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::checks::steps::{CheckStep, STEPS};
-use crate::counts::{CheckCounts, StepResult, failed, finish, results_in, table, take_failures};
+use crate::counts::{CheckCounts, StepResult, finish, results_in, table, take_failures};
 use crate::processors::MachineTicks;
 use crate::{OWN_PATH, Outcome, top};
 
@@ -61,10 +61,7 @@ pub(crate) fn run(names: &[String]) -> Outcome {
 fn run_step(step: &CheckStep) -> StepResult {
     println!("== {}: {}", step.name, step.what);
     let (begun, work) = (Instant::now(), MachineTicks::now());
-    let counts = (step.run)().unwrap_or_else(|message| {
-        failed!("{}: {message}", step.name);
-        CheckCounts { failed: 1, ..CheckCounts::default() }
-    });
+    let counts = (step.run)().unwrap_or_else(|why| CheckCounts::of::<()>(step.name, Err(why)));
     let (took, busy) = (begun.elapsed(), work.busy_since());
     println!("-- {} took {} s, {busy} % of the processors", step.name, took.as_secs());
     StepResult { name: step.name.into(), took, busy, counts, failures: take_failures() }

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::checks::packages;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, target, top};
 
@@ -76,8 +76,7 @@ struct LauncherRig<'s> {
 impl LauncherRig<'_> {
     fn judge(&self, row: &LauncherRow) -> CheckCounts {
         if let Some(missing) = row.needs.iter().find(|needed| !packages::exists(needed)) {
-            println!("SKIPPED {}: there is no {missing} here", row.name);
-            return CheckCounts { skipped: 1, ..CheckCounts::default() };
+            return skipped!("{}: there is no {missing} here", row.name);
         }
         let outcome = match row.expect {
             ExpectedResult::Lifeline => self.lifeline(row).map(|()| String::new()),

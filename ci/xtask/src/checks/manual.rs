@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_api::manual::{Page, pages};
 
 use crate::checks::packages;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::product::library::write;
 use crate::{Outcome, command, target};
 
@@ -20,19 +20,12 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("manual");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let mut counts = CheckCounts::default();
-    let mut record = |what: String, outcome: Outcome| match outcome {
-        Ok(()) => counts.passed += 1,
-        Err(message) => {
-            failed!("{what}: {message}");
-            counts.failed += 1;
-        }
-    };
-    let mut skipped = 0;
+    let mut record = |what: String, outcome: Outcome| counts += CheckCounts::of(what, outcome);
+    let mut left_out = CheckCounts::default();
     for page in pages()? {
         for (language, compiler, options, ending) in LANGUAGES {
             if page.programs(language).next().is_some() && *language == "fortran" && !packages::exists("gfortran") {
-                println!("SKIPPED the Fortran program of {}: there is no gfortran", page.name);
-                skipped += 1;
+                left_out += skipped!("the Fortran program of {}: there is no gfortran", page.name);
                 continue;
             }
             for (number, lines) in page.programs(language).enumerate() {
@@ -52,14 +45,12 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         }
         record("apropos".into(), known(prefix));
     } else {
-        println!("SKIPPED: no page is looked up, because there is no man");
-        skipped += 1;
+        left_out += skipped!("pages that are looked up: there is no man");
     }
     if !packages::exists("groff") {
-        println!("SKIPPED: pages are not set, because there is no groff");
-        skipped += 1;
+        left_out += skipped!("pages that are set: there is no groff");
     }
-    counts.skipped += skipped;
+    counts += left_out;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     Ok(counts)
 }

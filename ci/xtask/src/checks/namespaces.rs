@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::checks::conformance::{self, CaseSelection};
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::rigs::hosts::Rig;
 use crate::rigs::{self, Ending};
 use crate::{Outcome, command, target, top};
@@ -61,17 +61,8 @@ fn pulled(prefix: &Path) -> CheckCounts {
     ];
     for (name, check) in cables {
         counts += match Rig::new("").map(drop) {
-            Err(why) => {
-                println!("SKIPPED {name}: {why}");
-                CheckCounts { skipped: 1, ..CheckCounts::default() }
-            }
-            Ok(()) => match check(prefix) {
-                Ok(()) => CheckCounts { passed: 1, ..CheckCounts::default() },
-                Err(why) => {
-                    failed!("{name}: {why}");
-                    CheckCounts { failed: 1, ..CheckCounts::default() }
-                }
-            },
+            Err(why) => skipped!("{name}: {why}"),
+            Ok(()) => CheckCounts::of(name, check(prefix)),
         };
     }
     counts

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::checks::packages;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::{in_order, metadata};
 use crate::{Outcome, command, target, top};
 
@@ -30,8 +30,7 @@ fn linted(tool: &str, options: &[&str], packages: &[PathBuf]) -> Outcome<CheckCo
     if packages.is_empty() || !packages::exists(tool) {
         let why =
             if packages.is_empty() { "no packages (`cargo xtask package` makes them)" } else { "no such tool here" };
-        println!("not run: {tool}: {why}");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("{tool}: {why}"));
     }
     let output = command::output(Command::new(tool).args(options).args(packages))?;
     let passed = output.status.success();
@@ -39,7 +38,7 @@ fn linted(tool: &str, options: &[&str], packages: &[PathBuf]) -> Outcome<CheckCo
         print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         failed!("{tool}");
     }
-    Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
+    Ok(CheckCounts::one(passed))
 }
 
 /// Compiles everything with the compiler of `rust-version`, where it is installed.
@@ -52,13 +51,12 @@ pub(crate) fn oldest_compiler() -> Outcome<CheckCounts> {
         cargo
     };
     if !cargo().arg("--version").output().is_ok_and(|output| output.status.success()) {
-        println!("not run: oldest: no Rust {version} here (rustup toolchain install {version} --profile minimal)");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("Rust {version}: not here (rustup toolchain install {version} --profile minimal)"));
     }
     let folder = target().join("oldest");
     let arguments = ["check", "--quiet", "--locked", "--workspace", "--exclude", "oxshmem-faults", "--target-dir"];
     command::run(cargo().args(arguments).arg(folder))?;
-    Ok(CheckCounts { passed: 1, ..CheckCounts::default() })
+    Ok(CheckCounts::one(true))
 }
 
 /// Packs every crate that is published, without a network; in a long run each is built from what was packed.

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::checks::packages;
 use crate::checks::random::job;
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::product::build;
 use crate::{Outcome, command, top};
@@ -176,27 +176,20 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
             job::build(job.program)?;
         }
     }
-    let look = |fault: &&PlantedFault| {
+    let look = |fault: &&PlantedFault| -> Outcome<CheckCounts> {
         let begun = Instant::now();
         if fault.found_by.needs_ucx() && !packages::has_ucx() {
-            println!("SKIPPED {}: there is no UCX here (package libucx0)", fault.name);
-            return Ok(None);
+            return Ok(skipped!("{}: there is no UCX here (package libucx0)", fault.name));
         }
         let found = fault.look(&library)?;
         let took = begun.elapsed().as_secs_f64();
         let how = found.clone().unwrap_or_else(|| "NOT FOUND".into());
         println!("{}: {}: {how} ({took:.1} s)", fault.name, fault.what);
-        Ok(Some(found.is_some()))
+        Ok(CheckCounts::one(found.is_some()))
     };
     let mut counts = CheckCounts::default();
     for found in in_parallel(AT_ONCE, &chosen, look) {
-        let found: Outcome<Option<bool>> = found;
-        let (passed, failed, skipped) = match found? {
-            Some(true) => (1, 0, 0),
-            Some(false) => (0, 1, 0),
-            None => (0, 0, 1),
-        };
-        counts += CheckCounts { passed, failed, skipped };
+        counts += found?;
     }
     Ok(counts)
 }

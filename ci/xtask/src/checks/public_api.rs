@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target, top};
 
 /// The crate that users depend on.
@@ -47,7 +47,7 @@ fn examples(json: &Path) -> Outcome<CheckCounts> {
     lacking.iter().for_each(|item| failed!("{item} has no example"));
     println!("examples of {PACKAGE}: {} of {all} items have one", all - lacking.len());
     let passed = all > 0 && lacking.is_empty();
-    Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
+    Ok(CheckCounts::one(passed))
 }
 
 /// The kinds of items that are to have an example.
@@ -78,10 +78,7 @@ fn with_and_without_example(data: &Value) -> (usize, Vec<String>) {
 fn compare(json: &Path) -> Outcome<CheckCounts> {
     let text = match items(json)? {
         Ok(text) => text,
-        Err(why) => {
-            println!("SKIPPED public interface of {PACKAGE}: {why}");
-            return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
-        }
+        Err(why) => return Ok(skipped!("public interface of {PACKAGE}: {why}")),
     };
     let committed = fs::read_to_string(list()).map_err(|error| format!("{}: {error}", list().display()))?;
     let lacks = |text: &str, line: &str| text.lines().all(|other| other != line);
@@ -90,11 +87,10 @@ fn compare(json: &Path) -> Outcome<CheckCounts> {
     let changes: Vec<String> = gone.chain(come).collect();
     changes.iter().for_each(|change| println!("{change}"));
     println!("public interface of {PACKAGE}: {} items compared", text.lines().count());
-    if changes.is_empty() {
-        return Ok(CheckCounts { passed: 1, ..CheckCounts::default() });
+    if !changes.is_empty() {
+        failed!("the public interface has changed; if that is meant, `cargo xtask public-api` writes the list");
     }
-    failed!("the public interface has changed; if that is meant, `cargo xtask public-api` writes the list");
-    Ok(CheckCounts { failed: 1, ..CheckCounts::default() })
+    Ok(CheckCounts::one(changes.is_empty()))
 }
 
 /// The file of rustdoc's data. Whatever rustdoc complains of is an error.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command, target, top};
 
@@ -38,8 +38,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut here = Environment { folder, counts: CheckCounts::default() };
     if let Err(why) = here.make() {
-        println!("SKIPPED: there is no environment of Python with numpy 2 and mypy: {why}");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("Python: there is no environment with numpy 2 and mypy: {why}"));
     }
     here.install(prefix)?;
     for shape in SHAPES {
@@ -67,10 +66,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
                 here.job("shmem4py's tests", shape, &tests, &options);
             }
         }
-        Err(why) => {
-            println!("SKIPPED shmem4py's tests: {OTHER} cannot be fetched: {why}");
-            here.counts.skipped += 1;
-        }
+        Err(why) => here.counts += skipped!("shmem4py's tests: {OTHER} cannot be fetched: {why}"),
     }
     Ok(here.counts)
 }
@@ -134,12 +130,7 @@ impl Environment {
     }
 
     fn count(&mut self, what: &str, is_well: bool, said: &str) {
-        if is_well {
-            self.counts.passed += 1;
-        } else {
-            self.counts.failed += 1;
-            failed!("{what}: {said}");
-        }
+        self.counts += CheckCounts::of(what, if is_well { Ok(()) } else { Err(said.to_owned()) });
     }
 
     /// Runs a program of Python as a job.
@@ -149,20 +140,14 @@ impl Environment {
         job.args(shape).args(["--timeout", "300"]).arg(self.program("python")).args(arguments);
         let job = job.current_dir(folder).stdin(std::process::Stdio::null());
         let what = format!("{what} {} on {}", arguments.last().unwrap_or(&""), shape.join(" "));
-        match command::output(job) {
-            Ok(output) => self.count(&what, output.status.success(), &String::from_utf8_lossy(&output.stderr)),
-            Err(why) => self.count(&what, false, &why),
-        }
+        self.counts += CheckCounts::of(what, command::read(job));
     }
 
     /// A program that uses mpi4py too, with the MPICH that Python's registry has.
     fn beside_mpi(&mut self, examples: &Path) {
         match self.pip(&["install", "mpi4py", "mpich"]) {
             Ok(()) => self.job("beside mpi4py", SHAPES[2], examples, &["with_mpi.py"]),
-            Err(why) => {
-                println!("SKIPPED with_mpi.py: there is no mpi4py with MPICH: {why}");
-                self.counts.skipped += 1;
-            }
+            Err(why) => self.counts += skipped!("with_mpi.py: there is no mpi4py with MPICH: {why}"),
         }
     }
 
@@ -174,15 +159,11 @@ impl Environment {
             python
         };
         if let Err(why) = command::read(python().args(["-c", "import torch.distributed, oxshmem"])) {
-            println!("SKIPPED with_torch.py: /usr/bin/python3 has no torch (Debian: python3-torch): {why}");
-            self.counts.skipped += 1;
+            self.counts += skipped!("with_torch.py: /usr/bin/python3 has no torch (Debian: python3-torch): {why}");
             return;
         }
         let job = ["-m", "oxshmem", "-n", "4", "--timeout", "300", "with_torch.py"];
-        match command::output(python().args(job).current_dir(examples)) {
-            Ok(output) => self.count("beside torch", output.status.success(), &String::from_utf8_lossy(&output.stderr)),
-            Err(why) => self.count("beside torch", false, &why),
-        }
+        self.counts += CheckCounts::of("beside torch", command::read(python().args(job).current_dir(examples)));
     }
 
     /// Checks the types of the module, its tests and the examples strictly.

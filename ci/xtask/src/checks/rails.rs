@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::checks::namespaces;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::rigs::hosts::Rig;
 use crate::{Outcome, command};
 
@@ -27,10 +27,7 @@ pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     let program = namespaces::program(prefix, "bandwidth")?;
     let rig = match Rig::with("", &["-2", "-r", RATE]) {
         Ok(rig) => rig,
-        Err(why) => {
-            println!("SKIPPED rails: {why}");
-            return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
-        }
+        Err(why) => return Ok(skipped!("rails: {why}")),
     };
     println!("1 MiB between two hosts with two cables of 1 Gb/s (125 MB/s), MB/s\n");
     println!("{:<12}{:>6}{}", "transport", "rails", columns(MEASURED, |name| (*name).to_owned()));
@@ -43,13 +40,11 @@ pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
         }
         let gain: Vec<f64> = two.iter().zip(one).map(|(two, one)| two / one).collect();
         println!("{:<12}{:>6}{}\n", "", "gain", columns(&gain, |gain| format!("{gain:.2}")));
-        match gain.iter().all(|gain| *gain >= LEAST) {
-            true => counts.passed += 1,
-            false => {
-                failed!("{transport}: two rails carry less than {LEAST} times what one does");
-                counts.failed += 1;
-            }
+        let is_well = gain.iter().all(|gain| *gain >= LEAST);
+        if !is_well {
+            failed!("{transport}: two rails carry less than {LEAST} times what one does");
         }
+        counts += CheckCounts::one(is_well);
     }
     Ok(counts)
 }

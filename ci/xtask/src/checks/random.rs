@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use job::SpreadJob;
 
 use crate::Outcome;
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 
 /// The transports that carry a job between virtual nodes without a network card.
@@ -135,8 +135,7 @@ fn possible(shapes: Vec<SpreadJob>, arguments: &[String], name: &str) -> Outcome
             None => {
                 let obstacle = job::obstacle(&shape, &program, arguments)?;
                 if let Some(why) = &obstacle {
-                    println!("SKIPPED {name}, all jobs like {shape}: {why}");
-                    counts.skipped += 1;
+                    counts += skipped!("{name}, all jobs like {shape}: {why}");
                 }
                 found.push((shape.small_buffers, shape.transport.clone(), obstacle.is_none()));
                 obstacle.is_none()

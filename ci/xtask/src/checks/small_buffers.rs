@@ -5,7 +5,7 @@ use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::random::TRANSPORTS;
 use crate::checks::random::job::{self, SpreadJob};
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::{self, Ending};
 
@@ -32,39 +32,25 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         let shape = |pes: u32| SpreadJob { pes, nodes: pes, transport: Some(transport.into()), small_buffers: true };
         let nothing = [String::from("stay"), String::from("0")];
         if let Some(why) = job::obstacle(&shape(2), &job::build("broadcasts")?, &nothing)? {
-            println!("SKIPPED everything by {transport} with small buffers: {why}");
-            counts.skipped += 1;
+            counts += skipped!("everything by {transport} with small buffers: {why}");
             continue;
         }
-        counts += programs(shape)?;
+        counts += programs(shape);
         let own = crate::OWN_PATH.to_string_lossy();
         let run = [&*own, "conformance", "--nodes", "4", "--pes", "4", "--transport", transport, "--filter", CASES];
-        counts += match rigs::start("small-buffers", &run) {
-            Ok(_) => CheckCounts { passed: 1, ..CheckCounts::default() },
-            Err(why) => {
-                failed!("conformance by {transport}: {why}");
-                CheckCounts { failed: 1, ..CheckCounts::default() }
-            }
-        };
+        counts += CheckCounts::of(format!("conformance by {transport}"), rigs::start("small-buffers", &run));
     }
     Ok(counts)
 }
 
 /// The faults' programs by one transport.
-fn programs(shape: impl Fn(u32) -> SpreadJob + Sync) -> Outcome<CheckCounts> {
+fn programs(shape: impl Fn(u32) -> SpreadJob + Sync) -> CheckCounts {
     let mut counts = CheckCounts::default();
     let ended = in_parallel(AT_ONCE, PROGRAMS, |(name, arguments, pes)| {
         let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
-        shape(*pes).run(&job::build(name)?, &arguments).map_err(|why| format!("{name} on {}: {why}", shape(*pes)))
+        let outcome = job::build(name).and_then(|program| shape(*pes).run(&program, &arguments));
+        CheckCounts::of(format!("{name} on {}", shape(*pes)), outcome)
     });
-    for outcome in ended {
-        match outcome {
-            Ok(_) => counts.passed += 1,
-            Err(why) => {
-                counts.failed += 1;
-                failed!("{why}");
-            }
-        }
-    }
-    Ok(counts)
+    ended.into_iter().for_each(|ended| counts += ended);
+    counts
 }

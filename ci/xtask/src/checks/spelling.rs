@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, skipped};
 use crate::{Outcome, command, target, top};
 
 /// The version that the checks bring. Newer ones know more words, which would fail a tree that has not changed.
@@ -12,11 +12,10 @@ const VERSION: &str = "1.52.0";
 /// Checks every file that git knows.
 pub(crate) fn check() -> Outcome<CheckCounts> {
     let Some(program) = program()? else {
-        println!("SKIPPED: spelling (`pip install typos=={VERSION}` brings what checks it)");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("spelling (`pip install typos=={VERSION}` brings what checks it)"));
     };
     let passed = command::run(Command::new(program).args(["--format", "brief"]).current_dir(top())).is_ok();
-    Ok(CheckCounts { passed: usize::from(passed), failed: usize::from(!passed), skipped: 0 })
+    Ok(CheckCounts::one(passed))
 }
 
 /// The program: the one in `target`, which Python's installer brings ready to run if there is a network.

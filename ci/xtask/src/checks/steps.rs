@@ -6,7 +6,7 @@ use crate::checks::{
     namespaces, packages, packaging, personas, placement, planted, public_api, python, random, rdma, sim,
     small_buffers, spelling, tuning, workspace_tests,
 };
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, skipped};
 use crate::product::{bindgen, build, generate};
 use crate::{Outcome, command, default_prefix};
 
@@ -225,8 +225,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
 
 fn ucx() -> Outcome<CheckCounts> {
     if !packages::has_ucx() {
-        println!("SKIPPED: there is no UCX here (package libucx0)");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("UCX: it is not here (package libucx0)"));
     }
     let mut counts = conformance::run(&conformance::CaseSelection::over("ucx:tcp"));
     counts += conformance::run(&conformance::CaseSelection::with_atomics_of("ucx:tcp"));

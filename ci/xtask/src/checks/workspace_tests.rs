@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::checks::packages;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
-use crate::counts::CheckCounts;
+use crate::counts::{CheckCounts, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
@@ -73,8 +73,7 @@ pub(super) fn faults() -> Outcome<CheckCounts> {
 pub(super) fn loom() -> Outcome<CheckCounts> {
     let fetched = command::output(command::cargo().args(["fetch", "--locked"]).current_dir(top()))?;
     if !fetched.status.success() {
-        println!("skipped: the model checker is not on this machine and cannot be fetched");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("the model checker: it is not on this machine and cannot be fetched"));
     }
     let mut command = command::cargo();
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
@@ -122,8 +121,7 @@ pub(super) fn miri() -> Outcome<CheckCounts> {
         packages::add_miri();
     }
     if !is_here() {
-        println!("skipped: no Miri here (rustup toolchain install nightly --component miri --component rust-src)");
-        return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
+        return Ok(skipped!("Miri (rustup toolchain install nightly --component miri --component rust-src)"));
     }
     // Once: the programs that run at a time would each build the standard library.
     command::run(miri().args(["setup", "--quiet"]))?;

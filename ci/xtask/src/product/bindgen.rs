@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, top};
 use libraries::{BoundLibrary, LIBRARIES};
 
@@ -34,18 +34,14 @@ pub(crate) fn check(names: &[String]) -> Outcome<CheckCounts> {
         let path = library.checked_in();
         let ours = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         match library.generate()? {
-            Err(why) => {
-                println!("SKIPPED bindings to {}: {why}", library.name);
-                counts.skipped += 1;
-            }
+            Err(why) => counts += skipped!("bindings to {}: {why}", library.name),
             Ok(theirs) => {
                 let changes = layout::changes(&ours, &theirs);
                 for change in &changes {
                     failed!("bindings to {}: {change}", library.name);
                 }
                 println!("bindings to {}: {} facts compared", library.name, layout::facts(&ours).len());
-                counts.passed += usize::from(changes.is_empty());
-                counts.failed += usize::from(!changes.is_empty());
+                counts += CheckCounts::one(changes.is_empty());
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::pages::{BookPage, Listing};
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, skipped};
 use crate::{Outcome, command, target};
 
 /// Runs what the page marks, in a folder of its own.
@@ -26,18 +26,12 @@ pub(super) fn page(page: &BookPage, prefix: &Path) -> Outcome<CheckCounts> {
     fresh().map_err(|error| format!("{}: {error}", folder.display()))?;
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.is_run()) {
         if let Some(program) = block.word("needs=").filter(|program| !command::exists(program)) {
-            println!("SKIPPED a block of {}: there is no {program}", page.name.display());
-            counts.skipped += 1;
+            counts += skipped!("a block of {}: there is no {program}", page.name.display());
             continue;
         }
         let shown = blocks.get(at + 1).filter(|next| next.words == ["text", "output"]);
-        match block.run(&folder, prefix, shown) {
-            Ok(()) => counts.passed += 1,
-            Err(message) => {
-                failed!("{}: `{}`: {message}", page.name.display(), block.lines.join("\n"));
-                counts.failed += 1;
-            }
-        }
+        let name = format!("{}: `{}`", page.name.display(), block.lines.join("\n"));
+        counts += CheckCounts::of(name, block.run(&folder, prefix, shown));
     }
     Ok(counts)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Environment, SHAPES};
+use crate::counts::{CheckCounts, skipped};
 use crate::{command, top};
 
 /// Second numbers of the versions that the wheel is for.
@@ -22,10 +23,7 @@ impl Environment {
         for name in names {
             match found(&name) {
                 Some(python) => self.by(&name, &python),
-                None => {
-                    println!("SKIPPED the module's tests by {name}: it is not here");
-                    self.counts.skipped += 1;
-                }
+                None => self.counts += skipped!("the module's tests by {name}: it is not here"),
             }
         }
     }
@@ -39,19 +37,14 @@ impl Environment {
             command::read(Command::new(&inside).args(pip).arg(wheel).env_remove("PYTHONPATH"))
         });
         if let Err(why) = made {
-            println!("SKIPPED the module's tests by {name}: there is no environment with numpy for it: {why}");
-            self.counts.skipped += 1;
+            self.counts += skipped!("the module's tests by {name}: there is no environment with numpy for it: {why}");
             return;
         }
         let mut job = Command::new(folder.join("bin/oshrun"));
         job.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH").env("OPENBLAS_NUM_THREADS", "1");
         job.args(SHAPES[1]).args(["--timeout", "300"]).arg(&inside).args(["-m", "unittest", "discover", "-q"]);
         let job = job.current_dir(top().join("python/tests")).stdin(std::process::Stdio::null());
-        let what = format!("the module's tests by {name}");
-        match command::output(job) {
-            Ok(output) => self.count(&what, output.status.success(), &String::from_utf8_lossy(&output.stderr)),
-            Err(why) => self.count(&what, false, &why),
-        }
+        self.counts += CheckCounts::of(format!("the module's tests by {name}"), command::read(job));
     }
 }
 

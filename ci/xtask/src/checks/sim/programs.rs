@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::table::{FAULTS, NOT_FAULTS, NOT_PYTHON, NOT_RUST, RUST};
 use crate::checks::examples;
 use crate::checks::random::{job, seed_of_the_clock};
-use crate::counts::{CheckCounts, failed};
+use crate::counts::{CheckCounts, failed, skipped};
 use crate::parallel::in_parallel;
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, target, top};
@@ -132,8 +132,7 @@ fn python(counts: &mut CheckCounts) -> Outcome<Vec<SimulatedProgram>> {
     let interpreter = target().join("python/environment/bin/python");
     let module = Command::new(&interpreter).args(["-c", "import oxshmem, numpy"]).output();
     if !module.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED the examples in Python: `cargo xtask test python` makes their environment");
-        counts.skipped += 1;
+        *counts += skipped!("the examples in Python: `cargo xtask test python` makes their environment");
         return Ok(Vec::new());
     }
     let folder = top().join("examples/python");
