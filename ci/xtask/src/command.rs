@@ -1,5 +1,6 @@
 //! Running other programs.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::{Outcome, top};
@@ -35,6 +36,13 @@ pub(crate) fn read(command: &mut Command) -> Outcome<String> {
 /// Runs a program whose failure means something to the caller.
 pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
     command.output().map_err(|error| cannot_start(command, &error))
+}
+
+/// Compiles a C program with an installation's wrapper, as a user does.
+pub(crate) fn compile(prefix: &Path, options: &[&str], sources: &[PathBuf], program: &Path) -> Outcome {
+    let folder = program.parent().unwrap_or(program);
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(program)).map(drop)
 }
 
 /// Whether a program is on this machine.

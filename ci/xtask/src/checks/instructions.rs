@@ -64,10 +64,8 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         return Ok(skipped!("instructions: the counting program steps through those of x86-64 only"));
     }
     let folder = target().join("instructions");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let program = folder.join("count");
-    let mut compiler = Command::new(prefix.join("bin/oshcc"));
-    command::run(compiler.args(["-O1", "-o"]).arg(&program).arg(top().join("ci/instructions/count.c")))?;
+    command::compile(prefix, &["-O1"], &[top().join("ci/instructions/count.c")], &program)?;
     let text = std::fs::read_to_string(top().join(BUDGETS)).map_err(|error| format!("{BUDGETS}: {error}"))?;
     let mut counts = CheckCounts::default();
     for (column, way) in WAYS.iter().enumerate() {

@@ -58,10 +58,8 @@ pub(crate) fn run(words: &[String]) -> Outcome<CheckCounts> {
 
 /// Builds the program with the compiler wrapper, as a user does.
 pub(crate) fn compile() -> Outcome<PathBuf> {
-    let program = target().join("launchers/hello");
-    std::fs::create_dir_all(target().join("launchers")).map_err(|error| error.to_string())?;
-    let mut wrapper = Command::new(default_prefix().join("bin/oshcc"));
-    command::run(wrapper.args(["-Wall", "-Werror"]).arg(top().join("ci/launchers/hello.c")).arg("-o").arg(&program))?;
+    let (program, source) = (target().join("launchers/hello"), top().join("ci/launchers/hello.c"));
+    command::compile(&default_prefix(), &["-Wall", "-Werror"], &[source], &program)?;
     Ok(program)
 }
 

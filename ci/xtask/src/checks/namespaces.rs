@@ -85,9 +85,7 @@ pub(crate) fn program(prefix: &Path, name: &str) -> Outcome<PathBuf> {
     let source = top().join("crates/shmem-c/tests/cable").join(name).with_extension("c");
     let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     if changed(&executable) < changed(&source) {
-        fs::create_dir_all(target().join("conformance/bin")).map_err(|error| error.to_string())?;
-        let mut build = Command::new(prefix.join("bin/oshcc"));
-        command::read(build.args(["-O1", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&executable))?;
+        command::compile(prefix, &["-O1", "-Wall", "-Wextra", "-Werror"], &[source], &executable)?;
     }
     Ok(executable)
 }

@@ -1,9 +1,7 @@
 //! Where PEs, their heaps and their cards are on a machine of two NUMA nodes, and by which card their data leave: the rig
 //! `rdma`.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::counts::CheckCounts;
 use crate::rigs::{self, Ending};
@@ -12,12 +10,10 @@ use crate::{Outcome, command, target, top};
 /// Builds the programs that look, and runs `ci/placement/check` with them in the rig.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let folder = target().join("placement");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut words = vec!["ci/placement/check".to_owned(), prefix.display().to_string()];
     for name in ["where", "packets", "rails"] {
         let (program, source) = (folder.join(name), top().join("ci/placement").join(name).with_extension("c"));
-        let mut compiler = Command::new(prefix.join("bin/oshcc"));
-        command::run(compiler.args(["-O1", "-Wall", "-o"]).arg(&program).arg(source))?;
+        command::compile(prefix, &["-O1", "-Wall"], &[source], &program)?;
         words.push(program.display().to_string());
     }
     Ok(match rigs::start("rdma", &words)? {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::program::{executables, output_folder};
 use super::{CaseSelection, CaseVerdict, job};
+use crate::command;
 
 const MOMENTS: u64 = 20;
 const PES: &str = "4";
@@ -52,19 +53,10 @@ pub(super) fn run(options: &CaseSelection) -> Vec<(String, Vec<String>, CaseVerd
 }
 
 fn build(options: &CaseSelection) -> Result<PathBuf, String> {
-    let folder = executables(options);
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let executable = folder.join("rounds");
-    let built = Command::new(options.prefix.join("bin/oshcc"))
-        .arg(crate::top().join("crates/shmem-c/tests/kill/rounds.c"))
-        .arg("-o")
-        .arg(&executable)
-        .status();
-    match built {
-        Ok(status) if status.success() => Ok(executable),
-        Ok(status) => Err(format!("does not build: {status}")),
-        Err(error) => Err(format!("oshcc cannot be run: {error}")),
-    }
+    let executable = executables(options).join("rounds");
+    let source = crate::top().join("crates/shmem-c/tests/kill/rounds.c");
+    command::compile(&options.prefix, &[], &[source], &executable)?;
+    Ok(executable)
 }
 
 fn namespaces_permitted() -> bool {

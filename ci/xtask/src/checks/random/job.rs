@@ -84,16 +84,14 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
         (all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "c")).cloned().collect(), all)
     };
     let executable = target().join("random").join(name);
-    fs::create_dir_all(executable.parent().unwrap_or(&executable)).map_err(|error| error.to_string())?;
     // The output of jobs lies there while they run.
     fs::create_dir_all(target().join("conformance")).map_err(|error| error.to_string())?;
     let changed = |path: &PathBuf| -> Option<SystemTime> { fs::metadata(path).and_then(|about| about.modified()).ok() };
     let header = default_prefix().join("include/shmem.h");
     let newest = watched.iter().chain([&header]).filter_map(changed).max();
     if changed(&executable) <= newest {
-        let mut build = Command::new(default_prefix().join("bin/oshcc"));
-        build.args(["-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"]);
-        command::read(build.args(&sources).arg("-o").arg(&executable))?;
+        let options = ["-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"];
+        command::compile(&default_prefix(), &options, &sources, &executable)?;
     }
     Ok(executable)
 }
