@@ -90,12 +90,13 @@ fn family(program: u32, processes: &[ProcessEntry]) -> Vec<u32> {
 }
 
 /// A process and its parent.
-struct ProcessEntry {
-    pid: u32,
-    parent: u32,
+pub(crate) struct ProcessEntry {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
 }
 
-fn processes() -> Vec<ProcessEntry> {
+/// All processes of this machine.
+pub(crate) fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| {

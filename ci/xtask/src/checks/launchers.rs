@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::checks::conformance::job;
 use crate::checks::packages;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
-use crate::{Outcome, command, default_prefix, target, top};
+use crate::{Outcome, command, default_prefix, rigs, target, top};
 
 mod table;
 
@@ -19,8 +20,6 @@ use table::{ExpectedResult, LauncherRow, ROWS};
 
 /// How long one job may take before it counts as hung; nothing here waits on purpose.
 const HUNG: &str = "120";
-/// The status by which a rig says that it cannot be had here.
-const REFUSED: i32 = 77;
 /// How a row says so.
 const SKIPPED: &str = "SKIPPED";
 
@@ -106,7 +105,7 @@ impl LauncherRig<'_> {
         let said: String =
             stdout.lines().filter(|line| !line.starts_with(' ')).map(|line| format!("{line}\n")).collect();
         let seen = || format!("status {status:?}\n-- stdout\n{said}-- stderr\n{stderr}");
-        if status == Some(REFUSED) {
+        if status == Some(rigs::SKIPPED) {
             return Err(format!("{SKIPPED} {}: {}", row.name, stderr.trim()));
         }
         let lacks = |words: &str| format!("`{words}` was not said; {}", seen());
@@ -155,11 +154,11 @@ impl LauncherRig<'_> {
         servers.dedup();
         let met = pes.len() == row.pes() && !servers.is_empty();
         if met {
-            servers.iter().for_each(|server| kill(*server));
+            servers.iter().for_each(job::kill);
         }
         let gone = met && until(|| pes.iter().all(|pe| !alive(*pe)));
         let left: Vec<u32> = pes.into_iter().filter(|pe| alive(*pe)).collect();
-        left.iter().for_each(|pe| kill(*pe));
+        left.iter().for_each(job::kill);
         // It may have been the server, and may hang without it; its status says nothing here.
         let _ = (launcher.kill(), launcher.wait());
         match (met, gone) {
@@ -212,7 +211,7 @@ impl Slurm {
         drop(open);
         let rest: String = said.lines().map_while(Result::ok).collect();
         match rig.wait().map_err(|error| error.to_string())?.code() {
-            Some(77) => Ok(Err(line.into())),
+            Some(rigs::SKIPPED) => Ok(Err(line.into())),
             _ => Err(format!("{line}\n{rest}")),
         }
     }
@@ -248,9 +247,4 @@ fn parent(pid: u32) -> Option<u32> {
 fn alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/status"))
         .is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:") && line.contains('Z')))
-}
-
-fn kill(pid: u32) {
-    // One that has ended meanwhile is no failure.
-    let _ = Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
 }

@@ -10,7 +10,7 @@ use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::{CheckCounts, skipped};
 use crate::rigs::hosts::Rig;
 use crate::rigs::{self, Ending};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, target, top, watchdog};
 
 /// A test of the cable, given the installation.
 type Check = fn(&Path) -> Outcome;
@@ -191,7 +191,7 @@ fn pulled_for_good(prefix: &Path) -> Outcome {
 fn killed(prefix: &Path) -> Outcome {
     let mut job = Transfers::start(prefix, "killed", "", 60)?;
     let victim = children(job.job.id()).into_iter().max().ok_or("the job has no PEs")?;
-    command::read(Command::new("kill").args(["-s", "KILL", &victim.to_string()]))?;
+    conformance::job::kill(victim);
     let (status, said) = job.end()?;
     if status == Some(137) && said.contains("was killed by SIGKILL") && !said.contains("WRONG") {
         return Ok(());
@@ -219,14 +219,7 @@ fn over_two_cables(prefix: &Path, transport: &str) -> Outcome {
 
 /// The PEs that a launcher has started.
 fn children(launcher: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // After the name in parentheses: the state, then the parent.
-        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
-        program.ends_with("transfers") && parent == Some(launcher)
-    })
-    .collect()
+    let children = watchdog::processes().into_iter().filter(|process| process.parent == launcher);
+    let runs_it = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path.ends_with("transfers"));
+    children.map(|process| process.pid).filter(runs_it).collect()
 }

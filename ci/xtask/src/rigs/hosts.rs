@@ -9,8 +9,6 @@ use crate::{Outcome, command, top};
 
 /// The variable by which the rig finds its hosts.
 const HOSTS: &str = "NETWORK_NAMESPACES";
-/// The status of the rig where it is not permitted.
-const REFUSED: i32 = 77;
 
 /// Two hosts, for as long as this lives. If this process is killed, the rig's input ends and with it the rig.
 pub(crate) struct Rig {
@@ -39,7 +37,7 @@ impl Rig {
         if hosts.is_empty() {
             let output = process.wait_with_output().map_err(|error| error.to_string())?;
             let why = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
-            let refused = output.status.code() == Some(REFUSED);
+            let refused = output.status.code() == Some(super::SKIPPED);
             return Err(if refused { why } else { format!("the rig ended with {}: {why}", output.status) });
         }
         Ok(Rig { process, hosts: hosts.trim_end().into() })

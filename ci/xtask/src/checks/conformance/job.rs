@@ -145,7 +145,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<i32> {
             }
             Ok(None) if given.so_far() < limit => thread::sleep(Duration::from_millis(3)),
             _ => {
-                kill(&format!("-{}", child.id()));
+                kill(format!("-{}", child.id()));
                 let _ = child.wait();
                 return None;
             }
@@ -153,9 +153,11 @@ fn wait(mut child: Child, limit: Duration) -> Option<i32> {
     }
 }
 
-/// `kill -s KILL TARGET`, where TARGET is a process, or a process group with a minus sign.
-pub(super) fn kill(target: &str) {
-    let _ = Command::new("sh").args(["-c", "kill -s KILL -- \"$1\"", "sh", target]).stderr(Stdio::null()).status();
+/// `kill -s KILL TARGET`, where TARGET is a process, or a process group with a minus sign. One that has ended meanwhile is no
+/// failure.
+pub(in crate::checks) fn kill(target: impl std::fmt::Display) {
+    let kill = format!("kill -s KILL -- {target}");
+    let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
 }
 
 /// A program that is told to end when the thread that has started it ends, be it by a signal to the runner.

@@ -112,7 +112,7 @@ fn kill_and_look(
             Victim::Pe => victims.get(scattered(moment + 100) as usize % victims.len().max(1)),
         };
         if let Some(pid) = victim {
-            job::kill(&pid.to_string());
+            job::kill(pid);
         }
         job.join().unwrap_or_else(|_| Err("the thread of the job panicked".to_string()))
     })?;
@@ -134,7 +134,7 @@ fn nobody_left(mark: &str) -> Result<(), String> {
         }
         if start.elapsed() > PATIENCE {
             for (pid, _) in &left {
-                job::kill(&pid.to_string());
+                job::kill(pid);
             }
             return Err(format!("still alive: {left:?}"));
         }
