@@ -116,18 +116,18 @@ pub(crate) unsafe fn put(
     unsafe {
         match reached(call, context, dest as usize, n, What::Transfer, pe) {
             Some((to, lane)) => send(call, lane, to, source, n),
-            None => put_seldom(call, context, dest, source, n, pe),
+            None => put_seldom::<false>(call, context, dest, source, n, pe),
         }
     }
 }
 
-/// [`put`] where the table does not tell.
+/// [`put`], or [`put_nbi`], where the table does not tell.
 ///
 /// # Safety
-/// As for [`put`].
+/// As for [`put`] or [`put_nbi`].
 #[cold]
 #[inline(never)]
-unsafe fn put_seldom(
+unsafe fn put_seldom<const NBI: bool>(
     call: &'static str,
     context: ContextHandle,
     dest: *mut u8,
@@ -141,6 +141,8 @@ unsafe fn put_seldom(
     match search(call, context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        // SAFETY: `search` found `n` bytes inside a region; the caller keeps the source until the next quiet.
+        FoundObject::There(to) if NBI => unsafe { context.lane().put_nbi(call, to, source, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the source.
         FoundObject::There(to) => unsafe { send(call, context.lane(), to, source, n) },
     }
@@ -181,18 +183,18 @@ pub(crate) unsafe fn get(
     unsafe {
         match reached(call, context, source as usize, n, What::Transfer, pe) {
             Some((from, lane)) => fetch(call, lane, dest, from, n),
-            None => get_seldom(call, context, dest, source, n, pe),
+            None => get_seldom::<false>(call, context, dest, source, n, pe),
         }
     }
 }
 
-/// [`get`] where the table does not tell.
+/// [`get`], or [`get_nbi`], where the table does not tell.
 ///
 /// # Safety
-/// As for [`get`].
+/// As for [`get`] or [`get_nbi`].
 #[cold]
 #[inline(never)]
-unsafe fn get_seldom(
+unsafe fn get_seldom<const NBI: bool>(
     call: &'static str,
     context: ContextHandle,
     dest: *mut u8,
@@ -206,6 +208,8 @@ unsafe fn get_seldom(
     match search(call, context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        // SAFETY: `search` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
+        FoundObject::There(from) if NBI => unsafe { context.lane().get_nbi(call, dest, from, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the destination.
         FoundObject::There(from) => unsafe { fetch(call, context.lane(), dest, from, n) },
     }
@@ -242,33 +246,8 @@ pub(crate) unsafe fn get_nbi(
     unsafe {
         match reached(call, context, source as usize, n, What::Transfer, pe) {
             Some((from, lane)) => lane.get_nbi(call, dest, from, n),
-            None => get_nbi_seldom(call, context, dest, source, n, pe),
+            None => get_seldom::<true>(call, context, dest, source, n, pe),
         }
-    }
-}
-
-/// [`get_nbi`] where the table does not tell.
-///
-/// # Safety
-/// As for [`get_nbi`].
-#[cold]
-#[inline(never)]
-unsafe fn get_nbi_seldom(
-    call: &'static str,
-    context: ContextHandle,
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-    pe: c_int,
-) {
-    if dest.is_null() {
-        errors::null(call, "dest");
-    }
-    match search(call, context, source as usize, n, What::Transfer, pe) {
-        // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
-        FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
-        // SAFETY: `search` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
-        FoundObject::There(from) => unsafe { context.lane().get_nbi(call, dest, from, n) },
     }
 }
 
@@ -292,33 +271,8 @@ pub(crate) unsafe fn put_nbi(
     unsafe {
         match reached(call, context, dest as usize, n, What::Transfer, pe) {
             Some((to, lane)) => lane.put_nbi(call, to, source, n),
-            None => put_nbi_seldom(call, context, dest, source, n, pe),
+            None => put_seldom::<true>(call, context, dest, source, n, pe),
         }
-    }
-}
-
-/// [`put_nbi`] where the table does not tell.
-///
-/// # Safety
-/// As for [`put_nbi`].
-#[cold]
-#[inline(never)]
-unsafe fn put_nbi_seldom(
-    call: &'static str,
-    context: ContextHandle,
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-    pe: c_int,
-) {
-    if source.is_null() {
-        errors::null(call, "source");
-    }
-    match search(call, context, dest as usize, n, What::Transfer, pe) {
-        // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
-        FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        // SAFETY: `search` found `n` bytes inside a region; the caller keeps the source until the next quiet.
-        FoundObject::There(to) => unsafe { context.lane().put_nbi(call, to, source, n) },
     }
 }
 
