@@ -15,13 +15,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::suite::issue;
-use oxshmem_transport::{AddressBook, Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport::suite::{AllAddresses, issue};
+use oxshmem_transport::{Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
 use oxshmem_transport_ofi::PROVIDER;
 
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
@@ -260,14 +259,6 @@ struct Ours {
     peer: u32,
 }
 
-struct Both([Vec<u8>; 2]);
-
-impl AddressBook for Both {
-    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        Ok(self.0[pe as usize].clone())
-    }
-}
-
 impl Ours {
     fn open(provider: &str, me: u32, link: &mut Link) -> Self {
         let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
@@ -277,9 +268,9 @@ impl Ours {
         let fabric = fabric.expect("the provider opens");
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: 16 };
         fabric.register(Region::Heap, segment).expect("memory is registered");
-        let (mine, theirs) = (fabric.address(), link.swap(&fabric.address()));
-        let addresses = if me == 0 { [mine, theirs] } else { [theirs, mine] };
-        fabric.connect(Box::new(Both(addresses))).expect("the provider connects");
+        let mut addresses = vec![link.swap(&fabric.address())];
+        addresses.insert(me as usize, fabric.address());
+        fabric.connect(Box::new(AllAddresses(addresses))).expect("the provider connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
         Self { words, fabric, lane, peer: 1 - me }
     }

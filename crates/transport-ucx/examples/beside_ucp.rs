@@ -11,10 +11,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::issue;
-use oxshmem_transport::{AddressBook, Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport::suite::processes::{hex, unhex};
+use oxshmem_transport::suite::{AllAddresses, issue};
+use oxshmem_transport::{Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
 use oxshmem_transport_ucx::PROVIDER;
 use oxshmem_ucx_sys as sys;
 use oxshmem_ucx_sys::inline::{self, Started};
@@ -100,9 +100,9 @@ impl Pe {
             print!("{mine}");
             (None, lines(std::io::stdin().lock()))
         };
-        let addresses =
-            if me == 0 { [fabric.address(), theirs[0].clone()] } else { [theirs[0].clone(), fabric.address()] };
-        fabric.connect(Box::new(Two(addresses))).expect("it connects");
+        let mut addresses = vec![theirs[0].clone()];
+        addresses.insert(me as usize, fabric.address());
+        fabric.connect(Box::new(AllAddresses(addresses))).expect("it connects");
         let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
         bare.connect(&theirs[1..]);
         Self { me, bare, lane: Some(lane), fabric, words, meetings: 0, turns: 0, second }
@@ -234,14 +234,6 @@ impl Pe {
     }
 }
 
-struct Two([Vec<u8>; 2]);
-
-impl AddressBook for Two {
-    fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        Ok(self.0[pe as usize].clone())
-    }
-}
-
 /// The least that `ucp_*` needs for puts: a context, a worker, an endpoint and a key.
 struct Bare {
     ucx: &'static sys::Ucx,
@@ -347,13 +339,5 @@ fn blank<T>() -> T {
 }
 
 fn lines(from: impl BufRead) -> Vec<Vec<u8>> {
-    let unhex = |text: &str| {
-        let digits = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal digits");
-        (0..text.len()).step_by(2).map(digits).collect()
-    };
     from.lines().take(4).map(|line| unhex(&line.expect("text"))).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
