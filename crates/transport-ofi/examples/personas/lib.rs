@@ -5,6 +5,7 @@
 //! read, and a command goes to the target, whose *card* executes it and answers. The card is a thread; where the provider is software,
 //! it is whoever looks at the completions of the target's endpoint. Whoever breaks a rule of its provider ends its process with a
 //! sentence.
+#![allow(missing_docs, clippy::missing_safety_doc, reason = "functions that libfabric's manual describes")]
 
 #[path = "../../src/mock/entries.rs"]
 mod entries;
@@ -27,10 +28,6 @@ fn broken(rule: &str) -> ! {
     std::process::abort()
 }
 
-/// libfabric's function of this name.
-///
-/// # Safety
-/// As libfabric's manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fi_getinfo(
     version: u32,
@@ -44,30 +41,18 @@ pub unsafe extern "C" fn fi_getinfo(
     unsafe { entries::getinfo(version, node, service, flags, hints, list) }
 }
 
-/// libfabric's function of this name.
-///
-/// # Safety
-/// As libfabric's manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fi_freeinfo(info: *mut fi::fi_info) {
     // SAFETY: entries of this library, which the caller gives up.
     unsafe { entries::freeinfo(info) }
 }
 
-/// libfabric's function of this name.
-///
-/// # Safety
-/// As libfabric's manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fi_dupinfo(info: *const fi::fi_info) -> *mut fi::fi_info {
     // SAFETY: null or an entry of this library.
     unsafe { entries::dupinfo(info) }
 }
 
-/// libfabric's function of this name.
-///
-/// # Safety
-/// As libfabric's manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fi_fabric(
     attr: *mut fi::fi_fabric_attr,
@@ -78,13 +63,11 @@ pub unsafe extern "C" fn fi_fabric(
     unsafe { calls::open_fabric(attr, fabric) }
 }
 
-/// libfabric's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_strerror(_code: c_int) -> *const c_char {
     c"the persona refuses".as_ptr()
 }
 
-/// libfabric's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_version() -> u32 {
     fi::VERSION

@@ -35,10 +35,6 @@ unsafe fn reach(copy: Copy, endpoint: ucx::ucp_ep_h, local: *const c_void, n: us
     ptr::without_provenance_mut(isize::from(status).cast_unsigned())
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_put_nbx(
     endpoint: ucx::ucp_ep_h,
@@ -52,10 +48,6 @@ pub unsafe extern "C" fn ucp_put_nbx(
     unsafe { reach(libc::process_vm_writev, endpoint, buffer, n, at) }
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_get_nbx(
     endpoint: ucx::ucp_ep_h,
@@ -69,10 +61,6 @@ pub unsafe extern "C" fn ucp_get_nbx(
     unsafe { reach(libc::process_vm_readv, endpoint, buffer, n, at) }
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_atomic_op_nbx(
     endpoint: ucx::ucp_ep_h,

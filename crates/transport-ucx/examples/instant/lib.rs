@@ -4,6 +4,7 @@
 //! It looks like a card: puts, gets and atomics are done when their calls return, and a flush has nothing left to do. The memory of a peer
 //! is reached by the kernel (`process_vm_writev`), active messages are datagrams of local sockets. Atomics are reads and writes under a
 //! lock of a file.
+#![allow(missing_docs, clippy::missing_safety_doc, reason = "functions that UCX's header describes")]
 
 pub mod data;
 pub mod messages;
@@ -22,10 +23,6 @@ fn anything<T>() -> *mut T {
     (&raw const PLACE).cast_mut().cast()
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_lib_query(attr: *mut ucx::ucp_lib_attr_t) -> ucx::ucs_status_t {
     // SAFETY: the caller's variable.
@@ -33,22 +30,16 @@ pub unsafe extern "C" fn ucp_lib_query(attr: *mut ucx::ucp_lib_attr_t) -> ucx::u
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_get_version_string() -> *const c_char {
     c"1.18.0".as_ptr()
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucs_status_string(_status: ucx::ucs_status_t) -> *const c_char {
     c"the instant library refuses".as_ptr()
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_config_read(
     _prefix: *const c_char,
@@ -60,7 +51,6 @@ pub unsafe extern "C" fn ucp_config_read(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_config_modify(
     _config: *mut ucx::ucp_config_t,
@@ -70,14 +60,9 @@ pub extern "C" fn ucp_config_modify(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_config_release(_config: *mut ucx::ucp_config_t) {}
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_init_version(
     _major: c_uint,
@@ -91,14 +76,9 @@ pub unsafe extern "C" fn ucp_init_version(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_cleanup(_context: ucx::ucp_context_h) {}
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_create(
     _context: ucx::ucp_context_h,
@@ -110,20 +90,12 @@ pub unsafe extern "C" fn ucp_worker_create(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_destroy(worker: ucx::ucp_worker_h) {
     // SAFETY: a worker of this library, which its user gives up with its endpoints.
     drop(unsafe { Box::from_raw(worker.cast::<InstantWorker>()) });
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_query(
     worker: ucx::ucp_worker_h,
@@ -137,20 +109,12 @@ pub unsafe extern "C" fn ucp_worker_query(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_release_address(_worker: ucx::ucp_worker_h, address: *mut ucx::ucp_address_t) {
     // SAFETY: `ucp_worker_query` has leaked it from a box.
     drop(unsafe { Box::from_raw(address.cast::<InstantName>()) });
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_get_efd(worker: ucx::ucp_worker_h, fd: *mut c_int) -> ucx::ucs_status_t {
     // SAFETY: a worker of this library, and the caller's variable.
@@ -158,10 +122,6 @@ pub unsafe extern "C" fn ucp_worker_get_efd(worker: ucx::ucp_worker_h, fd: *mut 
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_flush_nbx(
     _worker: ucx::ucp_worker_h,
@@ -170,10 +130,6 @@ pub unsafe extern "C" fn ucp_worker_flush_nbx(
     ptr::null_mut()
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_ep_create(
     worker: ucx::ucp_worker_h,
@@ -197,10 +153,6 @@ pub extern "C" fn ucp_ep_close_nbx(
     ptr::null_mut()
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_ep_rkey_unpack(
     _endpoint: ucx::ucp_ep_h,
@@ -212,14 +164,9 @@ pub unsafe extern "C" fn ucp_ep_rkey_unpack(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_rkey_destroy(_key: ucx::ucp_rkey_h) {}
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_rkey_pack(
     _context: ucx::ucp_context_h,
@@ -232,14 +179,9 @@ pub unsafe extern "C" fn ucp_rkey_pack(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_rkey_buffer_release(_packed: *mut c_void) {}
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_mem_map(
     _context: ucx::ucp_context_h,
@@ -251,7 +193,6 @@ pub unsafe extern "C" fn ucp_mem_map(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_mem_unmap(_context: ucx::ucp_context_h, _memory: ucx::ucp_mem_h) -> ucx::ucs_status_t {
     ucx::UCS_OK
@@ -263,7 +204,6 @@ pub extern "C" fn ucp_request_check_status(_request: *mut c_void) -> ucx::ucs_st
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_request_free(_request: *mut c_void) {}
 

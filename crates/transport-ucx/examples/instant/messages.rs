@@ -16,10 +16,6 @@ const HEAD: usize = WORDS * size_of::<u64>();
 /// Messages that one call takes at most.
 const AT_ONCE: usize = 16;
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_set_am_recv_handler(
     worker: ucx::ucp_worker_h,
@@ -30,10 +26,6 @@ pub unsafe extern "C" fn ucp_worker_set_am_recv_handler(
     ucx::UCS_OK
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_am_send_nbx(
     endpoint: ucx::ucp_ep_h,
@@ -64,10 +56,6 @@ pub unsafe extern "C" fn ucp_am_send_nbx(
     ptr::null_mut()
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_progress(worker: ucx::ucp_worker_h) -> c_uint {
     let worker = worker.cast::<InstantWorker>();
@@ -106,10 +94,6 @@ unsafe fn take(worker: *mut InstantWorker, bytes: &[u8]) {
     }
 }
 
-/// UCX's function of this name.
-///
-/// # Safety
-/// As UCX's header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ucp_worker_arm(worker: ucx::ucp_worker_h) -> ucx::ucs_status_t {
     // SAFETY: a worker of this library, in which the calling thread is alone.
@@ -141,6 +125,5 @@ pub extern "C" fn ucp_am_recv_data_nbx(
     ptr::without_provenance_mut(isize::from(ucx::UCS_ERR_UNSUPPORTED).cast_unsigned())
 }
 
-/// UCX's function of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn ucp_am_data_release(_worker: ucx::ucp_worker_h, _data: *mut c_void) {}
