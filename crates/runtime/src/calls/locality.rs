@@ -62,33 +62,17 @@ pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
     (exists(pe) && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
 }
 
-/// Caches are coherent on every machine this library runs on.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn set_cache_inv() {}
-/// See [`set_cache_inv`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn clear_cache_inv() {}
-/// See [`set_cache_inv`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn set_cache_line_inv(_dest: *mut c_void) {}
-/// See [`set_cache_inv`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn clear_cache_line_inv(_dest: *mut c_void) {}
-/// See [`set_cache_inv`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn udcflush() {}
-/// See [`set_cache_inv`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn udcflush_line(_dest: *mut c_void) {}
+macro_rules! cache_calls {
+    ($($name:ident($($line:ident)?))*) => {$(
+        /// Does nothing: caches are coherent on every machine this library runs on.
+        ///
+        /// # Safety
+        /// Nothing is asked of the caller. (The generated exports call all routines alike.)
+        pub unsafe fn $name($($line: *mut c_void)?) {}
+    )*};
+}
+
+cache_calls! {
+    set_cache_inv() set_cache_line_inv(_dest) clear_cache_inv() clear_cache_line_inv(_dest)
+    udcflush() udcflush_line(_dest)
+}
