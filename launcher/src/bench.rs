@@ -131,7 +131,7 @@ impl BenchArgs {
         let against = self.against.as_deref().map(read).transpose()?;
         // A place that cannot be written is better known before minutes of measurement.
         for file in [&self.json, &self.csv, &self.html].into_iter().flatten() {
-            results::create(file).map_err(|error| cannot_write(file, error))?;
+            results::create(file).map_err(results::unwritten(file, ELSEWHERE))?;
         }
         let campaign = match &self.from {
             Some(file) => read(file)?,
@@ -247,7 +247,7 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new() -> Result<Self, Error> {
         let folder = std::env::temp_dir().join(format!("oxshmem-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+        std::fs::create_dir_all(&folder).map_err(results::unwritten(&folder, ELSEWHERE))?;
         Ok(Self(folder))
     }
 }
@@ -259,12 +259,11 @@ impl Drop for Scratch {
     }
 }
 
-fn cannot_write(path: &Path, error: std::io::Error) -> Error {
-    Error::new(format!("{} cannot be written", path.display())).because(error).fix("choose another place")
-}
+/// What to do about a place that cannot be written.
+const ELSEWHERE: &str = "choose another place";
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
-    results::write(path, text).map_err(|error| cannot_write(path, error))
+    results::write(path, text).map_err(results::unwritten(path, ELSEWHERE))
 }
 
 /// Reads an earlier run.

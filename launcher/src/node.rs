@@ -90,9 +90,7 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
          # call. Distances that this machine does not have are those of the next nearer one; all else is assumed.\n{}",
         machine.write()
     );
-    results::write(file, text).map_err(|error| {
-        Error::new(format!("{} cannot be written", file.display())).because(error).fix("choose another place")
-    })?;
+    results::write(file, text).map_err(results::unwritten(file, "choose another place"))?;
     let mut report = format!("{}\nwritten to {}\n", machine.describe(), file.display());
     let Some((least, median)) = together else {
         return Ok(report + "one processor: there is no barrier to compare with\n");

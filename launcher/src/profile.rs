@@ -131,11 +131,8 @@ fn show(job: &RecordedJob, folder: &Path) -> Result<String, Error> {
     let totals = totals::add_up(job);
     let mut places = ProgramPlaces::default();
     let path = folder.join(REPORT);
-    results::write(&path, html::page(job, &totals, &mut places)).map_err(|error| {
-        Error::new(format!("{} cannot be written", path.display()))
-            .because(error)
-            .fix("make room, or name another directory")
-    })?;
+    let page = html::page(job, &totals, &mut places);
+    results::write(&path, page).map_err(results::unwritten(&path, "make room, or name another directory"))?;
     Ok(format!("{}report: {}\n", text::summary(job, &totals, &mut places), path.display()))
 }
 

@@ -69,9 +69,8 @@ fn read(file: &Path) -> Result<String, Error> {
 
 /// Writes the page of the races; `lead` says where they come from.
 pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], html: &Path) -> Result<(), Error> {
-    results::write(html, page::page(races, lead, sources)).map_err(|error| {
-        Error::new(format!("{} cannot be written", html.display())).because(error).fix("name another file with --html")
-    })
+    let unwritten = results::unwritten(html, "name another file with --html");
+    results::write(html, page::page(races, lead, sources)).map_err(unwritten)
 }
 
 /// Refuses a program whose races nobody would see. A script is believed to start such a program.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use oxshmem_base::Error;
 use oxshmem_base::output::{self, ResultFile};
 use oxshmem_os::descriptors::own_uid;
 
@@ -21,4 +22,9 @@ pub(crate) fn create(path: &Path) -> io::Result<ResultFile> {
 /// Writes a whole file.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     output::write(path, bytes, own_uid())
+}
+
+/// The error for a result that cannot be written to `path`, with what to do.
+pub fn unwritten(path: &Path, fix: &str) -> impl Fn(io::Error) -> Error + Copy {
+    move |error| Error::new(format!("{} cannot be written", path.display())).because(error).fix(fix)
 }

@@ -71,11 +71,8 @@ impl TopArgs {
                 false => table(&before, &now),
             };
             if let Some(file) = &self.html {
-                results::write(file, page(&before, &now)).map_err(|error| {
-                    Error::new(format!("{} cannot be written", file.display()))
-                        .because(error)
-                        .fix("choose another place for --html")
-                })?;
+                let unwritten = results::unwritten(file, "choose another place for --html");
+                results::write(file, page(&before, &now)).map_err(unwritten)?;
             }
             if self.once {
                 return Ok(text);

@@ -36,7 +36,8 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
             .fix("name hosts behind `--`: -H a,b,c -N 1; or, to try it on this machine: -n 2 --nodes 2"));
     }
     // A place that cannot be written is better known before minutes of measurement.
-    results::create(file).map_err(|error| unwritable(file, error))?;
+    let unwritten = results::unwritten(file, "choose another place for --output");
+    results::create(file).map_err(unwritten)?;
     let runs = ROUNDS as usize * (1 + NAMES.len() + LONG_CHAINS.len());
     eprintln!("oxshmem: {runs} jobs of some seconds each follow, a minute or more in all");
     let mut times = Times::new();
@@ -50,12 +51,8 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
         }
     }
     let rows = rows(&times, nodes);
-    results::write(file, to_json(&rows)).map_err(|error| unwritable(file, error))?;
+    results::write(file, to_json(&rows)).map_err(unwritten)?;
     Ok(report(&times) + &summary(&times, rows.len(), file))
-}
-
-fn unwritable(file: &Path, error: std::io::Error) -> Error {
-    Error::new(format!("{} cannot be written", file.display())).because(error).fix("choose another place for --output")
 }
 
 /// Runs the measuring program with one schedule for all collectives that it serves.

@@ -240,21 +240,9 @@ fn main() -> ExitCode {
     });
     let text = match options.task {
         ToolTask::Bench(bench) => bench.run(),
-        ToolTask::Doctor(doctor) => match doctor.run() {
-            Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
-            Err(error) => Err(error),
-        },
-        ToolTask::Sim(sim) => match sim.run() {
-            Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
-            Err(error) => Err(error),
-        },
-        ToolTask::Races(races) => match races.run() {
-            Ok((text, true)) => Ok(text),
-            Ok((text, false)) => return print(&text, ExitCode::FAILURE),
-            Err(error) => Err(error),
-        },
+        ToolTask::Doctor(doctor) => return judged(doctor.run()),
+        ToolTask::Sim(sim) => return judged(sim.run()),
+        ToolTask::Races(races) => return judged(races.run()),
         ToolTask::Why(why) => why.run(),
         ToolTask::Top(top) => top.run(),
         ToolTask::Inspect => doctor::inspect(),
@@ -273,18 +261,21 @@ fn main() -> ExitCode {
             explain::explain(call, tuning.as_deref())
         }
     };
-    match text {
-        Ok(text) => print(&text, ExitCode::SUCCESS),
+    judged(text.map(|text| (text, true)))
+}
+
+/// Prints a report. The exit status says whether something is wrong, with the machine or with the program.
+fn judged(report: Result<(String, bool), Error>) -> ExitCode {
+    match report {
+        Ok((text, is_well)) => {
+            let status = if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            stdout::print("oxshmem", &text).map_or_else(ExitCode::from, |()| status)
+        }
         Err(error) => {
             eprintln!("oxshmem: {error}");
             ExitCode::from(2)
         }
     }
-}
-
-/// Prints a report. The exit status says whether something is wrong, with the machine or with the program.
-fn print(text: &str, status: ExitCode) -> ExitCode {
-    stdout::print("oxshmem", text).map_or_else(ExitCode::from, |()| status)
 }
 
 impl Simulate {
@@ -297,11 +288,7 @@ impl Simulate {
             None => self.on_a_network()?,
         };
         if let Some(file) = &self.svg {
-            results::write(file, drawing).map_err(|error| {
-                Error::new(format!("{} cannot be written", file.display()))
-                    .because(error)
-                    .fix("choose another place for --svg")
-            })?;
+            results::write(file, drawing).map_err(results::unwritten(file, "choose another place for --svg"))?;
         }
         Ok(text)
     }

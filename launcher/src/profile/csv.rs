@@ -14,18 +14,14 @@ const NUMBERS: [&str; 6] = ["calls", "bytes", "time", "waiting", "longest", "imb
 
 /// Writes one file for each table into a folder; their names.
 pub(crate) fn write(totals: &Totals, places: &mut ProgramPlaces, folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let unwritable = |path: &Path, error: std::io::Error| {
-        Error::new(format!("{} cannot be written", path.display()))
-            .because(error)
-            .fix("choose another folder for --csv")
-    };
-    fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    let fix = "choose another folder for --csv";
+    fs::create_dir_all(folder).map_err(results::unwritten(folder, fix))?;
     let mut written = Vec::new();
     for (name, head, rows) in tables(totals, places) {
         let path = folder.join(name).with_extension("csv");
         let lines = std::iter::once(head.iter().map(|title| (*title).to_owned()).collect()).chain(rows);
         let text: String = lines.map(|row: Vec<String>| line(&row)).collect();
-        results::write(&path, text).map_err(|error| unwritable(&path, error))?;
+        results::write(&path, text).map_err(results::unwritten(&path, fix))?;
         written.push(path);
     }
     Ok(written)

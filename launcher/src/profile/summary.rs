@@ -38,11 +38,8 @@ impl TraceArgs {
     pub fn run(&self) -> Result<String, Error> {
         let summary = TraceSummary::read(&self.file)?;
         if let Some(page) = &self.html {
-            results::write(page, summary.page()).map_err(|error| {
-                Error::new(format!("{} cannot be written", page.display()))
-                    .because(error)
-                    .fix("choose another place for --html")
-            })?;
+            let unwritten = results::unwritten(page, "choose another place for --html");
+            results::write(page, summary.page()).map_err(unwritten)?;
         }
         if let Some(folder) = &self.otf2 {
             summary.archive(folder).map_err(|error| {

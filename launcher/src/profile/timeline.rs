@@ -13,11 +13,7 @@ use crate::results;
 
 /// Writes the timeline, and says so in a sentence.
 pub(crate) fn write(job: &RecordedJob, path: &Path) -> Result<String, Error> {
-    let unwritable = |error: std::io::Error| {
-        Error::new(format!("{} cannot be written", path.display()))
-            .because(error)
-            .fix("make room, or choose another place for --trace")
-    };
+    let unwritable = results::unwritten(path, "make room, or choose another place for --trace");
     let mut places = ProgramPlaces::default();
     let mut names: HashMap<(usize, u32), String> = HashMap::new();
     for (index, ledger) in job.ledgers.iter().enumerate() {
