@@ -158,7 +158,6 @@ pub(crate) fn together_here(hosts: &[HostEntry]) -> Vec<HostEntry> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

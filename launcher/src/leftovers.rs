@@ -52,7 +52,6 @@ fn name(folder: &Path, pid: u32, uid: u32, number: u32) -> PathBuf {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

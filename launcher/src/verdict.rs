@@ -117,7 +117,6 @@ mod tests {
     }
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_M6_memory_is_named_where_the_kernel_killed_for_it() {
         let said = manner(ExitStatus::from_raw(libc::SIGKILL), Some("its control group has used all".into()));
         assert_eq!(said, "was killed by SIGKILL, probably out of memory: its control group has used all");

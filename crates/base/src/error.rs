@@ -171,7 +171,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_T5_a_value_longer_than_a_screen_is_cut_and_what_follows_stays() {
         let value = "ä".repeat(50_000);
         let error = Error::new(format!("A={value} cannot be read\nand more")).because(&value).to_string();

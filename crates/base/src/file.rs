@@ -48,7 +48,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_M7_a_file_without_end_is_refused() {
         assert_eq!(read("/dev/null").unwrap(), "");
         assert!(read("/proc/self/status").unwrap().contains("Pid:"));
@@ -57,7 +56,6 @@ mod tests {
     }
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_T5_only_regular_files_are_found_and_a_limit_is_exact() {
         assert_eq!(bounded(&b"abcd"[..], 4).unwrap(), b"abcd");
         assert_eq!(bounded(&b"abcde"[..], 4).unwrap_err().to_string(), "it is longer than 4 B");

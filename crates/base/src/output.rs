@@ -143,7 +143,6 @@ fn refused(why: String) -> io::Error {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 

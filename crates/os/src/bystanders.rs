@@ -131,7 +131,6 @@ pub fn maps(number: u32, file: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
     use crate::{Pages, SharedMemory};

@@ -176,7 +176,6 @@ pub(crate) fn kilobytes(text: &str, label: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -1,5 +1,6 @@
 //! All that oxshmem asks of the operating system: shared memory, the executable's static data, futexes, processors,
 //! network interfaces, descriptor passing; and hints to the processor. Linux only; every `unsafe` call to the system lives here.
+#![cfg_attr(test, allow(non_snake_case, reason = "tests carry the number of the fault"))]
 
 /// Calls the C library and turns its -1 into the error in `errno`. The caller's `unsafe` block argues for the arguments.
 macro_rules! syscall {

@@ -43,7 +43,6 @@ fn byte_lock(byte: u64) -> io::Result<libc::flock> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -18,6 +18,7 @@
 
 // The model checker needs only the protocols.
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests carry the number of the fault"))]
 
 pub mod calls;
 mod collectives;

@@ -43,7 +43,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_P2_devices_are_found_without_libfabric() {
         let classes = std::env::temp_dir().join(format!("oxshmem-ofi-classes-{}", std::process::id()));
         assert!(!has_device_below(&classes));

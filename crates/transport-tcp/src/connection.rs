@@ -155,7 +155,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_R1_no_frame_waits_for_the_acknowledgement_of_another() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let asking = std::net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");

@@ -16,6 +16,7 @@
 //! ```
 //!
 //! The target's processor executes everything, so atomics are atomic against processor atomics of the target's node.
+#![cfg_attr(test, allow(non_snake_case, reason = "tests carry the number of the fault"))]
 
 mod address;
 mod addresses;

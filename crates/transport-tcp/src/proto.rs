@@ -47,7 +47,6 @@ pub mod seal;
 pub mod session;
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests;
 
 pub use codec::Garbage;

@@ -101,7 +101,6 @@ fn list(addresses: &[Address]) -> String {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

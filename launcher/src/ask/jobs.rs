@@ -77,7 +77,6 @@ fn choices(all: &[u32]) -> String {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::named;
 

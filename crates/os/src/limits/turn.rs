@@ -112,7 +112,6 @@ fn is_open(stream: &UnixStream) -> bool {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

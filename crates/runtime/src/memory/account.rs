@@ -179,7 +179,6 @@ fn short(demands: &[WantedMemory]) -> Option<Short> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -99,7 +99,6 @@ impl<T: Clone> NumberedHandles<T> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

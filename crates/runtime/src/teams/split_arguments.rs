@@ -83,7 +83,6 @@ fn differ(call: &str, parent: &TeamState, arguments: SplitArguments, member: u32
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

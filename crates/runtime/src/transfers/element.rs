@@ -57,7 +57,6 @@ pub(crate) unsafe fn load<T: Copy>(from: *const T) -> T {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use core::fmt::Debug;
     use std::sync::atomic::AtomicU64 as Cell;

@@ -199,7 +199,6 @@ impl Pace {
 }
 
 #[cfg(all(test, not(loom)))]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -118,7 +118,6 @@ fn misreports(provider: &str, n: usize) -> bool {
 }
 
 #[test]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_P_efa_reports_an_inject_size_that_puts_do_not_have() {
     assert!(misreports("mock_efa", 8));
     over("mock_efa", &[1; 3]);
@@ -126,7 +125,6 @@ fn fault_P_efa_reports_an_inject_size_that_puts_do_not_have() {
 }
 
 #[test]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_P_efa_has_no_atomics() {
     let _alone = alone();
     let refused = pe_with_atomics("mock_efa", 0, 1, 1).err().expect("an error").to_string();
@@ -134,7 +132,6 @@ fn fault_P_efa_has_no_atomics() {
 }
 
 #[test]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_P_verbs_inject_less_than_they_say_and_complete_early() {
     assert!(misreports("mock_verbs", 32) && !misreports("mock_verbs", 16));
     over("mock_verbs", &[1; 3]);
@@ -142,7 +139,6 @@ fn fault_P_verbs_inject_less_than_they_say_and_complete_early() {
 }
 
 #[test]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_P_shm_drops_what_comes_before_it_is_connected() {
     over("mock_shm", &[1; 3]);
     with_atomics("mock_shm", 1);
@@ -297,7 +293,6 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
 
 /// A provider in software completes nothing at the target, which must know all the same whether peers ask for something.
 #[test]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_P3_who_serves_a_peer_knows_it() {
     const GETS: usize = 100;
     for (provider, in_software) in [("mock_orderly", true), ("mock_slingshot", false)] {

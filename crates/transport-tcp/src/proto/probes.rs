@@ -39,7 +39,6 @@ impl Probes {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -136,7 +136,6 @@ pub(crate) fn look(records: &Records) -> Option<Idle> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

@@ -88,5 +88,4 @@ fn same_states(last: &[Shown], now: &[Shown]) -> bool {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod model;

@@ -43,7 +43,6 @@ pub(super) fn still(words: &[u64]) -> Option<Vec<Shown>> {
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use super::*;
 

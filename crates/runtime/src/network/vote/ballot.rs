@@ -136,7 +136,6 @@ fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(Transpo
 }
 
 #[cfg(test)]
-#[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use oxshmem_base::knobs::Settings;
 

@@ -1,5 +1,4 @@
 //! Messages that arrive in any order, of another call, or too long; and the ways of runs.
-#![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use super::*;
 use crate::collectives::signature::CallKind;
