@@ -46,53 +46,38 @@ const LIMIT: &str = "30";
 /// Seeds in which a fault is found.
 const SEEDS: &str = "60";
 
+/// Jobs of a program with the usual limit.
+const fn jobs(
+    program: &'static str,
+    arguments: &'static [&'static str],
+    pes: &'static str,
+    nodes: &'static str,
+) -> SimulatedJobs {
+    SimulatedJobs { program, arguments, pes, nodes, limit: LIMIT }
+}
+
 /// Teams that get what others have left, with two PEs on each of two nodes.
-const TEAMS: &SimulatedJobs =
-    &SimulatedJobs { program: "teams_that_follow", arguments: &["30"], pes: "4", nodes: "2", limit: LIMIT };
+const TEAMS: &SimulatedJobs = &jobs("teams_that_follow", &["30"], "4", "2");
 /// Broadcasts without pause, from a root that stays, and from one that follows another.
-const STAYS: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["stay", "1"], pes: "4", nodes: "4", limit: LIMIT };
-const CHANGES: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["change", "1"], pes: "4", nodes: "4", limit: LIMIT };
+const STAYS: &SimulatedJobs = &jobs("broadcasts", &["stay", "1"], "4", "4");
+const CHANGES: &SimulatedJobs = &jobs("broadcasts", &["change", "1"], "4", "4");
 /// Groups of broadcasts by one active set, between which all PEs meet.
-const GROUPS: &SimulatedJobs =
-    &SimulatedJobs { program: "broadcasts", arguments: &["groups", "1"], pes: "4", nodes: "4", limit: "8" };
+const GROUPS: &SimulatedJobs = &SimulatedJobs { limit: "8", ..jobs("broadcasts", &["groups", "1"], "4", "4") };
 /// Collectives that go in pieces.
-const LONG: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &["1", "long"], pes: "4", nodes: "4", limit: LIMIT };
+const LONG: &SimulatedJobs = &jobs("collectives_in_a_row", &["1", "long"], "4", "4");
 /// Small programs that are right.
-const LOCK: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_lock_protects", arguments: &[], pes: "4", nodes: "4", limit: LIMIT };
-const BARRIER: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_barrier_completes", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
-const FENCE: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_fence_before_flag", arguments: &[], pes: "2", nodes: "2", limit: LIMIT };
-const SIGNAL: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_data_after_signal", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
-const FINALIZES: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_get_from_who_finalizes", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
-const IN_A_ROW: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "4", limit: LIMIT };
-const LOCALLY: &SimulatedJobs = &SimulatedJobs {
-    program: "luck/right_source_after_local_complete",
-    arguments: &[],
-    pes: "3",
-    nodes: "3",
-    limit: LIMIT,
-};
-const FREED: &SimulatedJobs =
-    &SimulatedJobs { program: "luck/right_freed_under_a_put", arguments: &[], pes: "3", nodes: "3", limit: LIMIT };
-const BEHIND: &SimulatedJobs = &SimulatedJobs {
-    program: "luck/right_collective_behind_a_request",
-    arguments: &[],
-    pes: "3",
-    nodes: "3",
-    limit: "8",
-};
-const REQUESTS: &SimulatedJobs =
-    &SimulatedJobs { program: "requests", arguments: &["many", "61", "forwards"], pes: "4", nodes: "4", limit: LIMIT };
-const IN_A_ROW_ON_TWO: &SimulatedJobs =
-    &SimulatedJobs { program: "collectives_in_a_row", arguments: &[], pes: "4", nodes: "2", limit: LIMIT };
+const LOCK: &SimulatedJobs = &jobs("luck/right_lock_protects", &[], "4", "4");
+const BARRIER: &SimulatedJobs = &jobs("luck/right_barrier_completes", &[], "3", "3");
+const FENCE: &SimulatedJobs = &jobs("luck/right_fence_before_flag", &[], "2", "2");
+const SIGNAL: &SimulatedJobs = &jobs("luck/right_data_after_signal", &[], "3", "3");
+const FINALIZES: &SimulatedJobs = &jobs("luck/right_get_from_who_finalizes", &[], "3", "3");
+const IN_A_ROW: &SimulatedJobs = &jobs("collectives_in_a_row", &[], "4", "4");
+const LOCALLY: &SimulatedJobs = &jobs("luck/right_source_after_local_complete", &[], "3", "3");
+const FREED: &SimulatedJobs = &jobs("luck/right_freed_under_a_put", &[], "3", "3");
+const BEHIND: &SimulatedJobs =
+    &SimulatedJobs { limit: "8", ..jobs("luck/right_collective_behind_a_request", &[], "3", "3") };
+const REQUESTS: &SimulatedJobs = &jobs("requests", &["many", "61", "forwards"], "4", "4");
+const IN_A_ROW_ON_TWO: &SimulatedJobs = &jobs("collectives_in_a_row", &[], "4", "2");
 
 const fn sim(name: &'static str, what: &'static str, job: &'static SimulatedJobs) -> PlantedFault {
     PlantedFault { name, what, found_by: FoundBy::Sim(job) }
