@@ -13,7 +13,6 @@ pub(crate) mod instructions;
 pub(crate) mod lanes;
 pub(crate) mod launchers;
 pub(crate) mod manual;
-pub(crate) mod matrix;
 pub(crate) mod namespaces;
 pub(crate) mod packages;
 pub(crate) mod packaging;

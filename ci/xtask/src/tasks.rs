@@ -6,8 +6,8 @@ use std::process::Command;
 use clap::{Args, Parser, Subcommand};
 
 use crate::checks::{
-    abi, conformance, fuzz, house, lanes, launchers, matrix, namespaces, personas, planted, problems, public_api,
-    rails, random, rdma, revisions, semver, sim, starts, steps,
+    conformance, fuzz, house, lanes, launchers, namespaces, personas, planted, problems, public_api, rails, random,
+    rdma, revisions, semver, sim, starts, steps,
 };
 use crate::product::package::{self, PackageArguments};
 use crate::product::recipe::{LIBDIR, Recipe};
@@ -116,12 +116,8 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Checks symbols, prototypes, macros and headers of an installation
-    CheckAbi(Installation),
     /// Runs the conformance programs
     Conformance(conformance::ConformanceArguments),
-    /// Runs every conformance case over every transport between virtual nodes, which takes hours
-    Matrix(matrix::MatrixArguments),
     /// Runs conformance programs over emulated InfiniBand
     Rdma(rdma::RdmaArguments),
     /// Runs one program under every launcher here
@@ -241,9 +237,7 @@ impl CommandLine {
             Task::PublicApi { .. } => public_api::check()?,
             Task::Semver { revision } => semver::check(revision.as_deref())?,
             Task::House { list, write } => house::run(write, list)?,
-            Task::CheckAbi(installation) => abi::check(&installation.folder()?)?,
             Task::Conformance(arguments) => conformance::run(&arguments.options()),
-            Task::Matrix(arguments) => matrix::run(&arguments),
             Task::Rdma(arguments) => rdma::run(&arguments)?,
             Task::Launchers { words } => launchers::run(&words)?,
             Task::Planted { list: true, .. } => planted::list()?,
