@@ -2,23 +2,15 @@
 
 use std::sync::Arc;
 
-use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{AddressBook, Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
+use oxshmem_transport::suite::AllAddresses;
+use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
 
 use super::Channel;
 use super::question::MOST_UNACKNOWLEDGED;
 use crate::devices::Devices;
 use crate::net::Net;
 use crate::objects::UcxContext;
-
-struct Own(Vec<u8>);
-
-impl AddressBook for Own {
-    fn address(&self, _pe: u32) -> Result<Vec<u8>, Error> {
-        Ok(self.0.clone())
-    }
-}
 
 const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 
@@ -33,7 +25,7 @@ fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&
     net.open_service().expect("it listens");
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
-    assert!(net.peers.book.set(Box::new(Own(net.address()))).is_ok(), "nobody has connected");
+    assert!(net.peers.book.set(Box::new(AllAddresses(vec![net.address()]))).is_ok(), "nobody has connected");
     let mut channel = Channel::new(context).expect("there are workers");
     play(&net, &mut channel);
     drop(channel);
