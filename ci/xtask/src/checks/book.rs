@@ -1,5 +1,5 @@
-//! The book in `docs`, and the README: links lead somewhere, files that the text names exist, every page is in the summary, and
-//! what can be run is run.
+//! The book in `docs`, and the README: links lead somewhere, every page is in the summary, and what can be run is run. (The rules of
+//! the house look whether the files exist that a page names.)
 //!
 //! A block with the language `sh run` is run by a shell that finds the installed tools, in a folder of its page; blocks of one page
 //! follow each other there. Further words: `status=N` (the exit status that the page speaks of), `needs=PROGRAM`. A block

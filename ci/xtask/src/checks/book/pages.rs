@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, top};
+use crate::Outcome;
 
 /// A page with what it includes.
 pub(super) struct BookPage {
@@ -67,23 +67,7 @@ impl BookPage {
         if let Err(problem) = &self.text {
             return vec![problem.clone()];
         }
-        let mut problems: Vec<String> = self.links().iter().filter_map(|link| self.broken(link)).collect();
-        let gone = self.named_files().into_iter().filter(|file| !top().join(file).exists());
-        problems.extend(gone.map(|file| format!("it names {file}, which does not exist")));
-        problems
-    }
-
-    /// The files and folders of the repository that the prose names between backticks.
-    fn named_files(&self) -> Vec<String> {
-        const FOLDERS: [&str; 8] =
-            ["crates/", "launcher/", "ci/", "docs/", "examples/", "benches/", "sys/", ".github/"];
-        let words = self.prose().flat_map(|line| line.split('`').skip(1).step_by(2));
-        words
-            .filter(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)))
-            // Not a file but a pattern of names.
-            .filter(|word| !word.contains(['*', ' ', '…', ',']) && !word.contains("NAME"))
-            .map(str::to_owned)
-            .collect()
+        self.links().iter().filter_map(|link| self.broken(link)).collect()
     }
 
     /// Why a link leads nowhere; those to other hosts are not followed.
@@ -183,13 +167,6 @@ mod tests {
         assert_eq!(page.links(), ["y.md", "#a-b"]);
         assert_eq!(page.headings(), ["a-b", "c-d"]);
         assert_eq!(page.problems()[0], "the link y.md leads nowhere");
-    }
-
-    #[test]
-    fn a_named_file_that_is_gone_is_a_problem() {
-        let page =
-            page("`crates/runtime/src/lib.rs`, `crates/runtime/src/gone.rs`, `crates/*/src`, `crates/NAME/src`, `a/b`");
-        assert_eq!(page.problems(), ["it names crates/runtime/src/gone.rs, which does not exist"]);
     }
 
     #[test]

@@ -44,7 +44,8 @@ fn missing_in(path: &str, text: &str, exists: &dyn Fn(&Path) -> bool) -> Vec<Bre
 }
 
 fn is_path(named: &str) -> bool {
-    let part_is_open = |part: &str| part.len() > 2 && part.chars().all(|letter| letter.is_ascii_uppercase());
+    let is_capital = |part: &str| part.len() > 2 && part.chars().all(|letter| letter.is_ascii_uppercase());
+    let part_is_open = |part: &str| is_capital(part) && !["README", "SUMMARY"].contains(&part);
     FOLDERS.iter().any(|folder| named.starts_with(folder))
         && named.chars().all(|letter| letter.is_ascii_alphanumeric() || "/._-".contains(letter))
         && !named.split(['/', '.', '_', '-']).any(part_is_open)
