@@ -121,7 +121,7 @@ pub(crate) use oxshmem_flight::State;
 pub(crate) struct Registry {
     /// The owner of the slot; zero: nobody.
     pub(crate) names: [AtomicU64; REGISTRY],
-    /// How often it has been given back, in the upper half; how many of those who have it now have left, in the lower.
+    /// From which number those count who have it now, and how many of them have left: see `active_set::rendezvous`.
     pub(crate) turns: [AtomicU64; REGISTRY],
 }
 

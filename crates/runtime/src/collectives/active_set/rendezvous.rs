@@ -2,8 +2,8 @@
 //!
 //! The first of them puts their name into a free entry, and the others look for it there. The entry's number says which slot
 //! they have, and its turn from which number they count, so that nothing that earlier meetings have left there looks like
-//! theirs. All count as they leave, and the last one takes the name away. So there may be any number of meetings, of which
-//! some must not wait for each other's end in turn: [`REGISTRY`] at a time.
+//! theirs. All count as they leave, and the last one writes the next turn and takes the name away. So there may be any number of
+//! meetings, of which some must not wait for each other's end in turn: [`REGISTRY`] at a time.
 //!
 //! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
 //! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
@@ -31,8 +31,23 @@ use crate::wait::{self, Needs, Reason};
 /// How often each pair has met.
 static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
 
-/// The part of a turn that counts the members that have left.
-const LEFT: u64 = u32::MAX as u64;
+/// Bits of a turn that count the members that have left. The other 40 say in steps from which number the meeting counts.
+const LEFT_BITS: u32 = 24;
+const LEFT: u64 = (1 << LEFT_BITS) - 1;
+const _: () = assert!((between_nodes::MOST_PES as u64) < LEFT);
+
+/// Numbers of a step: stamps and marks hold 48 bits of a number.
+const STEP: u64 = 1 << 8;
+
+/// The number from which a meeting counts.
+fn base_of(turn: u64) -> u64 {
+    (turn >> LEFT_BITS) * STEP
+}
+
+/// The turn behind a meeting that has not passed this number.
+fn turn_after(passed: u64) -> u64 {
+    (passed / STEP + 1) << LEFT_BITS
+}
 
 /// Begins a life in which nobody has met.
 pub(super) fn begin() {
@@ -62,7 +77,7 @@ impl Rendezvous {
         let index = if my == 0 { make(call, name) } else { find(call, name, members.world(0)) };
         let turn = update(call, |registry| &registry.turns[index], Amo::Fetch);
         let slot = (SPANNING - REGISTRY + index) as u32;
-        Box::new(Self { call, index, team: TeamState::new(members, key.size, my, slot, turn & !LEFT) })
+        Box::new(Self { call, index, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
     }
 
     /// Goes.
@@ -73,7 +88,7 @@ impl Rendezvous {
         between_nodes::give_back(call, &team);
         let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {
-            update(call, |registry| &registry.turns[index], Amo::Swap((turn | LEFT) + 1));
+            update(call, |registry| &registry.turns[index], Amo::Swap(turn_after(team.passed())));
             update(call, |registry| &registry.names[index], Amo::Swap(0));
         }
     }
@@ -170,6 +185,21 @@ fn update(call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collectives::signature::{Signature, number_of};
+
+    /// Words of a slot hold 48 bits of a number. Here more meetings follow each other at one entry than 16 bits count.
+    #[test]
+    fn numbers_of_many_meetings_grow_and_fit_their_words() {
+        let (mut turn, mut passed) = (0, None);
+        for _ in 0..1 << 17 {
+            let base = base_of(turn);
+            assert!(passed.is_none_or(|passed| base >= passed), "{base} after {passed:?}");
+            let last = base + 40;
+            assert_eq!(number_of(Signature::of(CallKind::Leave).stamp(last)), last);
+            (turn, passed) = (turn_after(last), Some(last));
+        }
+        assert_eq!((turn & LEFT, base_of(turn_after(STEP - 1)), base_of(turn_after(STEP))), (0, STEP, 2 * STEP));
+    }
 
     #[test]
     fn a_wait_asks_a_far_table_ever_more_seldom_and_looks_at_a_near_one_always() {
