@@ -50,6 +50,16 @@ fn no_right_program_is_accused() {
     }
 }
 
+/// A ring of more nodes than elements has empty blocks, whose signals must not overtake those before.
+#[test]
+fn a_ring_with_empty_blocks_keeps_its_order() {
+    let right = program("luck/right_more_nodes_than_elements.c");
+    let mut ring = tool("oxshmem");
+    ring.env("SHMEM_REDUCE_ALGORITHM", "ring").args(["sim", "-n", "6", "--seeds", "100", "--no-story"]).arg(right);
+    let output = ring.output().expect("the tool starts");
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 /// A failing seed fails again, and a run with the same seed takes the same decisions.
 #[test]
 fn a_seed_decides_everything() {

@@ -263,10 +263,15 @@ impl Wire for Leaders<'_> {
             });
         }
         lane::issue(self.call.name, |lane| {
-            // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
-            unsafe { lane.put(start, from, bytes) };
-            if bytes > 0 && planted!("operand-unfenced", true, false) {
-                lane.fence();
+            if bytes == 0 {
+                // Nothing else keeps this signal behind those before.
+                self.order_signals(lane);
+            } else {
+                // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
+                unsafe { lane.put(start, from, bytes) };
+                if planted!("operand-unfenced", true, false) {
+                    lane.fence();
+                }
             }
             // SAFETY: a word of the leader's mailboxes; no old value is asked for.
             unsafe { lane.amo(word, Width::Eight, update.amo(), ptr::null_mut()) };
