@@ -30,7 +30,7 @@ pub(crate) struct RingBlock {
 pub(super) struct Ring {
     /// The number of the last synchronising run: with it both halves became free.
     run: u32,
-    /// The half in use, how much of it is used, and how often they have changed.
+    /// The half in use, how much of it is used, and how often they have changed. Beyond one that says no more.
     half: usize,
     used: usize,
     changes: u32,
@@ -62,7 +62,7 @@ impl Ring {
             return None;
         }
         let left = (!self.mixed).then_some(self.half);
-        (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes + 1);
+        (self.half, self.used, self.changes) = (self.half ^ 1, bytes, self.changes.saturating_add(1));
         Some(RingBlock { at: self.half * HALF, bytes, left, again: is_used.then_some(self.half) })
     }
 }
@@ -149,6 +149,16 @@ mod tests {
         assert_eq!(half(&mut ring, 4, other), block(0, None, None));
         assert_eq!(half(&mut ring, 4, TREE), block(1, None, None));
         assert_eq!(half(&mut ring, 4, TREE), None);
+    }
+
+    /// A root may broadcast for days without a run.
+    #[test]
+    fn a_half_is_used_again_by_agreement_however_often_halves_have_changed() {
+        let mut ring = Ring { changes: u32::MAX, ..Ring::default() };
+        ring.block(0, HALF, TREE).unwrap();
+        for half in [1, 0, 1, 0] {
+            assert_eq!(ring.block(0, HALF, TREE).unwrap().again, Some(half));
+        }
     }
 
     #[test]
