@@ -82,10 +82,11 @@ impl Requester {
         self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
     }
 
-    /// Asks each PE to acknowledge what it was sent, as far as there is room.
+    /// Asks each PE to acknowledge what it was sent, as far as there is room. Nobody answers over a network that has failed.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            if self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true).is_err() {
+            let sent = self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true);
+            if sent.is_err() || self.account.has_failed() {
                 return;
             }
         }

@@ -16,6 +16,8 @@ use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalU
 struct Post {
     under_way: Mutex<VecDeque<Vec<u8>>>,
     sent: AtomicUsize,
+    /// It takes no message any more.
+    broken: AtomicBool,
     gathers: bool,
     /// Where an answer is to stop until the test has looked: it says that it is there, and waits.
     stop: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
@@ -23,6 +25,9 @@ struct Post {
 
 impl Messages for Arc<Post> {
     fn send(&self, _pe: u32, message: &[u8]) -> Result<(), NotIssued> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(oxshmem_base::Error::new("the post is broken").into());
+        }
         self.sent.fetch_add(1, Ordering::Relaxed);
         if let (Some((here, go)), Some(ActiveMessage::Answer { .. })) = (&self.stop, ActiveMessage::decode(message)) {
             here.send(()).expect("the test looks");
@@ -102,6 +107,21 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     complete(&requester);
     assert_eq!(post.sent.load(Ordering::Relaxed), sent + 5, "one question about the last ones, and its answer");
     assert_eq!(memory, [0, sent as u64, 0, 0]);
+}
+
+/// Who waits for an acknowledgement hears that there will be none.
+#[test]
+fn nobody_asks_a_broken_network_for_ever() {
+    let (post, requester) = requester(Box::leak(Box::new([0_u64; 4])));
+    requester.send_unacknowledged(0, add(8)).expect("there is room");
+    post.broken.store(true, Ordering::Relaxed);
+    let (tell, told) = mpsc::channel();
+    // Not joined: a thread that asks for ever is left behind.
+    std::thread::spawn(move || {
+        requester.collect();
+        tell.send(requester.account.has_failed())
+    });
+    assert_eq!(told.recv_timeout(std::time::Duration::from_secs(60)), Ok(true));
 }
 
 /// A message may be the signal for the data of the one before it.
