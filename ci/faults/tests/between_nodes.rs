@@ -47,6 +47,19 @@ fn lines_that_a_board_has_no_room_for_go_in_batches() {
     }
 }
 
+/// Where hosts get the PEs in turn, those of a host have no numbers in a row.
+#[test]
+fn sets_of_pes_meet_however_hosts_get_the_pes() {
+    let dealt = program_with("dealt.c", &["-Wno-deprecated-declarations"]);
+    for map in ["block", "cyclic"] {
+        let mut job = Job::new(&format!("-H n1,n2 -n 8 --map {map}")).env("SHMEM_TRANSPORT", "tcp");
+        // Agents on this machine, which stand for two hosts.
+        job.command().args(["--launch-agent", "env ON={host}"]);
+        let ended = job.run(&dealt, [""; 0]).expect(0);
+        assert_eq!(ended.stdout.matches("all met").count(), 8, "{map}: {ended}");
+    }
+}
+
 /// Reductions in this order have the bits of no other one, so equal sums show equal orders.
 #[test]
 fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_any_schedule() {

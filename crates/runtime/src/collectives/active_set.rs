@@ -301,7 +301,7 @@ impl Places {
     /// Those of the set's first PE.
     #[inline]
     fn of(key: &Key) -> Self {
-        let window = key.start - job::first_of_node();
+        let window = job::window(key.start);
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);

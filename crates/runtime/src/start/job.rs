@@ -124,6 +124,13 @@ pub(crate) fn window_of(pe: u32) -> Option<u32> {
     members.binary_search(&pe).ok().map(|index| index as u32)
 }
 
+/// The window of world number `pe`, which is on this node.
+#[inline(always)]
+pub(crate) fn window(pe: u32) -> u32 {
+    let distance = pe.wrapping_sub(first_of_node());
+    if is_scattered() { window_of(pe).unwrap_or(distance) } else { distance }
+}
+
 /// Ends this process if its launcher is gone: nobody else would, and those it waits for are ending too.
 pub(crate) fn end_if_orphaned() {
     if let Some(job) = JOB.get() {

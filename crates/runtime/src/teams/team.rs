@@ -253,9 +253,7 @@ impl TeamState {
     /// The window of member `member` on this node.
     #[inline(always)]
     pub(crate) fn window(&self, member: u32) -> u32 {
-        let pe = self.world(member);
-        let distance = pe.wrapping_sub(job::first_of_node());
-        if job::is_scattered() { job::window_of(pe).unwrap_or(distance) } else { distance }
+        job::window(self.world(member))
     }
 
     /// A wait for all members.
