@@ -97,14 +97,18 @@ pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
     })
 }
 
-/// Finds a slot for a team whose members alone meet, as `meeting`.
+/// Finds a slot for a team whose members alone meet, as `meeting`. The slots that the same agreement grants for its children are
+/// given back, so that there may be as many such teams as slots; those that are split agree again.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
     let mut held = TeamLeases::default();
     agree(call, meeting, identity, &mut held)?;
     let slot = held.leases.pop()?;
-    with_ledger(|ledger| ledger.teams += 1);
+    with_ledger(|ledger| {
+        ledger.slots.release_all(&mut held.leases);
+        ledger.teams += 1;
+    });
     let name = mix(&[identity, slot.into(), held.base]);
-    Some(Lease { slot, base: held.base, name, children: held.leases })
+    Some(Lease { slot, base: held.base, name, children: Leases::default() })
 }
 
 /// Gets leases for `held` by agreement of the team.

@@ -64,6 +64,16 @@ TEST(VND_1, "outsiders may stay away, also some of them and now and then, and th
     }
 }
 
+TEST(VND_1_many, "hundreds of teams live at a time")
+{
+    enum { MANY = 600 };
+    static shmem_team_t teams[MANY];
+    struct members all = everyone();
+    for (int i = 0; i < MANY; i++) teams[i] = strided(SHMEM_TEAM_WORLD, 0, 1, npes);
+    for (int i = 0; i < MANY; i += 100) CHECK(is_team(teams[i], &all));
+    for (int i = 0; i < MANY; i++) shmemx_team_destroy(&teams[i]);
+}
+
 TEST(VND_1_nested, "parents other than the world too, with outsiders that stay away and triplets that alternate", .min_pes = 3)
 {
     struct members all = everyone(), backward = triplet_of(&all, npes - 1, -1, npes);
