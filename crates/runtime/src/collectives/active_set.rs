@@ -1,7 +1,7 @@
 //! Active sets: the deprecated collectives name their members by a triplet, with no call that made a team of them.
 //!
 //! Members meet at a *place* that belongs to the pair (set, pSync array), so that overlapping sets with different arrays
-//! do not meet (ACT-3). Places are kept by the set's first PE, in its control window. The first member that calls makes
+//! do not meet (ACT-3). Places are kept by one of the set's members, in its control window. The first member that calls makes
 //! the place; nothing is sent, nothing is agreed on, and the user's pSync is not touched (ACT-2).
 //!
 //! A place is given to another pair when there are no more, the oldest first, but only while nobody is inside: a PE marks
@@ -254,7 +254,7 @@ fn find(call: &'static str, name: Name) -> Stay {
 /// Takes the caller into the place of the node where the members meet.
 fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) -> &'static KnownSet {
     known(key).filter(|known| known.enter()).unwrap_or_else(|| {
-        let places = Places::of(key);
+        let places = Places::of(key, &members);
         let reason = Reason { call, address: places.base, needs: Needs::Anyone };
         let index = wait::until(reason, None, || places.search(key));
         remember(key, places.known(index, name, members, key.size, my))
@@ -298,10 +298,10 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
 }
 
 impl Places {
-    /// Those of the set's first PE.
+    /// Those of the member that keeps the set's place.
     #[inline]
-    fn of(key: &Key) -> Self {
-        let window = job::window(key.start);
+    fn of(key: &Key, members: &Members) -> Self {
+        let window = job::window(members.world(key.keeper()));
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
@@ -332,6 +332,23 @@ mod tests {
                 assert_eq!(other, None, "meets the part {:?}", (parent, start, stride, size));
             }
         }
+    }
+
+    /// A PE of a node of 1,024 keeps 7 places, and one of 128 keeps 59.
+    #[test]
+    fn sets_that_begin_with_the_same_pe_and_may_all_meet_at_once_find_places() {
+        let most = |sets: &[(u32, u32)]| {
+            let mut kept = HashMap::new();
+            for (array, &(stride, size)) in (4096..).step_by(64).zip(sets) {
+                let key = Key { start: 0, stride, size, array };
+                *kept.entry(key.keeper() * stride).or_insert(0) += 1;
+            }
+            kept.into_values().max()
+        };
+        let tree: Vec<_> = (0..10).map(|level| (1 << level, 1024 >> level)).collect();
+        let prefixes: Vec<_> = (1..=128).map(|size| (1, size)).collect();
+        assert!(most(&tree) <= Some(7), "{:?}", most(&tree));
+        assert!(most(&prefixes) <= Some(59), "{:?}", most(&prefixes));
     }
 
     #[test]

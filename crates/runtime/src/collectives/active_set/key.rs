@@ -34,6 +34,12 @@ impl Key {
         mix(mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) ^ time) | 1
     }
 
+    /// The member that keeps the pair's place. It is not always the first one: all sets of a tree begin with its root, may meet at
+    /// once, and can be more than a PE of a large node has places.
+    pub(super) fn keeper(&self) -> u32 {
+        (self.name(0) >> 32) as u32 % self.size
+    }
+
     pub(super) fn triplet(&self) -> u64 {
         u64::from(self.start) << 32 | u64::from(self.stride)
     }
