@@ -8,6 +8,7 @@ use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::teams::context::ContextHandle;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
 use crate::teams::split_arguments::{self, SplitArguments};
@@ -201,6 +202,9 @@ pub(crate) unsafe fn end(call: &'static str, team: TeamHandle, state: &TeamState
                 .fix("destroy only teams that a split has made"),
         );
     }
+    // Its shareable contexts end with it, so what is under way on them must be complete (CTX-5).
+    let contexts: Vec<_> = state.contexts.lock().iter().map(|live| ContextHandle(live.object())).collect();
+    contexts.into_iter().for_each(|context| context.quiet(call));
     // Nobody may still read this member's last payload when the slot passes to another team.
     let meeting = Call::of(state, call, CallKind::Destroy);
     let recorded = meeting.record(0);

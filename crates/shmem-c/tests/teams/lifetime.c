@@ -73,6 +73,23 @@ TEST(TEAM_7_contexts, "destroying a team disposes of its shareable contexts")
     }
 }
 
+TEST(TEAM_7_contexts_busy, "what is under way on the contexts of a destroyed team is complete", .also = "CTX-5")
+{
+    enum { LENGTH = 1000 };
+    static long source[LENGTH], cells[LENGTH];
+    for (int i = 1; i <= 100; i++) {
+        shmem_team_t team = split(SHMEM_TEAM_WORLD, 0, 1, npes);
+        shmem_ctx_t context;
+        REQUIRE(shmem_team_create_ctx(team, 0, &context) == 0);
+        for (int k = 0; k < LENGTH; k++) source[k] = i + k;
+        shmem_ctx_long_put_nbi(context, cells, source, LENGTH, (me + 1) % npes);
+        shmem_team_destroy(team);
+        shmem_barrier_all();
+        for (int k = 0; k < LENGTH; k++) CHECK_EQ(cells[k], i + k);
+        shmem_barrier_all();
+    }
+}
+
 TEST(TEAM_8, "teams are recycled: 20,000 splits and destroys, a million in a long run")
 {
     struct members all = everyone();
