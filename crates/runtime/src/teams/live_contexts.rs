@@ -9,6 +9,12 @@ pub(crate) struct LiveContext(*const ());
 /// How many contexts there are.
 static CONTEXTS: AtomicU64 = AtomicU64::new(0);
 
+/// Begins a life without contexts. Those of teams that a program has not destroyed before its last finalize stay in memory, and
+/// belong to nothing.
+pub(crate) fn begin() {
+    CONTEXTS.store(0, Relaxed);
+}
+
 impl LiveContext {
     /// One more, of which `make` gives the address of the object; `None` if there are `most` already.
     pub(crate) fn unless_full<T>(most: u64, make: impl FnOnce() -> *const T) -> Option<Self> {

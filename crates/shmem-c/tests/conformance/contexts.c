@@ -58,6 +58,21 @@ TEST(CTX_1_limit, "SHMEM_MAX_CTX: one more is refused, and there is room again a
     }
 }
 
+TEST(CTX_1_lives, "contexts that are alive at the last finalize do not count in the next life", .bare = 1,
+     .env = "SHMEM_MAX_CTX=2")
+{
+    for (int life = 0; life < 3; life++) {
+        check_init();
+        shmem_team_t team;
+        shmem_ctx_t context;
+        REQUIRE(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team) == 0);
+        for (int i = 0; i < 2; i++)
+            CHECK_EQ(shmem_team_create_ctx(team, 0, &context), 0);
+        CHECK(shmem_team_create_ctx(team, 0, &context) != 0);
+        shmem_finalize();
+    }
+}
+
 TEST(CTX_1_recycled, "create and destroy in a loop does not run out")
 {
     for (int i = 0; i < 20000; i++) {

@@ -29,6 +29,7 @@ use crate::start::placement;
 use crate::start::state::{self, LibraryState, Others};
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
+use crate::teams::live_contexts;
 use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
@@ -106,6 +107,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     pace::expect_network(network::is_open());
     let info = settings.info;
     let alone = thread_level < MULTIPLE;
+    live_contexts::begin();
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
     let n = job.size();
