@@ -313,6 +313,25 @@ TEST(P2P_7, "any reports every satisfied element sooner or later", .also = "P2P-
     }
 }
 
+/* What is found in one array does not decide where the search of the next one begins. */
+TEST(P2P_7_turns, "so does each of several arrays that are tested in turn")
+{
+    enum { ARRAYS = 3, ELEMENTS = 4, CALLS = 1000 };
+    static int flags[ARRAYS][ELEMENTS] = {{1, 1, 0, 0}, {0, 1, 0, 0}, {1, 0, 1, 1}};
+    for (int arrays = 2; arrays <= ARRAYS; arrays++) {
+        int reported[ARRAYS][ELEMENTS] = {{0}};
+        for (int call = 0; call < CALLS; call++) {
+            int array = call % arrays;
+            size_t i = shmem_int_test_any(flags[array], ELEMENTS, NULL, SHMEM_CMP_EQ, 1);
+            REQUIRE(i < ELEMENTS);
+            reported[array][i]++;
+        }
+        for (int array = 0; array < arrays; array++)
+            for (int i = 0; i < ELEMENTS; i++)
+                CHECK(flags[array][i] ? reported[array][i] > 0 : reported[array][i] == 0);
+    }
+}
+
 TEST(P2P_10, "an element that changed back may be missed, but a test of its present value is right")
 {
     static long x;

@@ -51,9 +51,17 @@ struct Set<T, V> {
     values: V,
 }
 
-/// Where the next search for any element begins, so that an element that stays satisfied does not hide the others
-/// (P2P-7).
-static ROTATION: AtomicUsize = AtomicUsize::new(0);
+/// How many searches for any element have found one. Each one begins elsewhere, so that an element that stays satisfied does
+/// not hide the others (P2P-7).
+static FOUND: AtomicUsize = AtomicUsize::new(0);
+
+/// Where a search among `nelems` elements begins after `found` others. These are multiples of the golden ratio, of which every
+/// second, every third and so on come everywhere as well: calls on several sets may take turns.
+fn beginning(found: usize, nelems: usize) -> usize {
+    const RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+    let fraction = (found as u64).wrapping_mul(RATIO);
+    ((u128::from(fraction) * nelems as u128) >> 64) as usize
+}
 
 impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// The set of a call. Variables that leave the symmetric memory in which they begin, or the addresses, end the job.
@@ -111,12 +119,13 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`satisfied`](Self::satisfied).
     unsafe fn any(self) -> Option<usize> {
-        let begin = ROTATION.load(Relaxed);
-        let mut order = (0..self.nelems).map(|step| (begin % self.nelems + step) % self.nelems);
+        let number = FOUND.load(Relaxed);
+        let begin = beginning(number, self.nelems);
+        let mut order = (begin..self.nelems).chain(0..begin);
         // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
         let found = order.find(|&i| unsafe { self.chosen(i) && self.satisfied(i) });
-        if let Some(i) = found {
-            ROTATION.store(i + 1, Relaxed);
+        if found.is_some() {
+            FOUND.store(number.wrapping_add(1), Relaxed);
         }
         found
     }
@@ -253,5 +262,21 @@ set_calls! {
             polled();
         }
         count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn searches_of_a_set_begin_everywhere_however_many_sets_take_turns() {
+        for sets in 1..=40 {
+            for nelems in 1..=40 {
+                let begun: BTreeSet<usize> = (0..4096).map(|call| beginning(call * sets, nelems)).collect();
+                assert_eq!(begun, (0..nelems).collect(), "{sets} sets");
+            }
+        }
     }
 }
