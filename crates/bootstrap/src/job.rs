@@ -92,8 +92,10 @@ impl Membership {
             // In one piece, so that the lines of several PEs do not mix.
             let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
         }
+        // Before the launcher knows: many kill this process as soon as they do, with what it has not written yet (INIT-9).
+        process::flush_output();
         self.manager.abort(status, message);
-        process::exit_now(status)
+        process::end(status)
     }
 
     /// Tells the launcher that this PE ends properly. For the exit of the process: there is no return into the job.

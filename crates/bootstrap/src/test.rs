@@ -1,6 +1,7 @@
 //! Process managers for tests.
 
 use oxshmem_base::Error;
+use oxshmem_os::process;
 
 use crate::manager::{Found, Manager};
 
@@ -44,7 +45,10 @@ impl Manager for Silent {
         Ok(Err("silence".into()))
     }
 
-    fn abort(&self, _: i32, _: &str) {}
+    /// Kills who asks for it, as many servers do before they answer.
+    fn abort(&self, _: i32, _: &str) {
+        process::kill_self()
+    }
 
     fn finalize(&self) {}
 

@@ -55,10 +55,22 @@ pub fn prefer_as_victim() {
 }
 
 /// Ends the process at once: output is flushed, exit handlers and destructors do not run.
-///
-/// Flushing takes locks that another thread may hold for ever, for example one that reads the terminal. So it gets a
-/// second, and then the process ends without it.
 pub fn exit_now(status: i32) -> ! {
+    flush_output();
+    end(status)
+}
+
+/// Ends the process at once, and flushes nothing.
+pub fn end(status: i32) -> ! {
+    // SAFETY: ends the process; nothing runs afterwards.
+    unsafe { libc::_exit(status) }
+}
+
+/// Writes what the streams of Rust and C still hold.
+///
+/// This takes locks that another thread may hold for ever, for example one that reads the terminal. So it gets a second, and
+/// then the caller goes on without it.
+pub fn flush_output() {
     let (done, flushed) = mpsc::channel();
     let flush = move || {
         let _ = io::stdout().flush();
@@ -69,8 +81,6 @@ pub fn exit_now(status: i32) -> ! {
     if std::thread::Builder::new().spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(Duration::from_secs(1));
     }
-    // SAFETY: ends the process; nothing runs afterwards.
-    unsafe { libc::_exit(status) }
 }
 
 /// Sets a variable of the environment that is not set, if this process has no second thread which might read the

@@ -3,6 +3,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use parking_lot::Mutex;
@@ -202,4 +203,19 @@ fn values_of_one_pe_alone() {
     job.fence().unwrap();
     assert_eq!(job.get(0, "key").unwrap(), b"value");
     assert!(job.get(0, "other").unwrap_err().to_string().contains("PE 0 has not published other"));
+}
+
+#[test]
+fn output_is_written_before_the_launcher_kills_who_aborts() {
+    const CHILD: &str = "OXSHMEM_ABORTING_TEST";
+    if std::env::var_os(CHILD).is_some() {
+        print!("the last words");
+        Membership::placed(0, &[0]).abort(3, "");
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let name = "job::tests::output_is_written_before_the_launcher_kills_who_aborts";
+    child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    let ended = child.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.code().is_none() && said.contains("the last words"), "{}: {said}", ended.status);
 }
