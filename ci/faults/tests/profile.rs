@@ -97,6 +97,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     let (_, fortran) = profile("-n 3", &program("recorded.f90"), &folder);
     assert_eq!(counts(&fortran, "SHMEM_PUT8"), (18, 18 * 32));
     assert_eq!(counts(&fortran, "SHMEM_GET8"), (3, 72));
+    assert_eq!(counts(&fortran, "SHMEMX_TEAM_SPLIT"), (9, 0), "of every predefined team");
     assert_eq!(fortran.pairs[&(2, 0)][0].bytes, 6 * 32);
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -21,10 +21,11 @@ pub(crate) struct WrappedLibrary {
     team_of: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
     line: unsafe extern "C" fn() -> *mut *const c_char,
     high_water: unsafe extern "C" fn() -> u64,
-    /// Handles of the default context, the world and the PEs of the node.
+    /// Handles of the default context, the world and the two teams of the node's PEs.
     default_context: usize,
     world: usize,
     shared: usize,
+    node: usize,
 }
 
 /// The library; found at the first call of a wrapper.
@@ -73,6 +74,7 @@ pub(crate) fn library() -> &'static WrappedLibrary {
                 default_context: object(c"SHMEM_CTX_DEFAULT"),
                 world: object(c"SHMEM_TEAM_WORLD"),
                 shared: object(c"SHMEM_TEAM_SHARED"),
+                node: object(c"SHMEM_TEAM_NODE"),
             }
         }
     })
@@ -150,6 +152,7 @@ impl WrappedLibrary {
         match handle {
             1 => self.world,
             2 => self.shared,
+            3 => self.node,
             other => other as usize,
         }
     }
