@@ -233,11 +233,10 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("team_extension", name) if name.ends_with("to_all") => {
             is(COLLECTIVE, RecordedPart::Team { team: of.team(&["team"]), bytes })
         }
+        // The members of the new team alone need call: no meeting of the parent.
+        ("team_extension", "split_strided" | "create_strided") => is(COLLECTIVE, RecordedPart::Call),
         ("team" | "team_extension", name) if name.starts_with("split") => {
             is(COLLECTIVE, RecordedPart::Team { team: of.team(&["parent_team"]), bytes: "0".into() })
-        }
-        ("team_extension", "destroy") if of.by_address => {
-            is(OTHER, RecordedPart::Forget { handle: of.team(&["newteam"]) })
         }
         ("fortran", "team_destroy") => is(OTHER, RecordedPart::Forget { handle: of.team(&["newteam"]) }),
         ("team_extension", "destroy") if extension => is(OTHER, RecordedPart::Forget { handle: "*team".into() }),
@@ -334,6 +333,11 @@ mod tests {
             ("shmem_ibput32", "(uint64_t)nblocks * (uint64_t)bsize * 4"),
             ("shmem_double_sum_reduce", "oxprof_team(mine, call, team, (uint64_t)nreduce * sizeof(double))"),
             ("shmem_team_split_strided", "oxprof_team(mine, call, parent_team, 0)"),
+            ("shmemx_team_split_strided", "oxprof_call(mine, call, 5, 0)"),
+            ("shmemx_team_split_strided_", "oxprof_call(mine, call, 5, 0)"),
+            ("shmemx_team_create_strided", "oxprof_call(mine, call, 5, 0)"),
+            ("shmemx_team_split", "oxprof_team(mine, call, parent_team, 0)"),
+            ("shmemx_team_destroy_", "oxprof_forget(oxprof_fortran_team(*newteam))"),
             ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
             ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
             ("shmem_malloc", "oxprof_world(mine, call, size, result)"),
