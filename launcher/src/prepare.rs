@@ -120,7 +120,7 @@ impl Prepared {
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
         pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams)
-            .map_err(|error| unstartable(error, u64::from(here)))
+            .map_err(|error| unstartable(error, here, self.files()))
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
@@ -163,19 +163,33 @@ impl Prepared {
         Ok(())
     }
 
+    /// Files that a PE takes in this process: the PMI socket, what holds the process, and its streams. Output that is kept takes a
+    /// pipe and a file.
+    fn files_of_a_pe(&self) -> u64 {
+        let outputs = if self.plan().output_dir.is_some() { 4 } else { 2 };
+        2 + outputs + u64::from(self.plan().stdin == Stdin::All)
+    }
+
+    /// Files that this process takes for all PEs of this host.
+    fn files(&self) -> u64 {
+        self.files_of_a_pe() * self.pes().len() as u64 + OWN
+    }
+
     /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
     pub(crate) fn check_room(&self) -> Result<(), Unusable> {
         let pes = self.pes().len() as u64;
         let refused = |what: &str, why: String, fix: String| Err((126, Error::new(what).because(why).fix(fix)));
-        // Below the usual limit the PEs shall inherit it as it is.
-        if pes > 200
+        let (each, files) = (self.files_of_a_pe(), self.files());
+        // Where the limit suffices the PEs shall inherit it as it is. Some PEs may try although it looks too low.
+        if files > descriptors::limit()
             && let Ok(limit) = descriptors::raise_limit()
-            && limit < EACH * pes + OWN
+            && limit < files
+            && pes > 200
         {
-            let fit = limit.saturating_sub(OWN) / EACH;
+            let fit = limit.saturating_sub(OWN) / each;
             return refused(
                 "the limit of open files is too low for so many PEs on one host",
-                format!("{pes} PEs take {} files here, and the limit is {limit} (ulimit -Hn)", EACH * pes + OWN),
+                format!("{pes} PEs take {files} files here, and the limit is {limit} (ulimit -Hn)"),
                 format!("raise the limit, or start at most {fit} PEs on a host"),
             );
         }
@@ -251,20 +265,17 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
-/// Files that a PE takes in this process: standard output and error, the PMI socket, and what holds the process.
-const EACH: u64 = 4;
 /// Files of this process itself.
 const OWN: u64 = 60;
 
-/// Why the system did not start a program that looked startable, one of so many here.
-fn unstartable(error: std::io::Error, pes: u64) -> Unusable {
+/// Why the system did not start a program that looked startable, one of so many here, for which so many files are enough.
+fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
     let (status, what) = match error.raw_os_error() {
         Some(libc::ENOENT) => (127, "the program's loader or interpreter is not there"),
         Some(libc::EAGAIN) => (126, "the limit of processes is reached (ulimit -u, or pids.max of the control group)"),
         Some(libc::EMFILE | libc::ENFILE) => {
-            let enough = EACH * pes + OWN;
             let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
-            return (126, error.fix(format!("raise it: {enough} are enough for {pes} PEs on one host")));
+            return (126, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
         }
         _ => (126, "the system refused it"),
     };

@@ -4,7 +4,7 @@ mod launch;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use launch::{Folder, oshrun, run, run_script};
 
@@ -75,6 +75,19 @@ fn output_can_be_chosen_and_filed() {
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
     assert_eq!(std::fs::read_to_string(place.join("pe.1.out")).unwrap(), "out 1\n");
     assert_eq!(std::fs::read_to_string(place.join("pe.0.err")).unwrap(), "err\n");
+}
+
+/// The usual limit is 1,024: six files a PE are more with 170.
+#[test]
+fn the_limit_of_open_files_is_raised_where_output_or_input_of_many_pes_needs_it() {
+    let folder = Folder::new();
+    let place = folder.0.join("out");
+    for options in [&["--output-dir", place.to_str().unwrap()][..], &["--stdin", "all"]] {
+        let mut low = Command::new("/bin/sh");
+        low.args(["-c", "ulimit -Sn 256 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_oshrun")]);
+        let output = low.args(options).args(["-n", "60", "true"]).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
