@@ -239,7 +239,7 @@ impl CallRing {
             self.begin_batch(number);
         }
         if subject.bytes > 0 {
-            self.bytes.store(self.bytes.load(Relaxed) + subject.bytes, Relaxed);
+            self.count_bytes(subject.bytes);
         }
         let record = &self.recent[number as usize % RECENT];
         // The count is seen before the record.
@@ -283,7 +283,7 @@ impl CallRing {
             return self.note_seldom(name, place, bytes);
         }
         self.made.store(number + 1, Relaxed);
-        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+        self.count_bytes(bytes);
         let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks());
         // The count is seen before the record.
         fence(Release);
@@ -292,6 +292,12 @@ impl CallRing {
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
         // There is no other writer that could have taken the place.
         record.end.store(stamp(number + 1, ticks), Relaxed);
+    }
+
+    /// So many bytes more. A call that will be refused may ask for more than there can be.
+    #[inline(always)]
+    fn count_bytes(&self, bytes: u64) {
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
     }
 
     /// [`CallRing::note`] where there are several writers, or a batch begins.

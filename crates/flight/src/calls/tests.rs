@@ -61,6 +61,16 @@ fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
 }
 
 #[test]
+fn a_call_may_ask_for_more_bytes_than_there_can_be() {
+    let ring = ring();
+    let all = |bytes| CallSubject { bytes, ..NOTHING };
+    ring.end(ring.begin("shmem_long_put", all(8)));
+    ring.end(ring.begin("shmem_calloc", all(u64::MAX)));
+    ring.note("shmem_long_put", all(u64::MAX));
+    assert_eq!(names(&ring, 9).len(), 3);
+}
+
+#[test]
 fn a_record_that_changes_while_it_is_read_is_left_out() {
     let ring = ring();
     ring.begin("shmem_quiet", NOTHING);
