@@ -87,7 +87,7 @@ pub enum Reply {
     Welcome(bool),
     /// A value that a server at a port sends without a request: `size`, `rank`, `debug`.
     Set {
-        /// Its value.
+        /// Its name.
         name: String,
         /// Its value.
         value: i32,

@@ -85,7 +85,7 @@ impl PmiSocket {
         }
     }
 
-    /// As [`try_ask`](Wire::try_ask), in a job that has begun: the end of the stream is the end of the job.
+    /// As [`try_ask`](PmiSocket::try_ask), in a job that has begun: the end of the stream is the end of the job.
     pub(crate) fn ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> Result<A, Error> {
         self.try_ask(bytes, next).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => orphaned(),

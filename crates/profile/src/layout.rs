@@ -7,7 +7,7 @@ pub const MAGIC: u64 = u64::from_ne_bytes(*b"oxledg02");
 /// The ending of a ledger's name, behind `pe.PE.THREAD`.
 pub const ENDING: &str = "ledger";
 
-/// ProgramPlaces in the head.
+/// Places in the head.
 pub mod head {
     /// [`super::MAGIC`].
     pub const MAGIC: usize = 0;
@@ -53,7 +53,7 @@ pub mod head {
     pub const OPEN: usize = 24;
     /// The name of the host: 32 words.
     pub const HOST: usize = 32;
-    /// LedgerWords of the name.
+    /// Words of the name.
     pub const HOST_WORDS: usize = 32;
 }
 
@@ -90,7 +90,7 @@ impl Table {
 
 /// Files with code: begin, end, bias, path. The addresses of calls lie in them.
 pub const MODULES: Table = Table::first(40, 64);
-/// ProgramPlaces in a module's record.
+/// Places in a module's record.
 pub mod module {
     /// The path: 37 words.
     pub const PATH: usize = 3;
@@ -98,7 +98,7 @@ pub mod module {
 
 /// Teams and active sets; the first one is the world.
 pub const TEAMS: Table = MODULES.then(8, 256);
-/// ProgramPlaces in a team's record.
+/// Places in a team's record.
 pub mod team {
     /// World number of the first member.
     pub const FIRST: usize = 0;
@@ -122,7 +122,7 @@ pub mod team {
 
 /// Equal intervals of time.
 pub const SERIES: Table = TEAMS.then(8, 256);
-/// ProgramPlaces in an interval: ticks in transfers, ordering, waiting, collectives; then bytes and calls.
+/// Places in an interval: ticks in transfers, ordering, waiting, collectives; then bytes and calls.
 pub mod interval {
     /// The bytes.
     pub const BYTES: usize = 4;
@@ -136,12 +136,12 @@ pub const SIZES: Table = SERIES.then(65, 2);
 /// Addresses that the PE has waited for: address, calls, ticks.
 pub const WAITS: Table = SIZES.then(4, 1024);
 
-/// LedgerWords of other PEs that the PE has updated: address (its own copy's), PE + 1, updates.
+/// Words of other PEs that the PE has updated: address (its own copy's), PE + 1, updates.
 pub const UPDATES: Table = WAITS.then(4, 4096);
 
 /// Routines at places of the program.
 pub const SITES: Table = UPDATES.then(24, 4096);
-/// ProgramPlaces in a site's record.
+/// Places in a site's record.
 pub mod site {
     /// The category + 1; 0 in an unused record.
     pub const CATEGORY: usize = 0;
@@ -163,11 +163,11 @@ pub mod site {
     pub const PASSED: usize = 8;
     /// The name: 7 words.
     pub const NAME: usize = 9;
-    /// LedgerWords of the name.
+    /// Words of the name.
     pub const NAME_WORDS: usize = 7;
     /// The line of an interpreted program: 8 words, all zero for any other one.
     pub const LINE: usize = 16;
-    /// LedgerWords of the line.
+    /// Words of the line.
     pub const LINE_WORDS: usize = 8;
 }
 

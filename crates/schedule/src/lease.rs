@@ -132,7 +132,7 @@ impl<const PIECES: usize> Slots<PIECES> {
     }
 
     /// Ends an agreement: `agreed` is the and of all members' words. Granted slots go to `leases`, the others back. A
-    /// team searches when it has fewer leases than a split needs, which is at most four.
+    /// team searches when it has no leases left.
     pub fn settle(&mut self, search: &mut Search, offer: Offer, agreed: &[u64; WORDS], leases: &mut Leases) -> Settled {
         debug_assert!(usize::from(leases.count) + GRANT <= HELD, "a stocked team does not search");
         let mut granted = 0;

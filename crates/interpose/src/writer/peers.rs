@@ -27,7 +27,7 @@ impl OpenLedger {
         }
     }
 
-    /// Counts an update of a word of a peer. LedgerWords that are updated often stay in the table; those of large arrays push each
+    /// Counts an update of a word of a peer. Words that are updated often stay in the table; those of large arrays push each
     /// other out.
     #[inline]
     pub(crate) fn update(&self, peer: u32, address: u64) {

@@ -161,7 +161,7 @@ enum Stay {
     Place(&'static KnownSet),
     /// In the slot of a set that spans nodes.
     Slot(&'static TeamState),
-    /// In a slot that is lease.
+    /// In a slot that is leased for one meeting.
     #[cfg(not(loom))]
     Rendezvous(Box<Rendezvous>),
 }

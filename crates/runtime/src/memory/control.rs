@@ -140,7 +140,7 @@ pub(crate) struct ControlBlock {
     pub(crate) spoken: core::sync::atomic::AtomicU32,
     /// One while a PE looks for a place in this PE's active sets.
     pub(crate) sets_lock: AtomicU32,
-    /// Counts the uses of active sets, so that the longest unused can be found.
+    /// Counts the places that were made for active sets, so that the oldest can be found.
     pub(crate) sets_clock: AtomicU32,
     /// The number that the owner's process has for itself.
     pub(crate) process: core::sync::atomic::AtomicU32,

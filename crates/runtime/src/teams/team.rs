@@ -31,7 +31,7 @@ use crate::wait::Needs;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TeamHandle(pub(crate) *const TeamObject);
 
-/// The object behind a handle. The predefined teams' objects are defined in C; see `constants`.
+/// The object behind a handle. The predefined teams' objects are defined in C; see `predefined_handles`.
 #[repr(C)]
 pub struct TeamObject {
     /// Stored with release and loaded with acquire: the state is plain memory, and a predefined handle exists before it.

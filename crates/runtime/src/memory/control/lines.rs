@@ -6,10 +6,10 @@ use oxshmem_schedule::step::Traffic;
 
 use super::{Line, Slot};
 
-/// TeamLines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
+/// Lines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
 /// release.
 pub(crate) const SYNCHRONISING: u32 = if cfg!(loom) { IN_MODELS } else { 24 };
-/// TeamLines of a one-way call: one to say that it is done, and one for each level.
+/// Lines of a one-way call: one to say that it is done, and one for each level.
 pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
 /// As many as a model's team needs, whose threads have small stacks.
 const IN_MODELS: u32 = 3;
