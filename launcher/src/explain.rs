@@ -84,7 +84,8 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
         let rules = Rules { own: &own.rows, crowded, served };
         text += &format!("\n{network}\nway: {}\n", call.way(rules));
         text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
-        let [crowded, served] = [(crowded, CROWDED), (served, SERVED)].map(|(is_so, rows)| if is_so { rows } else { &[] });
+        let [crowded, served] =
+            [(crowded, CROWDED), (served, SERVED)].map(|(is_so, rows)| if is_so { rows } else { &[] });
         text += &call.rows(&[("own", &own.rows), ("crowded", crowded), ("TCP", served), ("standard", STANDARD)], rules);
     }
     if let Collective::Reduce(OperatorLaw::Exact) = collective {

@@ -45,7 +45,9 @@ impl WhyArgs {
     pub fn run(&self) -> Result<String, Error> {
         let mut view = ask::view(ask::meant(self.job)?)?;
         if self.json {
-            return Ok(serde_json::to_string_pretty(&ExplainedView::new(view)).expect("numbers and words have a JSON form") + "\n");
+            return Ok(serde_json::to_string_pretty(&ExplainedView::new(view))
+                .expect("numbers and words have a JSON form")
+                + "\n");
         }
         let head = format!("job {}, {} PEs, {:.0} s: {}\n", view.job, view.pes, view.seconds, view.command);
         let text = head + &report::picture(&view.witnesses, view.pes, Certainty::Seen);

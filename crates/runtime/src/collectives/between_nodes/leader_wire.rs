@@ -42,7 +42,7 @@ use super::channel::RunMemory;
 use super::in_flight::InFlightBytes;
 use super::reach::There;
 
-use message::{CONTENT, HEAD, IN_PLACE, arrived, head, length, write};
+use message::{CONTENT, HEAD, IN_PLACE, arrived, fits, head, length, place_of, write};
 
 /// Words of a short message.
 const SHORT: usize = 16;
@@ -168,9 +168,9 @@ impl<'a> Leaders<'a> {
         if bytes == 0 {
             return;
         }
-        let place = mailbox[1].load(Relaxed) as u32;
-        let (start, len) = if place >> 31 == 1 { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
-        let offset = (place & (u32::MAX >> 1)) as usize;
+        let (place, offset) = place_of(mailbox[1].load(Relaxed));
+        let in_dest = place == Place::Dest;
+        let (start, len) = if in_dest { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
         if len < bytes || len - bytes < offset {
             self.call.differs(None, self.call.signature);
         }
@@ -220,7 +220,7 @@ const COPIED: usize = 32 << 10;
 impl Wire for Leaders<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
         if let PutSignal::Set { word, .. } = signal
-            && length(bytes) <= self.way.mailbox
+            && fits(self.way.mailbox, offset, bytes)
         {
             // SAFETY: the caller promises `bytes` readable bytes at `from`, and the comparison has shown that they fit the
             // mailbox.

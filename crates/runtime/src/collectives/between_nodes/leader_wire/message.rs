@@ -13,6 +13,20 @@ use crate::memory::control::leaders::MAILBOX_WORDS;
 pub(super) const IN_PLACE: usize = u16::MAX as usize;
 const _: () = assert!(MAILBOX_WORDS * CONTENT < IN_PLACE, "the head has 16 bits for the length");
 
+/// The greatest offset that the word of the place has bits for. What goes further behind the start of an array is put there.
+pub(super) const MOST_OFFSET: usize = (u32::MAX >> 1) as usize;
+
+/// Whether a message for this offset, with a content of so many bytes, fits a mailbox of so many words.
+pub(super) fn fits(mailbox: usize, offset: usize, bytes: usize) -> bool {
+    length(bytes) <= mailbox && offset <= MOST_OFFSET
+}
+
+/// The place in the second word of a message.
+pub(super) fn place_of(word: u64) -> (Place, usize) {
+    let place = if word >> 31 & 1 == 1 { Place::Dest } else { Place::Scratch };
+    (place, word as usize & MOST_OFFSET)
+}
+
 /// The head of a message.
 pub(super) fn head(stamp: u32, signature: Signature, length: usize) -> u64 {
     u64::from(stamp) << 32 | u64::from(signature.bits()) << 16 | length as u64
@@ -30,6 +44,7 @@ pub(super) fn write(
     let stamp = u64::from(stamp) << 32;
     let length = length(content.len());
     if length > 1 {
+        debug_assert!(offset <= MOST_OFFSET, "{offset}");
         message[1] = stamp | u64::from(place == Place::Dest) << 31 | offset as u64;
         for (word, bytes) in message[HEAD..].iter_mut().zip(content.chunks(CONTENT)) {
             let mut content = [0_u8; CONTENT];

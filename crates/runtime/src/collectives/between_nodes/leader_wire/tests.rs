@@ -1,5 +1,6 @@
 //! Messages that arrive in any order, of another call, or too long; and the ways of runs.
 
+use super::message::MOST_OFFSET;
 use super::*;
 use crate::collectives::signature::CallKind;
 use crate::collectives::signature::Signature;
@@ -23,6 +24,22 @@ fn a_message_is_there_when_all_its_words_are_in_any_order() {
             assert_eq!(arrived(&mailbox, 9, mine), Ok(Some(bytes)));
             assert_eq!(arrived(&mailbox, 11, mine), Ok(None));
         }
+    }
+}
+
+/// A short block of a collect may lie behind more than 2 GiB of others.
+#[test]
+fn a_message_goes_to_its_place_or_is_none() {
+    for (place, offset) in [Place::Dest, Place::Scratch].into_iter().flat_map(|place| {
+        [0, 77, 1 << 30, MOST_OFFSET, MOST_OFFSET + 1, 3 << 30, 1 << 32, (5 << 30) + 8].map(|offset| (place, offset))
+    }) {
+        if !fits(MAILBOX_WORDS, offset, 8) {
+            assert!(offset > i32::MAX as usize, "{offset}");
+            continue;
+        }
+        let mut message = [0; MAILBOX_WORDS];
+        write(&mut message, 9, Signature::of(CallKind::Collect), (place, offset), &[7; 8]);
+        assert_eq!((place_of(message[1]), message[1] >> 32), ((place, offset), 9), "{offset}");
     }
 }
 
