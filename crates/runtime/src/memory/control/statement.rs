@@ -4,7 +4,8 @@
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The owner writes it as the call begins. The numbers come after a head of zero and before the new head, so a reader that reads
-/// the same head twice has mostly read what belongs together; a reader that acts on it looks twice.
+/// the same head twice has mostly read what belongs together. Two threads of the owner may write at once, and then a head and numbers of
+/// different calls stay side by side: a seal over all words tells.
 #[repr(C)]
 pub(crate) struct Statement {
     /// The signature, the root from bit 16 on, and from bit 48 on the team's slot and one; zero: nothing.
@@ -13,6 +14,7 @@ pub(crate) struct Statement {
     /// How far the team was when the call began: its exchanges, and all other calls that had sent something.
     exchanges: Word,
     others: Word,
+    seal: Word,
 }
 
 /// A statement as it was read.
@@ -29,14 +31,17 @@ impl Statement {
     #[inline(always)]
     pub(crate) fn write(&self, signature: u16, bytes: usize, root: u32, slot: Option<u32>, history: (u64, u64)) {
         let slot = slot.map_or(0, |slot| u64::from(slot) + 1);
+        let head = u64::from(signature) | u64::from(root) << 16 | slot << 48;
+        let declaration = CallDeclaration { head, bytes: bytes as u64, exchanges: history.0, others: history.1 };
         self.head.store(0, Relaxed);
-        self.bytes.store(bytes as u64, Release);
-        self.exchanges.store(history.0, Release);
-        self.others.store(history.1, Release);
-        self.head.store(u64::from(signature) | u64::from(root) << 16 | slot << 48, Release);
+        self.bytes.store(declaration.bytes, Release);
+        self.exchanges.store(declaration.exchanges, Release);
+        self.others.store(declaration.others, Release);
+        self.seal.store(declaration.seal(), Release);
+        self.head.store(head, Release);
     }
 
-    /// Reads it; nothing while it changes.
+    /// Reads it; nothing while it changes, and where it is of two calls.
     pub(crate) fn read(&self) -> CallDeclaration {
         let head = self.head.load(Acquire);
         let declaration = CallDeclaration {
@@ -45,7 +50,8 @@ impl Statement {
             exchanges: self.exchanges.load(Acquire),
             others: self.others.load(Acquire),
         };
-        if self.head.load(Relaxed) == head { declaration } else { CallDeclaration::default() }
+        let is_whole = self.seal.load(Acquire) == declaration.seal();
+        if is_whole && self.head.load(Relaxed) == head { declaration } else { CallDeclaration::default() }
     }
 }
 
@@ -54,8 +60,14 @@ impl CallDeclaration {
     pub(crate) const BYTES: usize = size_of::<Statement>();
 
     /// From the words of a statement that was fetched.
-    pub(crate) fn from_words([head, bytes, exchanges, others]: [u64; Self::BYTES / 8]) -> Self {
-        Self { head, bytes, exchanges, others }
+    pub(crate) fn from_words([head, bytes, exchanges, others, seal]: [u64; Self::BYTES / 8]) -> Self {
+        let declaration = Self { head, bytes, exchanges, others };
+        if seal == declaration.seal() { declaration } else { Self::default() }
+    }
+
+    /// A word that depends on all others.
+    fn seal(self) -> u64 {
+        self.head ^ self.bytes.rotate_left(13) ^ self.exchanges.rotate_left(29) ^ self.others.rotate_left(47)
     }
 
     pub(crate) fn signature(self) -> u16 {
@@ -77,10 +89,13 @@ impl CallDeclaration {
 mod tests {
     use super::*;
 
+    fn statement() -> Statement {
+        let [head, bytes, exchanges, others, seal] = [0; 5].map(Word::new);
+        Statement { head, bytes, exchanges, others, seal }
+    }
+
     #[test]
     fn a_declaration_is_read_and_compared_by_team_and_turn() {
-        let statement =
-            || Statement { head: Word::new(0), bytes: Word::new(0), exchanges: Word::new(0), others: Word::new(0) };
         let say = |root, slot, counts| {
             let statement = statement();
             statement.write(0x1234, 48, root, slot, counts);
@@ -93,5 +108,15 @@ mod tests {
         assert!(!declaration.is_of_the_same_turn(say(0, Some(4095), (8, 9))));
         assert!(!say(0, None, (0, 0)).is_of_the_same_turn(say(0, None, (0, 0))));
         assert_eq!(statement().read(), CallDeclaration::default());
+    }
+
+    /// One thread has written all but its head when another one writes a statement of its own.
+    #[test]
+    fn a_statement_of_two_threads_says_nothing() {
+        let (statement, other) = (statement(), statement());
+        other.write(0x1234, 48, 1, Some(7), (3, 9));
+        statement.write(0x1234, 48, 1, Some(8), (3, 10));
+        statement.head.store(other.head.load(Relaxed), Release);
+        assert_eq!(statement.read(), CallDeclaration::default());
     }
 }
