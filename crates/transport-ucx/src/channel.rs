@@ -99,8 +99,9 @@ unsafe impl Send for Channel {}
 #[derive(Default)]
 struct Inbox {
     error: RefCell<Option<Error>>,
-    /// Puts that UCX is at ([`flush`]).
+    /// Puts that UCX is at ([`flush`]), and how the last one went that it has given back with an error.
     puts: [Cell<u64>; 2],
+    put_failure: Cell<ucs_status_t>,
     /// Gets, and atomics that fetch, under way.
     gets: Cell<u64>,
     unanswered: RefCell<NumberMap<u64, OpenQuestion>>,

@@ -83,8 +83,10 @@ impl Channel {
 
     /// A flush is over: the signals of its puts follow.
     fn flushed(&mut self, peers: &Directory, signals: Vec<LateSignal>, status: ucs_status_t) {
-        if status != UCS_OK {
-            return self.note_failure(|ucx| format!("a flush: {}", meaning(ucx, status)));
+        // UCX's flush of a worker goes well although an endpoint's has failed, or a put was given back before it was sent.
+        let outcomes = [("a flush", status), ("a put", self.inbox.put_failure.replace(UCS_OK))];
+        if let Some((what, status)) = outcomes.into_iter().find(|&(_, status)| status != UCS_OK) {
+            return self.note_failure(|ucx| format!("{what}: {}", meaning(ucx, status)));
         }
         for LateSignal { pe, at, update } in signals {
             if peers.atomics {

@@ -14,7 +14,7 @@ use oxshmem_ucx_sys::{
 };
 
 use super::atomic::{NetworkUpdate, UpdateCall, updated};
-use super::transfer::{RemotePiece, copy_done, got, put_done};
+use super::transfer::{PUT_DONE, RemotePiece, copy_done, got};
 use super::{COPIED, Channel, Inbox, MOST_ASKED, MOST_UNDER_WAY};
 use crate::objects::{Over, blank};
 
@@ -37,7 +37,7 @@ impl PreparedParams {
             ..blank()
         };
         Self {
-            puts: inbox.puts.each_ref().map(|counter| with(put_done, ptr::from_ref(counter).cast())),
+            puts: PUT_DONE.map(|over| with(over, Rc::as_ptr(inbox).cast())),
             copy: with(copy_done, ptr::null()),
             get: with(got, Rc::as_ptr(inbox).cast()),
             update: with(updated, ptr::null()),
@@ -101,7 +101,7 @@ impl Channel {
         copy.bytes.clear();
         // SAFETY: the source has `n` bytes, by the caller's promise.
         copy.bytes.extend_from_slice(unsafe { slice::from_raw_parts(source, n) });
-        copy.puts = self.gathering();
+        copy.counter = self.counter;
         self.straight -= 1;
         self.unflushed += 1;
         let copy = Box::into_raw(copy);

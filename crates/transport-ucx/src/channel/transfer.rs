@@ -1,9 +1,8 @@
 //! Puts and gets.
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::{ptr, slice};
+use std::slice;
 
 use oxshmem_base::Error;
 use oxshmem_transport::Remote;
@@ -14,7 +13,7 @@ use oxshmem_ucx_sys::{
 };
 
 use super::{COPIED, Channel, Inbox, Issued};
-use crate::objects::{blank, finish, start_owning};
+use crate::objects::{Over, blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// A piece of remote memory.
@@ -39,8 +38,8 @@ impl Channel {
         self.transfer(peers, to, n, |channel, target, start, n| {
             let param = ucp_request_param_t {
                 op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                cb: Callback { send: Some(put_done) },
-                user_data: ptr::from_ref(channel.gathering()).cast_mut().cast(),
+                cb: Callback { send: Some(PUT_DONE[channel.counter]) },
+                user_data: Rc::as_ptr(&channel.inbox).cast_mut().cast(),
                 ..blank()
             };
             // SAFETY: the source is readable for this part until completion, by the caller's promise.
@@ -68,7 +67,7 @@ impl Channel {
         self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {
             // SAFETY: the source is readable for this part during the call, by the caller's promise.
             let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
-            let copy = CopiedPut { bytes, puts: ptr::from_ref(channel.gathering()) };
+            let copy = CopiedPut { bytes, counter: channel.counter, inbox: Rc::as_ptr(&channel.inbox) };
             // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
             let (put, back) = unsafe {
                 start_owning(Box::new(copy), copy_done, blank(), |copy, param| {
@@ -164,22 +163,41 @@ impl Channel {
 /// A copy of a put's source, kept until UCX is done with it, and where the put counts.
 pub(super) struct CopiedPut {
     pub(super) bytes: Vec<u8>,
-    pub(super) puts: *const Cell<u64>,
+    pub(super) counter: usize,
+    /// The channel's.
+    pub(super) inbox: *const Inbox,
 }
+
+/// The callbacks of puts, by the counter that a put belongs to. They get the channel's inbox.
+pub(super) const PUT_DONE: [Over; 2] = [put_done::<0>, put_done::<1>];
 
 pub(super) unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
     // SAFETY: `copy` is the box of `put_copy`, which UCX hands back once.
     let copy = unsafe { Box::from_raw(copy.cast::<CopiedPut>()) };
-    // SAFETY: the request is the one of this callback; the counter is the channel's, whose worker calls.
-    unsafe { put_done(request, status, copy.puts.cast_mut().cast()) }
+    // SAFETY: the inbox is that of the channel whose worker calls.
+    let inbox = unsafe { &*copy.inbox };
+    // SAFETY: the request is the one of this callback.
+    unsafe { inbox.put_is_over(copy.counter, request, status) }
 }
 
-pub(super) unsafe extern "C" fn put_done(request: *mut c_void, status: ucs_status_t, puts: *mut c_void) {
-    // SAFETY: `puts` is a counter in the inbox of the channel whose worker calls.
-    let puts = unsafe { &*puts.cast::<Cell<u64>>() };
-    puts.set(puts.get() - 1);
-    // SAFETY: the request is the one of this callback. An error comes back from the flush.
-    unsafe { finish(request, status, |why| tracing::debug!("UCX: a put was lost: {why}")) };
+unsafe extern "C" fn put_done<const COUNTER: usize>(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
+    // SAFETY: `inbox` is that of the channel whose worker calls.
+    let inbox = unsafe { &*inbox.cast::<Inbox>() };
+    // SAFETY: the request is the one of this callback.
+    unsafe { inbox.put_is_over(COUNTER, request, status) }
+}
+
+impl Inbox {
+    /// UCX is done with a put of this counter. An error is told when the flush is over: by then a lost PE has been named.
+    ///
+    /// # Safety
+    /// UCX has given the request to a callback, which does not use it any more.
+    unsafe fn put_is_over(&self, counter: usize, request: *mut c_void, status: ucs_status_t) {
+        let puts = &self.puts[counter];
+        puts.set(puts.get() - 1);
+        // SAFETY: the request is a callback's, by the caller's promise.
+        unsafe { finish(request, status, |_| self.put_failure.set(status)) };
+    }
 }
 
 pub(super) unsafe extern "C" fn got(request: *mut c_void, status: ucs_status_t, inbox: *mut c_void) {
