@@ -18,7 +18,7 @@ use crate::address::RailAddress;
 use crate::delivery::Delivery;
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
-use crate::registered::{OwnMemory, Registration};
+use crate::registered::{EVERYTHING, OwnMemory, Registration};
 use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, Use, context};
 use crate::windows::Windows;
 
@@ -74,7 +74,7 @@ impl Endpoint {
         let mut slots = OperationSlots::new(issued + receives, room);
         let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();
-        let rooms = if local { Some(Registration::new(&mut objects, bytes, len)?) } else { None };
+        let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
         let mut endpoint = Self {
             own: OwnMemory::default(),

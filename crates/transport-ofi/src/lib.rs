@@ -20,7 +20,7 @@
 //! | `FI_MR_PROV_KEY` | keys travel in the address; otherwise they are ours and travel there too |
 //! | `FI_MR_ALLOCATED` | [`PINS`](oxshmem_transport::Features::PINS): the heap is registered as it grows; peers ask for windows that came later |
 //! | `FI_MR_ENDPOINT` | a registration is bound to the endpoint and enabled before its key is read |
-//! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation |
+//! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation; what cannot be registered is copied |
 //! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then |

@@ -19,16 +19,20 @@ pub(crate) struct Registration {
     _object: FiObject,
 }
 
+/// All accesses: for memory that peers reach, and for the slots' own bytes.
+pub(crate) const EVERYTHING: u64 =
+    fi::FI_READ | fi::FI_WRITE | fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE | fi::FI_SEND | fi::FI_RECV;
+
 impl Registration {
-    /// Registers memory in the way that the domain demands. Its owner keeps it mapped while the fabric is open.
-    pub(crate) fn new(objects: &mut Objects, base: *mut u8, len: usize) -> Result<Self, Error> {
+    /// Registers memory for this access, in the way that the domain demands. Its owner keeps it mapped while the fabric is open.
+    pub(crate) fn new(objects: &mut Objects, base: *mut u8, len: usize, access: u64) -> Result<Self, Error> {
         let iov = fi::iovec { iov_base: base.cast(), iov_len: len };
         let mode = objects.mr_mode();
         // SAFETY: every member of the attributes is a number or a pointer, for which zero is a value.
         let mut attr: fi::fi_mr_attr = unsafe { std::mem::zeroed() };
         attr.mr_iov = &raw const iov;
         attr.iov_count = 1;
-        attr.access = fi::FI_READ | fi::FI_WRITE | fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE | fi::FI_SEND | fi::FI_RECV;
+        attr.access = access;
         if mode & fi::FI_MR_PROV_KEY == 0 {
             attr.requested_key = objects.next_key();
         }
@@ -79,7 +83,7 @@ impl OwnMemory {
     /// Registers the part of `segment` that is not registered yet.
     pub(crate) fn register(&mut self, objects: &mut Objects, region: Region, segment: Segment) -> Result<(), Error> {
         let Some((start, Segment { base, len })) = self.windows.growth(region, segment) else { return Ok(()) };
-        let registration = Registration::new(objects, base, len)?;
+        let registration = Registration::new(objects, base, len, EVERYTHING)?;
         let Registration { key, address, .. } = registration;
         self.windows.add(region, RegionPiece { start, len: len as u64, address, key });
         self.held.push((base.expose_provenance(), len, registration));

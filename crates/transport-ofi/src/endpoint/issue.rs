@@ -188,8 +188,20 @@ impl Endpoint {
         let desc = match known {
             Some(desc) => desc,
             None if !self.local => ptr::null_mut(),
-            // SAFETY: the slot was just taken, and libfabric does not have it.
-            None => unsafe { self.register_for(slot, buffer, n)? },
+            None => {
+                let (access, through_room) = match transfer {
+                    Transfer::Put(source, _) => (fi::FI_WRITE, Transfer::Put(source, true)),
+                    Transfer::Get(dest) => (fi::FI_READ, Transfer::Get(dest)),
+                };
+                // SAFETY: the slot was just taken, and libfabric does not have it.
+                match unsafe { self.register_for(slot, buffer, n, access) } {
+                    Some(desc) => desc,
+                    // A further rail leaves it to the others.
+                    None if self.receives == 0 => return Err(NotIssued::Busy),
+                    // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
+                    None => return unsafe { self.piece(aim, through_room, n.min(ROOM)) },
+                }
+            }
         };
         // SAFETY: the slot was just taken, and libfabric does not have it.
         unsafe { self.slots.moves(slot, n) };
@@ -232,23 +244,31 @@ impl Endpoint {
         self.posted(account, pe, slot, code as c_int).map(|()| n)
     }
 
-    /// Registers local memory for the operation of this slot alone; returns what libfabric calls it. Where it cannot, the slot
-    /// is free again.
+    /// Registers local memory for this access, for the operation of this slot alone; returns what libfabric calls it. `None`: it cannot
+    /// be registered, because it may only be read or too much is locked already, and the slot is free again. The slots' own bytes
+    /// are registered.
     ///
     /// # Safety
     /// The slot is taken, and libfabric does not have it.
-    unsafe fn register_for(&mut self, slot: *mut OperationSlot, at: *mut u8, n: usize) -> Issued<*mut c_void> {
-        match Registration::new(&mut self.objects, at, n) {
+    unsafe fn register_for(
+        &mut self,
+        slot: *mut OperationSlot,
+        at: *mut u8,
+        n: usize,
+        access: u64,
+    ) -> Option<*mut c_void> {
+        match Registration::new(&mut self.objects, at, n, access) {
             Ok(registration) => {
                 let desc = registration.desc;
                 // SAFETY: the slot is taken, by the caller's promise, so nobody else reads or writes it.
                 unsafe { (*slot).registration = Some(registration) };
-                Ok(desc)
+                Some(desc)
             }
             Err(error) => {
+                tracing::debug!(%error, "local memory is copied");
                 // SAFETY: the slot is taken and libfabric does not have it, by the caller's promise.
                 unsafe { self.slots.give_back(slot) };
-                Err(error.into())
+                None
             }
         }
     }
