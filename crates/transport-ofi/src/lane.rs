@@ -6,11 +6,13 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Failed, Lane, NotIssued, Remote, SignalUpdate, Width};
 use parking_lot::MutexGuard;
 
+use crate::address::MOST_RAILS;
 use crate::delivery::Delivery;
 use crate::endpoint::Transfer;
 use crate::engine::Engine;
 use crate::lane_state::{LaneState, Unread};
 use crate::progress::Net;
+use crate::spread::end_of;
 
 pub(crate) struct OfiLane {
     net: Arc<Net>,
@@ -69,18 +71,19 @@ impl OfiLane {
             }
             self.state(&mut engine).fenced = false;
         }
+        // Where the last piece went by each rail. Another rail may have no window for that place.
+        let mut last = [None; MOST_RAILS];
         // SAFETY: the local buffer has `n` bytes until completion, which this function demands; pieces lie inside of it.
         let issued = unsafe {
             if spread {
-                engine.spread(self.number, remote, transfer, n)
+                engine.spread(self.number, remote, transfer, n, &mut last)
             } else {
-                engine.transfer(self.number, remote, transfer, n)
+                engine.transfer(self.number, remote, transfer, n).inspect(|&done| last[0] = end_of(remote, done))
             }
         };
-        if let (Ok(done @ 1..), true) = (&issued, self.reads_back && put) {
-            let last = Remote { offset: remote.offset + *done as u64 - 1, ..remote };
-            let rails: Vec<usize> = if spread { engine.rails_to(remote.pe).collect() } else { vec![0] };
-            rails.into_iter().for_each(|rail| self.note_unread(self.state(&mut engine), rail, last));
+        if self.reads_back && put && issued.is_ok() {
+            let places = (0..).zip(last).filter_map(|(rail, place)| Some((rail, place?)));
+            places.for_each(|(rail, place)| self.note_unread(self.state(&mut engine), rail, place));
         }
         drop(engine);
         self.account.settle(issued, n)

@@ -35,6 +35,12 @@ fn pairs(ours: &[(String, String)], theirs: &[RailAddress]) -> Vec<Option<usize>
     pairs
 }
 
+/// The last of `n` bytes from there on; `None` if there is none.
+pub(crate) fn end_of(from: Remote, n: usize) -> Option<Remote> {
+    let last = n.checked_sub(1)?;
+    Some(from.plus(last))
+}
+
 impl Engine {
     /// The address of a peer has been read: makes known to each further rail of ours the peer's rail that it meets.
     pub(crate) fn meet(&mut self, pe: u32, theirs: &[RailAddress]) -> Result<(), Error> {
@@ -48,7 +54,7 @@ impl Engine {
     }
 
     /// Issues a long transfer in pieces over all rails that reach the peer, each by the one that moves fewest bytes, as far
-    /// as there is room; returns how many bytes from the start that is.
+    /// as there is room; returns how many bytes from the start that is. `last` gets the last byte that each rail has taken.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
@@ -58,6 +64,7 @@ impl Engine {
         remote: Remote,
         transfer: Transfer,
         n: usize,
+        last: &mut [Option<Remote>; MOST_RAILS],
     ) -> Issued<usize> {
         // Everything is known before anything is issued, so that what does not fit has no effect.
         self.reach(remote, n)?;
@@ -72,12 +79,18 @@ impl Engine {
             // SAFETY: the local buffer has `rest` bytes from here until completion, by the caller's promise.
             let further = unsafe { self.by_further(account, at, local, rest) };
             let issued = match further {
-                // SAFETY: the local buffer has `rest` bytes from here until completion, by the caller's promise.
-                Err(NotIssued::Busy) => unsafe { self.transfer(account, at, local, rest) },
+                Err(NotIssued::Busy) => {
+                    // SAFETY: the local buffer has `rest` bytes from here until completion, by the caller's promise.
+                    let first = unsafe { self.transfer(account, at, local, rest) };
+                    first.map(|issued| (0, issued))
+                }
                 issued => issued,
             };
             match issued {
-                Ok(issued) => done += issued,
+                Ok((rail, issued)) => {
+                    last[rail] = end_of(at, issued);
+                    done += issued;
+                }
                 Err(NotIssued::Busy) if done > 0 => return Ok(done),
                 Err(refused) => return Err(refused),
             }
@@ -85,11 +98,18 @@ impl Engine {
         Ok(n)
     }
 
-    /// Issues a piece by the further rail that moves fewest bytes, if those are no more than the first one's; returns how much.
+    /// Issues a piece by the further rail that moves fewest bytes, if those are no more than the first one's; returns which rail
+    /// that is, and how much.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
-    unsafe fn by_further(&mut self, account: u32, remote: Remote, transfer: Transfer, n: usize) -> Issued<usize> {
+    unsafe fn by_further(
+        &mut self,
+        account: u32,
+        remote: Remote,
+        transfer: Transfer,
+        n: usize,
+    ) -> Issued<(usize, usize)> {
         let most = self.first.moving();
         let mut refused = [false; MOST_RAILS];
         loop {
@@ -99,7 +119,7 @@ impl Engine {
             // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
             match unsafe { self.further[rail].try_piece(account, remote, transfer, n) } {
                 Err(NotIssued::Busy) => refused[rail] = true,
-                issued => return issued,
+                issued => return issued.map(|issued| (rail + 1, issued)),
             }
         }
     }
