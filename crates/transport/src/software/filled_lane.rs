@@ -256,8 +256,9 @@ unsafe impl Lane for FilledLane {
     }
 
     fn progress(&self) -> Result<usize, Error> {
-        let collected = self.asked.as_ref().map_or(0, |asked| asked.requester.collect());
         let done = self.lane.progress()?;
+        // Behind it: the provider has taken messages from the network, of which nothing else tells. This may be the caller's last look.
+        let collected = self.asked.as_ref().map_or(0, |asked| asked.requester.collect());
         self.failure().map_or(Ok(collected + done), Err)
     }
 
