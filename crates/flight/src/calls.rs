@@ -34,7 +34,13 @@ pub struct CallRing {
     time: Word,
     /// A [`RingWriters`].
     writers: Word,
-    _apart: [u64; 4],
+    /// Calls below this number are noted in the fewest instructions: there is one writer, and none of them begins a batch.
+    straight: Word,
+    /// The [`turn`] of these calls.
+    turn: Word,
+    /// The time in ticks.
+    ticks: Word,
+    _apart: u64,
     recent: [CallRecord; RECENT],
 }
 
@@ -208,7 +214,10 @@ impl CallRing {
             bytes: Word::new(0),
             time: Word::new(0),
             writers: Word::new(ONE),
-            _apart: [0; 4],
+            straight: Word::new(0),
+            turn: Word::new(0),
+            ticks: Word::new(0),
+            _apart: 0,
             recent: [const { CallRecord::none() }; RECENT],
         }
     }
@@ -216,11 +225,15 @@ impl CallRing {
     /// These threads write from now on.
     pub fn begin_recording(&self, writers: RingWriters) {
         self.writers.store(writers as u64, Relaxed);
+        // Until the next batch begins, which sees who writes.
+        self.straight.store(0, Relaxed);
     }
 
     /// The clock says so many nanoseconds.
     pub fn set_time(&self, now: u64) {
-        self.time.store(now.max(1), Relaxed);
+        let now = now.max(1);
+        self.time.store(now, Relaxed);
+        self.ticks.store(ticks(now >> TICK), Relaxed);
     }
 
     /// A call begins; returns its number.
@@ -245,7 +258,7 @@ impl CallRing {
         // The count is seen before the record.
         fence(Release);
         record.place.store(subject.place(), Relaxed);
-        record.begin.store(stamp(subject.bytes.min(MOST), self.ticks()), Relaxed);
+        record.begin.store(stamp(subject.bytes.min(MOST), self.ticks.load(Relaxed)), Relaxed);
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
         number
     }
@@ -259,6 +272,10 @@ impl CallRing {
             }
         }
         self.set_time(oxshmem_os::time::coarse());
+        if self.writers.load(Relaxed) == ONE {
+            self.turn.store(turn(number), Relaxed);
+            self.straight.store(number + BATCH, Relaxed);
+        }
     }
 
     /// Call number `number` ends.
@@ -270,7 +287,7 @@ impl CallRing {
         let record = &self.recent[number as usize % RECENT];
         // Other threads, and calls inside this one, may have taken the place.
         if record.name.load(Relaxed) & TURNS == turn(number) {
-            record.end.store(stamp(number + 1, self.ticks()), Relaxed);
+            record.end.store(stamp(number + 1, self.ticks.load(Relaxed)), Relaxed);
         }
     }
 
@@ -279,17 +296,17 @@ impl CallRing {
     pub fn note(&self, name: &'static str, subject: CallSubject) {
         let (place, bytes) = (subject.place(), subject.bytes);
         let number = self.made.load(Relaxed);
-        if self.writers.load(Relaxed) != ONE || number.is_multiple_of(BATCH) {
+        if number >= self.straight.load(Relaxed) {
             return self.note_seldom(name, place, bytes);
         }
         self.made.store(number + 1, Relaxed);
         self.count_bytes(bytes);
-        let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks());
+        let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks.load(Relaxed));
         // The count is seen before the record.
         fence(Release);
         record.place.store(place, Relaxed);
         record.begin.store(stamp(bytes.min(MOST), ticks), Relaxed);
-        record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
+        record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | self.turn.load(Relaxed), Release);
         // There is no other writer that could have taken the place.
         record.end.store(stamp(number + 1, ticks), Relaxed);
     }
@@ -300,23 +317,19 @@ impl CallRing {
         self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
     }
 
-    /// [`CallRing::note`] where there are several writers, or a batch begins.
+    /// [`CallRing::note`] where there are several writers or none, or a batch begins.
     #[cold]
     #[inline(never)]
     fn note_seldom(&self, name: &'static str, place: u64, bytes: u64) {
         self.end(self.begin(name, CallSubject::of(place, bytes)));
     }
 
-    #[inline(always)]
-    fn ticks(&self) -> u64 {
-        ticks(self.time.load(Relaxed) >> TICK)
-    }
-
     /// The ring's words as a reader copies them.
     pub fn words(&self) -> Vec<u64> {
-        let head = [&self.made, &self.bytes, &self.time, &self.writers].map(|word| word.load(Relaxed));
+        let Self { made, bytes, time, writers, straight, turn, ticks, .. } = self;
+        let head = [made, bytes, time, writers, straight, turn, ticks].map(|word| word.load(Relaxed));
         let older = self.older.iter().flat_map(CallRecord::words);
-        older.chain(head).chain(self._apart).chain(self.recent.iter().flat_map(CallRecord::words)).collect()
+        older.chain(head).chain([self._apart]).chain(self.recent.iter().flat_map(CallRecord::words)).collect()
     }
 }
 
