@@ -6,11 +6,12 @@ use core::ptr;
 use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
 use super::{FoundObject, What, elsewhere, put, reached, search};
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::ContextLane;
 use crate::teams::context::ContextHandle;
 use crate::transfers::atomic::{AmoType, execute};
+use crate::transfers::direct::FAST;
 use crate::wait::Needs;
 
 /// An atomic; returns the old value if `fetch`, otherwise perhaps before it happens.
@@ -157,8 +158,10 @@ pub(crate) unsafe fn put_signal(
     }
     if n > 0
         && let Some((to, lane)) = elsewhere(context, dest as usize, n, What::Atomic, pe)
-        && let Some((signal, _)) = reached(call, context, signal as usize, 8, What::Atomic, pe)
+        && let Some((region, offset)) = FAST.place(signal as usize, 8)
     {
+        recorder::note(call, Some(to.pe), n);
+        let signal = Remote { region, offset, ..to };
         // SAFETY: both are inside regions of one PE; the caller vouches for the source.
         return unsafe { signalled(call, lane, to, source, n, signal, update, nbi) };
     }
