@@ -1,5 +1,6 @@
 //! The operations of one context.
 
+use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
@@ -250,6 +251,25 @@ unsafe impl Lane for OfiLane {
         }
         state.fenced = true;
         Ok(())
+    }
+
+    unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
+        let mut engine = self.net.lock_briefly();
+        // The endpoint keeps puts and atomics in order, and no put is on another rail.
+        if !self.notes_atomics
+            && to.pe != self.net.me
+            && self.may_go_straight(Width::Eight.bytes())
+            && self.net.atomics
+            && self.further.outstanding() == 0
+            // SAFETY: no old value is asked for.
+            && unsafe { engine.first.update_straight(self.counted(), to, Width::Eight, amo, ptr::null_mut()) }
+        {
+            return Ok(());
+        }
+        drop(engine);
+        self.fence_puts()?;
+        // SAFETY: no old value is asked for; our caller has made the promise about the object.
+        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
     }
 
     fn outstanding(&self) -> u64 {

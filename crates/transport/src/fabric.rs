@@ -196,6 +196,17 @@ pub unsafe trait Lane: Send + Sync {
         self.fence()
     }
 
+    /// [`Lane::fence_puts`], and then [`Lane::amo`] on 8 bytes without an old value: a signal behind its data. [`Busy`]: no update was
+    /// issued.
+    ///
+    /// # Safety
+    /// `to` is an aligned object of 8 bytes inside a region of a PE of the job.
+    unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
+        self.fence_puts()?;
+        // SAFETY: null asks for no old value; our caller has made the promise about the object.
+        unsafe { self.amo(to, Width::Eight, amo, std::ptr::null_mut()) }
+    }
+
     /// How many operations are not complete: zero exactly when all are, otherwise never less than there are. Takes no lock.
     /// A thread sees its own operations in it, and what they have fetched once it is zero (acquire).
     fn outstanding(&self) -> u64;

@@ -87,10 +87,10 @@ impl<'l> Issuer<'l> {
         // SAFETY: the source is readable until completion, and the signal aligned; null asks for no old value.
         unsafe {
             self.put_nbi(to, source, n);
-            if planted!("signal-before-its-data", true, false) {
-                self.insist(|lane| lane.fence_puts());
-            }
-            self.amo(signal, Width::Eight, update.amo(), ptr::null_mut());
+            self.insist(|lane| match planted!("signal-before-its-data", true, false) {
+                true => lane.amo_behind_puts(signal, update.amo()),
+                false => lane.amo(signal, Width::Eight, update.amo(), ptr::null_mut()),
+            });
         }
     }
 

@@ -251,6 +251,16 @@ unsafe impl Lane for FilledLane {
         }
     }
 
+    unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
+        if self.by_network {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.amo_behind_puts(to, amo) };
+        }
+        self.fence_puts()?;
+        // SAFETY: null asks for no old value; our caller has made the promise about the object.
+        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
+    }
+
     fn outstanding(&self) -> u64 {
         self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
     }
