@@ -68,8 +68,9 @@ pub(crate) struct Channel {
     flush: Option<Flush>,
     /// Puts, and atomics that fetch nothing, that the next flush completes.
     unflushed: u64,
-    /// Signals of these puts.
+    /// Signals of these puts, and room for the next ones.
     late: Vec<LateSignal>,
+    spare_late: Vec<LateSignal>,
     /// Which of the inbox's counters has the puts that are issued now.
     counter: usize,
     /// The next operation waits for those before it.
@@ -128,6 +129,7 @@ impl Channel {
             flush: None,
             unflushed: 0,
             late: Vec::new(),
+            spare_late: Vec::new(),
             counter: 0,
             fenced: false,
             skips_acknowledgements: false,
@@ -190,12 +192,15 @@ impl Channel {
             return unsafe { self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut()) };
         }
         if n > TOGETHER || peers.atomics {
-            if peers.atomics {
+            if peers.atomics && self.shortcut(signal, Width::Eight.bytes()).is_none() {
                 // Nothing is written if the signal is nowhere; and its keys are at hand when the put is over.
                 self.reach(peers, signal, Width::Eight.bytes())?;
             }
             // SAFETY: the caller keeps the source until completion.
-            unsafe { self.put(peers, to, source, n)? };
+            if !unsafe { self.put_straight(to, source, n) } {
+                // SAFETY: the caller keeps the source until completion.
+                unsafe { self.put(peers, to, source, n)? };
+            }
             self.late.push(LateSignal { pe: signal.pe, at: signal.position(), update });
             self.begin_flush(peers);
             return Ok(());

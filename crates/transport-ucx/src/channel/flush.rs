@@ -49,8 +49,8 @@ impl Channel {
         if self.unflushed == 0 && self.late.is_empty() || self.flush.is_some() {
             return;
         }
-        self.flush =
-            Some(Flush { request: None, puts: mem::take(&mut self.unflushed), then: mem::take(&mut self.late) });
+        let then = mem::replace(&mut self.late, mem::take(&mut self.spare_late));
+        self.flush = Some(Flush { request: None, puts: mem::take(&mut self.unflushed), then });
         // The puts of the flush before are done, so their counter is zero.
         self.counter = 1 - self.counter;
         self.move_flush(peers);
@@ -82,15 +82,19 @@ impl Channel {
     }
 
     /// A flush is over: the signals of its puts follow.
-    fn flushed(&mut self, peers: &Directory, signals: Vec<LateSignal>, status: ucs_status_t) {
+    fn flushed(&mut self, peers: &Directory, mut signals: Vec<LateSignal>, status: ucs_status_t) {
         // UCX's flush of a worker goes well although an endpoint's has failed, or a put was given back before it was sent.
         let outcomes = [("a flush", status), ("a put", self.inbox.put_failure.replace(UCS_OK))];
         if let Some((what, status)) = outcomes.into_iter().find(|&(_, status)| status != UCS_OK) {
             return self.note_failure(|ucx| format!("{what}: {}", meaning(ucx, status)));
         }
-        for LateSignal { pe, at, update } in signals {
+        for LateSignal { pe, at, update } in signals.drain(..) {
             if peers.atomics {
                 let to = Remote { pe, region: at.region, offset: at.offset };
+                // SAFETY: no old value is asked for.
+                if unsafe { self.update_straight(to, Width::Eight, update.amo(), ptr::null_mut()) }.is_some() {
+                    continue;
+                }
                 // Its keys are at hand.
                 if let Err(NotIssued::Failed(error)) =
                     // SAFETY: no old value is asked for.
@@ -103,5 +107,6 @@ impl Channel {
             let ask = Ask::Amo { at, width: Width::Eight, amo: update.amo() };
             self.ask(peers, pe, ask, &[], Expected::Word);
         }
+        self.spare_late = signals;
     }
 }

@@ -57,7 +57,7 @@ impl Channel {
 
     /// `n` bytes, at least one, of a peer that is connected, if they lie where an operation on that region has been before.
     #[inline(always)]
-    fn shortcut(&self, Remote { pe, region, offset }: Remote, n: usize) -> Option<RemotePiece> {
+    pub(super) fn shortcut(&self, Remote { pe, region, offset }: Remote, n: usize) -> Option<RemotePiece> {
         let peer = self.peers.get(*self.index.get(pe as usize)? as usize)?;
         let piece = &peer.shortcuts[region as usize];
         let from = offset.wrapping_sub(piece.start);
