@@ -184,6 +184,7 @@ impl ControlBlock {
     }
 
     /// The caller's, unless the library is not initialised.
+    #[inline(always)]
     pub(crate) fn if_open() -> Option<&'static Self> {
         // SAFETY: null, or as in `own`.
         unsafe { (OWN.load(Acquire) as *const Self).as_ref() }

@@ -52,9 +52,15 @@ impl Extent {
     /// Whether all of `bytes` bytes at `address` lie inside.
     #[inline(always)]
     pub(crate) fn holds(&self, address: usize, bytes: usize) -> bool {
+        self.offset(address, bytes).is_some()
+    }
+
+    /// How far behind the start `bytes` bytes at `address` begin, if all of them lie inside.
+    #[inline(always)]
+    fn offset(&self, address: usize, bytes: usize) -> Option<u64> {
         let offset = address.wrapping_sub(self.start.load(Relaxed));
         let len = self.len.load(Relaxed);
-        offset < len && bytes <= len - offset
+        if offset < len && bytes <= len - offset { Some(offset as u64) } else { None }
     }
 
     /// Whether the byte at `address` lies inside.
@@ -185,14 +191,13 @@ impl Fast {
     /// Where `bytes` bytes of the caller's lie that are symmetric and need no further look: their region, and the offset in it.
     #[inline(always)]
     pub(crate) fn place(&self, address: usize, bytes: usize) -> Option<(Region, u64)> {
-        let offset = |extent: &Extent| address.wrapping_sub(extent.start.load(Relaxed)) as u64;
         if self.windows.load(Acquire) == 0 {
             return None;
         }
-        if self.heap.holds(address, bytes) {
-            return Some((Region::Heap, offset(&self.heap)));
+        match self.heap.offset(address, bytes) {
+            Some(offset) => Some((Region::Heap, offset)),
+            None => self.statics.offset(address, bytes).map(|offset| (Region::Statics, offset)),
         }
-        self.statics.holds(address, bytes).then(|| (Region::Statics, offset(&self.statics)))
     }
 
     /// Lets everything miss.
