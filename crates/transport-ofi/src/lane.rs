@@ -143,7 +143,7 @@ impl OfiLane {
         match state.unread.iter_mut().rev().find(|unread| unread.place.pe == last.pe && unread.rail == rail) {
             Some(unread) => unread.place = last,
             None => {
-                self.account.issue(1);
+                self.account.issue_locked(1);
                 state.unread.push(Unread { rail, place: last });
             }
         }
@@ -163,7 +163,7 @@ impl OfiLane {
                 Err(NotIssued::Failed(error)) => self.account.fail(*error),
                 Ok(()) => {}
             }
-            self.account.complete(1);
+            self.account.complete_locked(1);
             false
         });
         self.state(engine).unread = unread;

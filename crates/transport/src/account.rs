@@ -27,6 +27,19 @@ impl Account {
         self.issued.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// [`Account::issue`], where one lock covers all that counts here: without an instruction that locks the memory.
+    #[inline]
+    pub fn issue_locked(&self, count: u64) {
+        self.issued.store(self.issued.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+
+    /// [`Account::complete`], where one lock covers all that counts here. Whoever sees the number sees what was complete under the lock
+    /// before.
+    #[inline]
+    pub fn complete_locked(&self, count: u64) {
+        self.completed.store(self.completed.load(Ordering::Relaxed).wrapping_add(count), Ordering::Release);
+    }
+
     /// Counts operations that are complete, or never will be and touch no buffer any more.
     #[inline]
     pub fn complete(&self, count: u64) {

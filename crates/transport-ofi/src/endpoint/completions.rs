@@ -88,7 +88,7 @@ impl Endpoint {
             self.slots.give_back(slot);
         }
         if let Some(Some(account)) = self.accounts.get(account as usize) {
-            account.complete(1);
+            account.complete_locked(1);
         }
     }
 
@@ -139,7 +139,7 @@ impl Endpoint {
         let error = failed.map(|(_, why)| self.unreachable(pe, &why));
         if let Some(account) = self.accounts.get(account as usize).and_then(Option::as_ref) {
             error.into_iter().for_each(|error| account.fail(error));
-            account.complete(1);
+            account.complete_locked(1);
         }
     }
 

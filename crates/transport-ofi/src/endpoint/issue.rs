@@ -283,7 +283,10 @@ impl Endpoint {
         let outcome = self.taken(pe, code);
         match &outcome {
             // Its completion is looked at under the lock that is held here.
-            Ok(()) => self.accounts.get(account as usize).into_iter().flatten().for_each(|account| account.issue(1)),
+            Ok(()) => {
+                let account = self.accounts.get(account as usize).and_then(Option::as_ref);
+                account.into_iter().for_each(|account| account.issue_locked(1));
+            }
             // SAFETY: libfabric has refused the operation, so it does not have the slot.
             Err(_) => unsafe {
                 self.slots.give_back(slot);

@@ -198,7 +198,7 @@ impl Endpoint {
     unsafe fn posted_straight(&mut self, account: &Account, slot: *mut OperationSlot, code: c_int) -> bool {
         if code == 0 {
             // Its completion is looked at under the lock that is held here.
-            account.issue(1);
+            account.issue_locked(1);
             return true;
         }
         // SAFETY: libfabric has refused the operation, so it does not have the slot.
