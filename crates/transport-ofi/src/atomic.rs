@@ -41,6 +41,10 @@ const fn datatype(width: Width) -> Option<fi::fi_datatype> {
     }
 }
 
+/// libfabric's operations by the numbers of kinds ([`Amo::to_parts`]).
+const OPERATIONS: [fi::fi_op; 6] =
+    [fi::FI_ATOMIC_READ, fi::FI_ATOMIC_WRITE, fi::FI_SUM, fi::FI_BAND, fi::FI_BOR, fi::FI_BXOR];
+
 /// An atomic as one of the endpoint's calls.
 pub(crate) struct AtomicCall {
     pub(crate) op: fi::fi_op,
@@ -56,11 +60,10 @@ impl AtomicCall {
         let update = if wanted { Form::Fetch } else { Form::Write };
         let (op, form, operand, compare) = match amo {
             Amo::Fetch => (fi::FI_ATOMIC_READ, Form::Fetch, 0, 0),
-            Amo::Swap(value) => (fi::FI_ATOMIC_WRITE, update, value, 0),
-            Amo::Add(value) => (fi::FI_SUM, update, value, 0),
-            Amo::And(value) => (fi::FI_BAND, update, value, 0),
-            Amo::Or(value) => (fi::FI_BOR, update, value, 0),
-            Amo::Xor(value) => (fi::FI_BXOR, update, value, 0),
+            // A table, and no branch for each.
+            Amo::Swap(value) | Amo::Add(value) | Amo::And(value) | Amo::Or(value) | Amo::Xor(value) => {
+                (OPERATIONS[amo.to_parts().0 as usize], update, value, 0)
+            }
             Amo::CompareSwap { cond, value } => (fi::FI_CSWAP, Form::Compare, value, cond),
         };
         Self { op, form, operand, compare }
