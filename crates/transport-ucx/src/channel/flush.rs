@@ -83,10 +83,12 @@ impl Channel {
 
     /// A flush is over: the signals of its puts follow.
     fn flushed(&mut self, peers: &Directory, mut signals: Vec<LateSignal>, status: ucs_status_t) {
-        // UCX's flush of a worker goes well although an endpoint's has failed, or a put was given back before it was sent.
-        let outcomes = [("a flush", status), ("a put", self.inbox.put_failure.replace(UCS_OK))];
-        if let Some((what, status)) = outcomes.into_iter().find(|&(_, status)| status != UCS_OK) {
-            return self.note_failure(|ucx| format!("{what}: {}", meaning(ucx, status)));
+        if status != UCS_OK || self.inbox.put_failure.get() != UCS_OK {
+            return self.flush_failed(status);
+        }
+        if signals.is_empty() {
+            self.spare_late = signals;
+            return;
         }
         for LateSignal { pe, at, update } in signals.drain(..) {
             if peers.atomics {
@@ -108,5 +110,15 @@ impl Channel {
             self.ask(peers, pe, ask, &[], Expected::Word);
         }
         self.spare_late = signals;
+    }
+
+    /// A flush has failed, or a put: UCX's flush of a worker goes well although an endpoint's has failed, or a put was given back before
+    /// it was sent.
+    #[cold]
+    fn flush_failed(&self, status: ucs_status_t) {
+        let outcomes = [("a flush", status), ("a put", self.inbox.put_failure.replace(UCS_OK))];
+        if let Some((what, status)) = outcomes.into_iter().find(|&(_, status)| status != UCS_OK) {
+            self.note_failure(|ucx| format!("{what}: {}", meaning(ucx, status)));
+        }
     }
 }
