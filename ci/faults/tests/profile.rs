@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, browser, program, tool};
+use oxshmem_faults::{Job, JobEnd, browser, prefix, program, source, tool};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -99,6 +99,17 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     assert_eq!(counts(&fortran, "SHMEM_GET8"), (3, 72));
     assert_eq!(counts(&fortran, "SHMEMX_TEAM_SPLIT"), (9, 0), "of every predefined team");
     assert_eq!(fortran.pairs[&(2, 0)][0].bytes, 6 * 32);
+    if prefix().join("include/shmem_f08.mod").exists() {
+        let (_, module) = profile("-n 2", &program("module_places.f90"), &folder);
+        assert_eq!(counts(&module, "shmem_double_max_reduce"), (2, 16));
+        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
+        for comment in ["! allocated", "! reduced", "! synchronised"] {
+            let line = 1 + text.lines().position(|line| line.ends_with(comment)).expect("a line with this comment");
+            assert!(page.contains(&format!("module_places.f90:{line}")), "{comment} is missing in {page}");
+        }
+        assert!(!page.contains("shmem_f08_MOD"), "{page}");
+    }
     let _ = std::fs::remove_dir_all(folder);
 }
 

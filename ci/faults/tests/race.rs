@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Job, JobEnd, program, program_with, tool};
+use oxshmem_faults::{Job, JobEnd, prefix, program, program_with, source, tool};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -94,7 +94,7 @@ fn compiled(compiler: &str, source: &Path) -> Option<PathBuf> {
 
 #[test]
 fn clang_instruments_programs_too() {
-    let Some(program) = compiled("clang", &oxshmem_faults::source("races.c")) else {
+    let Some(program) = compiled("clang", &source("races.c")) else {
         println!("not run: clang_instruments_programs_too: clang is not on this machine");
         return;
     };
@@ -102,6 +102,19 @@ fn clang_instruments_programs_too() {
     let ended = Job::new("-n 3").run(&program, ["block_of_the_heap", "right"]);
     assert!(is_silent(&ended), "{ended}");
     std::fs::remove_file(program).expect("our file");
+}
+
+#[test]
+fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
+    if !prefix().join("include/shmem_f08.mod").exists() {
+        println!("not run: there are no Fortran modules (gfortran was not there)");
+        return;
+    }
+    let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
+    let line = 1 + text.lines().position(|line| line.ends_with("! allocated")).expect("a line with this comment");
+    let allocated = format!("of the block of 64 bytes of PE 1, allocated at module_places.f90:{line}\n");
+    let ended = Job::new("-n 2").run(&program_with("module_places.f90", &["--race"]), [""; 0]).expect(FOUND);
+    ended.says(&["shmem_double_p by PE 0 at module_places.f90:", &allocated]);
 }
 
 fn guarded(case: &str) -> JobEnd {

@@ -4,9 +4,11 @@ mod meetings;
 mod peers;
 mod series;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 
+use oxshmem_os::{fortran_module, stack};
 use oxshmem_profile::layout::{self, MODULES, RoutineKind, SITES, Table};
 use oxshmem_profile::layout::{head, module, site};
 
@@ -57,6 +59,8 @@ pub(crate) struct OpenLedger {
     cost: u64,
     random: u32,
     line: CallerLine,
+    /// The code of the Fortran module: a call from there is made where the program calls the module.
+    module: &'static Range<usize>,
     /// Bytes and calls since the last timed call.
     pending: (u64, u64),
     /// The team that was found last: name, age of the registry, entry.
@@ -84,6 +88,7 @@ impl OpenLedger {
             cost: ticks::cost(),
             random: pe.wrapping_mul(0x9e37_79b9) | 1,
             line: library.line(),
+            module: fortran_module::code(),
             pending: (0, 0),
             last: None,
         };
@@ -204,6 +209,10 @@ impl OpenLedger {
     fn site(&mut self, routine: &'static WrappedRoutine, caller: usize) -> Option<usize> {
         // An interpreter calls from a few places of its own, whatever the line.
         let caller = self.line.address().unwrap_or(caller);
+        let caller = match self.module.contains(&caller) {
+            true => stack::caller_of(self.module).unwrap_or(caller),
+            false => caller,
+        };
         let key = (std::ptr::from_ref(routine) as usize, caller);
         let first = ((key.0 >> 4) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         for probe in 0..PROBES {

@@ -17,6 +17,7 @@ pub mod cpus;
 pub mod descriptors;
 mod executable;
 pub mod faults;
+pub mod fortran_module;
 pub mod futex;
 pub mod interfaces;
 pub mod job_folder;

@@ -1,6 +1,7 @@
 //! The call stack of the calling thread, as return addresses.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 
 /// The unwinder's own state.
 #[repr(C)]
@@ -56,6 +57,38 @@ extern "C" fn step(unwinding: *mut Unwinding, found: *mut c_void) -> c_int {
     GO_ON
 }
 
+/// The search for who has called the code in `inside`.
+struct CallerSearch<'a> {
+    inside: &'a Range<usize>,
+    /// A frame of that code has been seen.
+    entered: bool,
+    caller: Option<usize>,
+}
+
+/// The address to which that code returns: the innermost return address behind its frames. Nothing if it is not on the stack.
+#[cold]
+#[inline(never)]
+pub fn caller_of(inside: &Range<usize>) -> Option<usize> {
+    let mut search = CallerSearch { inside, entered: false, caller: None };
+    // SAFETY: the unwinder calls `outward` with a state of its own and with the pointer it was given, while `search` is alive.
+    unsafe { _Unwind_Backtrace(outward, (&raw mut search).cast()) };
+    search.caller
+}
+
+extern "C" fn outward(unwinding: *mut Unwinding, search: *mut c_void) -> c_int {
+    // SAFETY: `caller_of` passes its own `CallerSearch`, which nobody else touches while the unwinder runs.
+    let search = unsafe { &mut *search.cast::<CallerSearch<'_>>() };
+    // SAFETY: the unwinder passes its state, which is valid during this call.
+    let address = unsafe { _Unwind_GetIP(unwinding) };
+    let is_inside = search.inside.contains(&address);
+    search.entered |= is_inside;
+    if !search.entered || is_inside {
+        return GO_ON;
+    }
+    search.caller = (address != 0).then_some(address);
+    STOP
+}
+
 /// An address in the executable.
 fn main_program() -> usize {
     // SAFETY: reads the auxiliary vector of this process; the entry exists on Linux.
@@ -80,6 +113,21 @@ mod tests {
         let frames = callers::<8>();
         assert!(frames.iter().take(3).all(|frame| *frame != 0), "{frames:x?}");
         assert_eq!(object_of(frames[0]), object_of(main_program()));
+    }
+
+    #[inline(never)]
+    fn who_has_called() -> (Range<usize>, Option<usize>) {
+        let start = who_has_called as *const () as usize;
+        let own = start..start + 1024;
+        let caller = caller_of(&own);
+        (own, caller)
+    }
+
+    #[test]
+    fn the_caller_of_some_code_is_outside_of_it() {
+        let (own, caller) = who_has_called();
+        assert!(caller.is_some_and(|caller| !own.contains(&caller)), "{own:x?} {caller:x?}");
+        assert_eq!(caller_of(&(0..1)), None);
     }
 
     #[test]

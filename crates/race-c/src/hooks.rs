@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use oxshmem_os::stack;
 use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Remembered, Site, Strand, Stream};
 
 use crate::node::{self, RaceNode};
@@ -27,6 +28,7 @@ pub(crate) fn say(node: &RaceNode, race: Option<Race>) {
 
 pub(crate) fn site(node: &RaceNode, pc: *const c_void, call: u16) -> Site {
     let pc = pc as usize;
+    let pc = if node.module.contains(&pc) { stack::caller_of(node.module).unwrap_or(pc) } else { pc };
     let is_ours = (node.loaded.bias..node.loaded.end).contains(&pc);
     Site { pc: if is_ours { (pc - node.loaded.bias) as u64 } else { 0 }, call }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
 use oxshmem_base::Error;
+use oxshmem_os::fortran_module;
 use oxshmem_os::memory::page_size;
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
@@ -38,6 +40,8 @@ pub(crate) struct RaceNode {
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
     pub(crate) loaded: Loaded,
+    /// The code of the Fortran module: a call from there is made where the program calls the module.
+    pub(crate) module: &'static Range<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -187,6 +191,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         windows,
         blocks: Mutex::new(BTreeMap::new()),
         loaded,
+        module: fortran_module::code(),
     })
 }
 

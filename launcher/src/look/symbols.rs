@@ -118,7 +118,7 @@ fn is_main(function: &str) -> bool {
 
 /// Whether a function belongs to the library, or to Rust's own ones that stand between it and the program.
 fn is_library(function: &str) -> bool {
-    const OURS: [&str; 5] = ["oxshmem_", "shmem_", "pshmem", "start_pes", "pstart_pes"];
+    const OURS: [&str; 6] = ["oxshmem_", "shmem_", "__shmem_f08_MOD_", "pshmem", "start_pes", "pstart_pes"];
     const CRATES: [&str; 4] = ["oxshmem::", "std::", "core::", "alloc::"];
     let of = |name: &str| {
         let name = name.trim_start_matches(['<', '&']).trim_start_matches("mut ");
@@ -149,6 +149,7 @@ mod tests {
             "std::sys::backtrace::__rust_begin_short_backtrace",
             "__rust_try",
             "shmem_barrier_all",
+            "__shmem_f08_MOD_shmem_team_sync",
         ] {
             assert!(is_library(name), "{name}");
         }
