@@ -36,10 +36,9 @@ pub(crate) struct Streams {
     pub(crate) at_once: bool,
 }
 
-/// Variables by which runtimes of languages write each line when it ends although they write to a pipe: our C library,
-/// gfortran's, and Python's. A value that the user has set stays.
-const PROMPT: [(&str, &str); 3] =
-    [(process::LINES, "1"), ("GFORTRAN_UNBUFFERED_PRECONNECTED", "y"), ("PYTHONUNBUFFERED", "1")];
+/// Variables by which the runtimes of gfortran and Python write each line when it ends, wherever the output goes: what they hold
+/// back is lost when the library ends the job, which writes the buffers of C only. A value that the user has set stays.
+const UNBUFFERED: [(&str, &str); 2] = [("GFORTRAN_UNBUFFERED_PRECONNECTED", "y"), ("PYTHONUNBUFFERED", "1")];
 
 /// To what a PE is bound.
 #[derive(Debug, Default)]
@@ -91,9 +90,9 @@ pub(crate) fn start(
         .process_group(0);
     let is_set =
         |name: &str| std::env::var_os(name).is_some() || program.variables.iter().any(|(variable, _)| variable == name);
-    if streams.at_once {
-        command.envs(PROMPT.iter().filter(|(name, _)| !is_set(name)).copied());
-    }
+    // Our C library does it only where somebody reads.
+    let lines = streams.at_once.then_some((process::LINES, "1"));
+    command.envs(UNBUFFERED.into_iter().chain(lines).filter(|(name, _)| !is_set(name)));
     for name in MISLEADING {
         command.env_remove(name);
     }

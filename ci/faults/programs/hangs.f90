@@ -1,10 +1,14 @@
-! Says something and hangs.
+! Says something and hangs, or ends the job if that is the argument.
 program hangs
   implicit none
   include 'shmem.fh'
   integer :: shmem_my_pe
+  character(len=8) :: wish
+
+  call get_command_argument(1, wish)
   call shmem_init()
   if (shmem_my_pe() == 0) print '(a)', 'before the hang'
+  if (wish == 'end') call shmem_global_exit(3)
   do
     call sleep(10)
   end do

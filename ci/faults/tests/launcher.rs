@@ -96,6 +96,19 @@ fn fault_L12_what_a_program_said_before_it_hangs_is_seen() {
 }
 
 #[test]
+fn fault_L12_what_a_fortran_program_said_before_the_library_ends_the_job_is_seen() {
+    if std::process::Command::new("gfortran").arg("--version").output().is_err() {
+        println!("not run: fault_L12 at the end of a job: no gfortran");
+        return;
+    }
+    let hangs = program("hangs.f90");
+    for options in ["-n 1", "-n 2"] {
+        let ended = Job::new(options).limit(LIMIT).run(&hangs, ["end"]).expect(3);
+        assert_eq!(ended.stdout, "before the hang\n", "{options}: {ended}");
+    }
+}
+
+#[test]
 fn equal_errors_of_several_pes_are_said_once_and_nothing_else_is_held_back() {
     let same = program("same_error.c");
     for options in ["-n 4", "-n 4 --nodes 2", "-H n1,n2 -N 2"] {
