@@ -187,6 +187,10 @@ impl Wrapper {
         if has_input(arguments) {
             command.extend(self.compile_flags(arguments));
             if arguments.iter().all(is_linkable) {
+                if arguments.iter().any(names_a_language) {
+                    // It ends here: the compiler would read our archives as sources.
+                    command.extend(["-x", "none"].map(OsString::from));
+                }
                 command.extend(self.link_flags(arguments));
             }
         }
@@ -270,6 +274,12 @@ fn has_input(arguments: &[OsString]) -> bool {
 /// Whether the argument leaves room for a link at the end.
 fn is_linkable(argument: &OsString) -> bool {
     !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"].iter().any(|stop| argument == stop)
+}
+
+/// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.
+fn names_a_language(argument: &OsString) -> bool {
+    let value = argument.to_str().and_then(|text| text.strip_prefix("-x"));
+    value.is_some_and(|value| value.chars().all(|letter| !letter.is_ascii_uppercase()))
 }
 
 /// A compiler given by a variable may carry arguments: `gcc -m64`.

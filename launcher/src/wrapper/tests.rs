@@ -27,6 +27,10 @@ fn flags_are_added_where_they_serve() {
         assert_eq!(acts("oshcc", none), format!("cc {none}").trim_end());
     }
     assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
+    let named = format!("gfortran -x f77 a.old -I/opt/osh/include -x none {LINK}");
+    assert_eq!(acts("oshfort", "-x f77 a.old"), named, "our archives have no language");
+    assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xHost a.f90").contains("none"));
+    assert_eq!(acts("oshfort", "-x f77 -c a.old"), "gfortran -x f77 -c a.old -I/opt/osh/include");
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
 }
 
