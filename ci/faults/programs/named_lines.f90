@@ -6,6 +6,7 @@ program named_lines
   integer(8), save :: numbers(8) = 0
   integer(8) :: lock = 0
   real(8), pointer :: block(:)
+  real(8), save :: rows(3, 4) = 0
   integer :: here(4) = 0
 
   call get_command_argument(1, mistake)
@@ -14,6 +15,8 @@ program named_lines
   if (mistake == 'unlocked') call shmem_clear_lock(lock) ! unlocked
   if (mistake == 'past') call shmem_put(numbers, numbers, 100000, 1) ! past
   if (mistake == 'sizes') call shmem_malloc(block, [10 + shmem_my_pe()]) ! sizes
+  if (mistake == 'apart') call shmem_put(rows(1, :), [1d0, 2d0, 3d0, 4d0], pe=1) ! apart
+  if (mistake == 'apart source') call shmem_put(rows, rows(1, :), 4, 1) ! apart source
   if (mistake == 'root') call inner() ! outer
   call shmem_finalize()
 contains

@@ -176,9 +176,17 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
         return;
     }
     let compiled = program("named_lines.f90");
-    for word in ["no PE", "unlocked", "past", "sizes", "root"] {
+    for (word, told) in [
+        ("no PE", "PE 7 does not exist"),
+        ("unlocked", "shmem_clear_lock"),
+        ("past", "shmem_int64_put"),
+        ("sizes", "shmem_malloc"),
+        ("apart", "shmem_put: the elements of dest lie apart"),
+        ("apart source", "parentheses around it"),
+        ("root", "shmem_int64_broadcast"),
+    ] {
         let line = line_of("named_lines.f90", &format!("! {word}"));
-        let ended = Job::new("-n 2").limit(LIMIT).run(&compiled, [word]).expect(1).says(&["\n  called from: "]);
+        let ended = Job::new("-n 2").limit(LIMIT).run(&compiled, [word]).expect(1).says(&[told, "\n  called from: "]);
         assert!(ended.stderr.contains(&format!(" at named_lines.f90:{line}\n")), "{word}: {ended}");
     }
 }

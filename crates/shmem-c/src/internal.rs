@@ -1,9 +1,10 @@
-//! Functions for other parts of the installation: the Python module and the recorder of profiles. No header declares them.
+//! Functions for other parts of the installation: the Python module, the Fortran module and the recorder of profiles. No header declares
+//! them.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 
 use oxshmem_runtime::TeamHandle;
-use oxshmem_runtime::calls::{binding, request};
+use oxshmem_runtime::calls::{binding, fortran, request};
 
 /// The word of the calling thread in which an interpreter says where in its program it is: see [`oxshmem_runtime::program_line`].
 #[unsafe(no_mangle)]
@@ -21,6 +22,17 @@ extern "C" fn oxshmem_heap_high_water() -> u64 {
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_heap_is_collected() {
     oxshmem_runtime::heap_is_collected();
+}
+
+/// A section whose elements lie apart was passed to a routine of the Fortran module: see [`fortran::lies_apart`].
+///
+/// # Safety
+/// Both are strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_lies_apart(routine: *const c_char, argument: *const c_char) -> ! {
+    // SAFETY: the caller passes strings.
+    let [routine, argument] = unsafe { [CStr::from_ptr(routine), CStr::from_ptr(argument)] };
+    fortran::lies_apart(&routine.to_string_lossy(), &argument.to_string_lossy())
 }
 
 /// The sum of what the members of a team bring. A binding asks for it before a collect, whose sizes may differ.

@@ -122,6 +122,32 @@ pub unsafe fn complex_xor_to_all<C>(
     }
 }
 
+/// Ends the job: a section whose elements lie apart was passed to a routine of the module `shmem_f08`.
+#[cold]
+pub fn lies_apart(routine: &str, argument: &str) -> ! {
+    errors::fail(
+        &Error::new(format!("{routine}: the elements of {argument} lie apart"))
+            .because("the call takes elements that follow each other in memory; those of a section such as u(1, :) do not")
+            .fix(instead_of_section(routine, argument)),
+    )
+}
+
+/// The way to pass such a section.
+fn instead_of_section(routine: &str, argument: &str) -> String {
+    let strided = ["iput", "iget", "ibput", "ibget", "alltoalls"].iter().any(|name| routine.contains(name));
+    let fix = match routine {
+        _ if strided => "pass its first element: the distances are arguments of the call",
+        "shmem_put" | "shmem_put_nbi" => "use shmem_iput",
+        "shmem_get" | "shmem_get_nbi" => "use shmem_iget",
+        "shmem_alltoall" => "use shmem_alltoalls",
+        _ => "pass elements that follow each other",
+    };
+    // The source of a collective is symmetric, and that of a nonblocking put is read behind the call: no copy serves there.
+    let copied = argument == "source" && routine.starts_with("shmem_put") && !routine.ends_with("_nbi");
+    let copy = if copied { ", or put parentheses around it, which makes a copy" } else { "" };
+    format!("{fix}{copy}")
+}
+
 /// The reason why a heap call fails, by its number in Fortran.
 #[derive(Clone, Copy)]
 enum Obstacle {
@@ -234,5 +260,24 @@ pub unsafe fn shpclmove(addr: *mut *mut c_void, length: c_int, status: *mut c_in
             addr.write(new);
         }
         end(CALL, resized.map(|new| (new != old).into()), status, abort);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_passed_by_a_strided_routine_or_as_a_copy() {
+        for (routine, argument, fix) in [
+            ("shmem_put", "dest", "use shmem_iput"),
+            ("shmem_put", "source", "use shmem_iput, or put parentheses around it, which makes a copy"),
+            ("shmem_put_nbi", "source", "use shmem_iput"),
+            ("shmem_get", "source", "use shmem_iget"),
+            ("shmem_iput", "dest", "pass its first element: the distances are arguments of the call"),
+            ("shmem_sum_reduce", "source", "pass elements that follow each other"),
+        ] {
+            assert_eq!(instead_of_section(routine, argument), fix, "{routine} {argument}");
+        }
     }
 }

@@ -148,10 +148,16 @@ pub(super) const BODIES: &str = "
         answer = .not. same_context(one, other)
     end function
 
-    subroutine lie_together(do_they)
-        logical, intent(in) :: do_they
-        if (.not. do_they) error stop 'shmem_f08: an array does not lie together in memory: transfer a part that does, use a &
-            &strided routine, or put parentheses around a source, which makes a copy'
+    ! Ends the job: the elements of an argument must follow each other in memory.
+    subroutine lies_apart(routine, argument)
+        character(len=*), intent(in) :: routine, argument
+        interface
+            subroutine end_job(routine, argument) bind(c, name='oxshmem_lies_apart')
+                import
+                character(kind=c_char), intent(in) :: routine(*), argument(*)
+            end subroutine
+        end interface
+        call end_job(routine // c_null_char, argument // c_null_char)
     end subroutine
 
     ! The number of elements: the program's, or all.

@@ -75,7 +75,7 @@ impl Procedure {
         let is_direct = outcome.is_direct() && arguments.iter().all(Argument::is_direct);
         let (interface, body) = match is_direct {
             true => (Some(routine(&specific, form, &arguments, &outcome, 8)), None),
-            false => (None, Some(body(&specific, form, &arguments, &outcome))),
+            false => (None, Some(body(&generic, &specific, form, &arguments, &outcome))),
         };
         let usage = ProcedureUsage::of(&arguments, &outcome);
         Procedure { generic, specific, is_generic, bound, interface, body, usage }
@@ -186,8 +186,8 @@ fn routine(
     text + &format!("{space}end {sort}\n")
 }
 
-/// A procedure that calls the C routine.
-fn body(name: &str, form: &ServingRoutine<'_>, arguments: &[Argument], outcome: &ResultUse) -> String {
+/// A procedure that calls the C routine. Messages name it by its generic name.
+fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argument], outcome: &ResultUse) -> String {
     let sort = if outcome.fortran().is_some() { "function" } else { "subroutine" };
     let is_status = matches!(outcome, ResultUse::Status);
     let mut names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
@@ -211,10 +211,8 @@ fn body(name: &str, form: &ServingRoutine<'_>, arguments: &[Argument], outcome: 
     if is_status {
         text += "        integer(c_int) :: status\n";
     }
-    let blocks = arguments.iter().filter(|argument| argument.is_block());
-    let together: Vec<String> = blocks.map(|argument| format!("is_contiguous({})", argument.name)).collect();
-    if !together.is_empty() {
-        text += &format!("        call lie_together({})\n", together.join(" .and. "));
+    for Argument { name, .. } in arguments.iter().filter(|argument| argument.is_block()) {
+        text += &format!("        if (.not. is_contiguous({name})) call lies_apart('{generic}', '{name}')\n");
     }
     let passed: Vec<&str> = arguments.iter().map(|argument| argument.passed.as_str()).collect();
     let call = |before: &str, behind: &str| head(&format!("        {before}routine("), &passed, &format!("){behind}"));
