@@ -361,7 +361,8 @@ fn is_same_collective(one: &str, other: &str) -> bool {
     match (core(one), core(other)) {
         (Some(core), None) => other.ends_with(&core) || meets(one) && meets(other),
         (None, Some(core)) => one.ends_with(&core) || meets(one) && meets(other),
-        _ => one == other,
+        // Names of Fortran's routines are in capitals.
+        _ => one.eq_ignore_ascii_case(other),
     }
 }
 

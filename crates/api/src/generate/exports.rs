@@ -129,7 +129,7 @@ fn call(symbol: &Symbol) -> String {
 
 /// Whether the runtime's function is told the name of the routine, which several have in common, for its messages.
 pub(super) fn takes_name(function: &str) -> bool {
-    let modules = ["collective::", "active_set::", "fortran::complex_xor_to_all"];
+    let modules = ["collective::", "active_set::", "fortran::complex_xor_to_all", "fortran::wait"];
     modules.iter().any(|module| function.starts_with(module))
 }
 

@@ -46,18 +46,30 @@ fn line(entry: &FortranEntry) -> String {
     };
     let via = families().any(|family| family.via && family.function() == *call);
     let via = via.then(|| format!("InWorld(\"{}\")", entry.name()));
-    let name = takes_name(call).then(|| format!("\"{}\"", entry.name()));
+    let function = function(call);
+    let name = takes_name(function).then(|| format!("\"{}\"", entry.name()));
     let arguments: Vec<String> = via
         .into_iter()
         .chain(name)
         .chain(prototype.parameters.iter().map(|parameter| pass(entry, parameter)))
         .collect();
     format!(
-        "fortran!({symbol} = {} ({}){result} {{ calls::{call}({}) }});\n",
+        "fortran!({symbol} = {} ({}){result} {{ calls::{function}({}) }});\n",
         aliases.join(" "),
         parameters.join(", "),
         arguments.join(", ")
     )
+}
+
+/// The runtime's function: that of C, or one of its own where it would speak of C's routine.
+fn function(call: &str) -> &str {
+    match call {
+        "init::finalize" => "fortran::finalize",
+        "order::barrier_all" => "fortran::barrier_all",
+        "p2p::wait" => "fortran::wait",
+        "p2p::wait_until" => "fortran::wait_until",
+        call => call,
+    }
 }
 
 /// Buffers whose elements have only a size get an unsigned integer of that size.

@@ -207,6 +207,7 @@ fn fault_N2_a_collective_that_returns_at_once_is_the_same_as_the_one_that_waits(
         ("shmemx_barrier_all_nb", "shmem_team_sync", true),
         ("shmemx_broadcast_nb", "shmem_long_fcollect", false),
         ("shmem_broadcast", "shmem_barrier_all", false),
+        ("SHMEM_BARRIER_ALL", "shmem_barrier_all", true),
     ] {
         assert_eq!((is_same_collective(one, other), is_same_collective(other, one)), (same, same), "{one} {other}");
     }

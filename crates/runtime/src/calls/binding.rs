@@ -30,7 +30,7 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
 /// # Safety
 /// All PEs call, and no thread uses teams, contexts or symmetric memory but static variables after the last one.
 pub unsafe fn finalize() {
-    lifetime::finalize(Others::MayUseStatics);
+    lifetime::finalize("shmem_finalize", Others::MayUseStatics);
 }
 
 /// Allocates `bytes` bytes of the symmetric heap, more than none, or says why they cannot be had; prints nothing.

@@ -4,8 +4,12 @@ use core::ffi::{c_char, c_int, c_void};
 
 use oxshmem_base::Error;
 
-use super::{active_set, lock, memory, team_extension};
+use super::amo::AmoType;
+use super::init::lifetime;
+use super::{active_set, lock, memory, order, p2p, team_extension};
+use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::start::state::Others;
 use crate::teams::team::TeamHandle;
 use crate::transfers::direct::FAST;
 
@@ -61,6 +65,35 @@ pub unsafe fn info_get_name(name: *mut c_char, room: usize) {
         name.copy_from_nonoverlapping(crate::VENDOR.as_ptr().cast(), length);
         name.add(length).write_bytes(b' ', room - length);
     }
+}
+
+/// `init::finalize`. This function and those below it are C's with names that a program in Fortran knows.
+///
+/// # Safety
+/// As for C's, here and below.
+pub unsafe fn finalize() {
+    lifetime::finalize("SHMEM_FINALIZE", Others::Done);
+}
+
+/// `order::barrier_all`.
+#[inline(always)]
+pub unsafe fn barrier_all() {
+    order::barrier_all_named("SHMEM_BARRIER_ALL", CallKind::Barrier);
+}
+
+/// `p2p::wait`.
+#[inline(always)]
+pub unsafe fn wait<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, value: T) {
+    const NE: c_int = 2;
+    // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
+    unsafe { p2p::until(call, ivar, NE, value) };
+}
+
+/// `p2p::wait_until`.
+#[inline(always)]
+pub unsafe fn wait_until<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
+    // SAFETY: as for `wait`.
+    unsafe { p2p::until(call, ivar, cmp, value) };
 }
 
 /// Takes a lock that is one default INTEGER.

@@ -56,7 +56,7 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
 /// # Safety
 /// All PEs call, and no thread uses symmetric memory, teams or contexts after the last one.
 pub unsafe fn finalize() {
-    lifetime::finalize(Others::Done);
+    lifetime::finalize("shmem_finalize", Others::Done);
 }
 
 /// The oldest way to begin; the process's exit is the finalize.

@@ -157,27 +157,27 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
 }
 
 /// Takes back one init; the last one ends the life. The child of a fork has none to end: it learns that, and goes on.
-pub(crate) fn finalize(others: Others) {
+pub(crate) fn finalize(call: &'static str, others: Others) {
     if job::is_stranger() {
-        return errors::ignored_in_child("shmem_finalize");
+        return errors::ignored_in_child(call);
     }
     let mut inits = inits();
     match *inits {
         0 => {}
         1 => {
-            request::complete_all("shmem_finalize");
+            request::complete_all(call);
             // After this barrier a PE no longer serves its peers.
-            lane::complete_all("shmem_finalize");
+            lane::complete_all(call);
             if planted!("leaves-without-meeting", true, false) {
-                order::barrier_all_named("shmem_finalize", CallKind::Finalize);
+                order::barrier_all_named(call, CallKind::Finalize);
             }
-            crate::calls::memory::list_leaks("shmem_finalize");
+            crate::calls::memory::list_leaks(call);
             end(others);
             request::end_all();
             *inits = 0;
         }
         _ => {
-            order::barrier_all_named("shmem_finalize", CallKind::Finalize);
+            order::barrier_all_named(call, CallKind::Finalize);
             *inits -= 1;
         }
     }
@@ -248,7 +248,7 @@ extern "C" fn leave() {
         return;
     }
     if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
-        finalize(Others::Done);
+        finalize("shmem_finalize", Others::Done);
     }
     if state::is_open() {
         network::drain_before_exit();
