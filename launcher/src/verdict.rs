@@ -35,17 +35,29 @@ pub(crate) fn check_level(level: Option<&OsStr>) -> u32 {
     level.and_then(|level| level.to_str()?.trim().parse().ok()).unwrap_or(1)
 }
 
-/// Advice after a PE has crashed in a job whose calls are checked at this level.
-pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32) -> String {
-    let checks = match (status.signal(), level) {
+/// Advice after a PE has crashed in a job whose calls are checked at this level. `fortran`: a program of the job is written in it.
+pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
+    let is_checked = level > 2;
+    let checks = match status.signal() {
         _ if !in_job => return String::new(),
-        (Some(libc::SIGSEGV | libc::SIGBUS), 0..=2) => {
-            "if an allocation may have failed, compare what shmem_malloc returns with NULL; SHMEM_CHECK=3 names destroyed teams and \
-             contexts, transfers beyond a block, and stores around blocks. Otherwise "
+        Some(libc::SIGSEGV | libc::SIGBUS) => {
+            let first = match fortran {
+                true => {
+                    "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of \
+                     SHPALLOC"
+                }
+                false if is_checked => "",
+                false => "if an allocation may have failed, compare what shmem_malloc returns with NULL",
+            };
+            let names =
+                "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
+            let more = if is_checked { "" } else { names };
+            let end = if first.is_empty() { "" } else { ". Otherwise " };
+            format!("{first}{more}{end}")
         }
-        (Some(libc::SIGSEGV | libc::SIGBUS), _) => "",
-        (Some(libc::SIGABRT), _) => {
+        Some(libc::SIGABRT) => {
             "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free. Otherwise "
+                .into()
         }
         _ => return String::new(),
     };
@@ -108,10 +120,13 @@ mod tests {
         assert_eq!(manner(ExitStatus::from_raw(3 << 8), None), "exited with status 3");
         assert_eq!(name(40), "signal 40");
         let crash = ExitStatus::from_raw(libc::SIGSEGV);
-        assert!([0, 1, 2].iter().all(|level| advice(crash, true, *level).contains("SHMEM_CHECK=3 names")));
-        assert!(advice(crash, true, 3).starts_with("\n  to fix:  let a debugger show where: oshrun"));
-        assert!(advice(ExitStatus::from_raw(libc::SIGABRT), true, 1).contains("by shmem_free"));
-        assert_eq!([advice(crash, false, 1), advice(ExitStatus::from_raw(libc::SIGKILL), true, 1)], ["", ""]);
+        assert!([0, 1, 2].iter().all(|level| advice(crash, true, *level, false).contains("NULL; SHMEM_CHECK=3 names")));
+        assert!(advice(crash, true, 3, false).starts_with("\n  to fix:  let a debugger show where: oshrun"));
+        assert!(advice(crash, true, 3, true).contains("to fix:  count the arguments"));
+        assert!(advice(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
+        assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
+        assert!(advice(ExitStatus::from_raw(libc::SIGABRT), true, 1, false).contains("by shmem_free"));
+        assert_eq!(advice(crash, false, 1, false) + &advice(ExitStatus::from_raw(libc::SIGKILL), true, 1, false), "");
         let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| check_level(Some(OsStr::new(level))));
         assert_eq!((levels, check_level(None)), ([0, 1, 1, 2, 3, 1], 1));
     }

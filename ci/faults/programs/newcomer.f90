@@ -15,6 +15,14 @@ program newcomer
     call shmem_put8(block, block, 4, 0)
   case ('long elements')
     call shmem_put64(dest, source, 4, 0)
+  case ('private wait')
+    allocate(block(4))
+    block = 0
+    call shmem_int8_wait_until(block, SHMEM_CMP_NE, 0_8)
+  case ('null')
+    call shmem_int4_min_to_all(dest, source, 1, 0, 0, shmem_n_pes(), work, %val(0_8))
+  case ('crash')
+    call shmem_integer_put(dest, source, 4, %val(0_8))
   case default
     call shmem_int4_max_to_all(dest, source, 1, 0, 3, shmem_n_pes(), work, sync_words)
   end select

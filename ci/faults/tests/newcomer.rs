@@ -48,6 +48,13 @@ fn fault_N2_calls_of_fortran_have_its_own_remedies() {
         ["SHMEM_PUT8: no symmetric object of 32 bytes", "ALLOCATABLE arrays, with SAVE too", "memory of SHPALLOC"];
     let ended = job("allocatable").says(&words);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
+    let words = ["SHMEM_INT8_WAIT_UNTIL: no symmetric object of 8 bytes", "the argument ivar", "memory of SHPALLOC"];
+    job("private wait").says(&words);
+    let count = "to fix:  count the arguments of the call";
+    let ended = job("null").says(&["SHMEM_INT4_MIN_TO_ALL: pSync is NULL", count]);
+    assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
+    let ended = Job::new("-n 1").run(&program, ["crash"]).expect(139).says(&[count]);
+    assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
     job("long elements").says(&[
         "SHMEM_PUT64",
         "the variable `",

@@ -97,6 +97,13 @@ impl Error {
         self
     }
 
+    /// Says one more thing that the user can do.
+    #[must_use]
+    pub fn also_fix(self, what_to_do: &str) -> Self {
+        let fix = self.fix.as_ref().map_or_else(|| what_to_do.to_owned(), |fix| format!("{fix}; {what_to_do}"));
+        self.fix(fix)
+    }
+
     /// Says where the program made the call.
     #[must_use]
     pub fn at(mut self, place: &'static Location<'static>) -> Self {

@@ -14,7 +14,7 @@ use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
 use crate::signals::SignalWish;
-use crate::{say, verdict};
+use crate::{linked, program, say, verdict};
 
 /// How long other PEs may outlive one that did not finalize before a note says so.
 const NOTE_AFTER: Duration = Duration::from_secs(1);
@@ -124,7 +124,7 @@ impl RunningJob {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.roster.running()));
                 let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
                 let level = verdict::check_level(self.plan().values("SHMEM_CHECK").last().as_deref());
-                let advice = verdict::advice(status, in_job, level);
+                let advice = verdict::advice(status, in_job, level, self.has_fortran());
                 let name = self.roster.named(pe);
                 self.fail(code, format!("{name} {manner}{others}; exit {code}{advice}"), SHORT_GRACE);
             }
@@ -138,6 +138,15 @@ impl RunningJob {
             }
             _ => {}
         }
+    }
+
+    /// Whether a program of the job is linked with gfortran's library, as far as its file can be read here.
+    fn has_fortran(&self) -> bool {
+        self.plan().programs.iter().any(|of| {
+            let file = program::resolve(&of.command[0], of.wdir.as_deref(), self.description.path.as_deref());
+            let needed = file.ok().and_then(|file| linked::needed(&file)).unwrap_or_default();
+            needed.iter().any(|name| name.starts_with("libgfortran."))
+        })
     }
 
     /// A PE has ended that was to end. If the user ends the job, the first PE that does not end well decides.

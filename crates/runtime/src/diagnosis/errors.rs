@@ -212,14 +212,8 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
     if address == 0 {
         let what = if argument.is_empty() { "the address of a symmetric object" } else { argument };
-        fail(
-            &Error::new(format!("{call}: {what} is NULL"))
-                .because(
-                    "the call needs symmetric memory there; if shmem_malloc has returned NULL, 0 bytes were asked for, or there was no \
-                     room, and PE 0 has said why",
-                )
-                .fix("pass the address of a symmetric object, and compare what shmem_malloc returns with NULL"),
-        );
+        let [because, fix] = remedy::null(call);
+        fail(&Error::new(format!("{call}: {what} is NULL")).because(because).fix(fix));
     }
     let argument = if argument.is_empty() { String::new() } else { format!(", the argument {argument}") };
     let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}{argument}"));
@@ -271,7 +265,7 @@ pub(crate) fn check_guards(call: &'static str) {
     let Some(life) = state::current().filter(|life| life.settings.check >= 3) else { return };
     let damage = life.heap.lock().damage(call);
     if let Some(error) = damage {
-        fail(&error);
+        fail(&remedy::words(call).into_iter().fold(error, Error::also_fix));
     }
 }
 

@@ -24,6 +24,21 @@ pub(super) fn private(call: &str) -> String {
     }
 }
 
+/// For an address that is NULL: why that is wrong, and the remedy.
+pub(super) fn null(call: &str) -> [&'static str; 2] {
+    match is_fortran(call) {
+        true => [
+            "the call needs symmetric memory there, and takes what lies in the place of an argument that is missing",
+            "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of SHPALLOC",
+        ],
+        false => [
+            "the call needs symmetric memory there; if shmem_malloc has returned NULL, 0 bytes were asked for, or there was no \
+             room, and PE 0 has said why",
+            "pass the address of a symmetric object, and compare what shmem_malloc returns with NULL",
+        ],
+    }
+}
+
 /// For an argument whose value makes no sense.
 pub(super) fn bad_argument(call: &str) -> String {
     match is_fortran(call) {
@@ -41,6 +56,11 @@ pub(super) fn beyond_block(call: &str) -> &'static str {
         }
         false => "check the length of the transfer against the size that was allocated",
     }
+}
+
+/// For a write behind a block of the heap.
+pub(super) fn words(call: &str) -> Option<&'static str> {
+    is_fortran(call).then_some("SHPALLOC counts words of 32 bits, two for each real(8)")
 }
 
 /// For a transfer over the end of a variable.
@@ -71,6 +91,8 @@ mod tests {
         let text = private("SHMEM_PUT8");
         assert!(text.contains("ALLOCATABLE arrays, with SAVE too") && text.contains("SHPALLOC"), "{text}");
         assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
+        assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
+        assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
         assert!(beyond_variable("SHMEM_PUT8").contains("kind of the array"));
         assert_eq!(handle("x".into(), true), "x; in Fortran a handle is INTEGER(8)");
     }
@@ -79,7 +101,9 @@ mod tests {
     fn callers_from_c_read_nothing_of_it() {
         let texts =
             [bad_argument("shmem_put8"), beyond_block("shmem_put8").into(), beyond_variable("shmem_put8").into()];
-        for text in texts.into_iter().chain([handle(String::new(), false)]) {
+        assert_eq!(words("shmem_barrier_all"), None);
+        let of_null = null("shmem_put8").map(String::from);
+        for text in texts.into_iter().chain(of_null).chain([handle(String::new(), false)]) {
             assert!(!["SHP", "INTEGER", "kind of", "too few"].iter().any(|word| text.contains(word)), "{text}");
         }
         // A program with `shmem_f08` makes its calls by the names of C.
