@@ -183,6 +183,11 @@ fn environment_and_options_come_from_their_own_places() {
     }
     assert!(text("man1/oshrun.1").contains("Usage: oshrun"));
     assert_eq!(text("man3/shmem_long_max_to_all.3"), ".so man3/shmem_max_to_all.3\n");
+    // Fortran has no other spelling of a shift, and does not tell a constant from a routine.
+    for constant in ["SHMEM_CTX_NOSTORE             4", "SHMEM_SIG_ADD   1"] {
+        assert!(text("man7/shmem_f08.7").contains(constant), "{constant} is not in shmem_f08(7)");
+    }
+    assert!(!text("man7/shmem_f08.7").contains("1L <<"));
     // A count is an INTEGER whatever the kind, and an element is of the kind.
     let page = text("man3/shmem_max_to_all.3");
     for line in ["    INTEGER nreduce, PE_start, logPE_stride, PE_size", "    KIND dest(*), source(*), pWrk(*)"] {

@@ -13,6 +13,7 @@ mod usage;
 
 use std::fmt::Write;
 
+pub(super) use self::handles::{constant, in_fortran};
 pub(super) use self::usage::synopsis;
 
 use self::procedure::{Holder, Procedure};

@@ -3,8 +3,8 @@
 use oxshmem_base::knobs::{KNOBS, Knob, Value};
 use roff::{Inline, Roff, bold, italic, roman};
 
-use super::File;
 use super::manual_synopsis::{Forms, c, forms, fortran, fortran_2008, generics};
+use super::{File, f08};
 use crate::constants::GROUPS;
 use crate::fortran::FortranStatus;
 use crate::manual::{ManualBlock, Page, quoted};
@@ -51,7 +51,7 @@ fn render(page: &Page, help: &[Help]) -> String {
             "Description" => tables(&mut roff, page),
             "Options" => options(&mut roff, page, help),
             "Environment" if page.section == 7 => environment(&mut roff),
-            "Constants" if page.section == 7 => constants(&mut roff),
+            "Constants" if page.section == 7 => constants(&mut roff, page.name == "shmem_f08"),
             _ => {}
         }
     }
@@ -142,9 +142,12 @@ fn environment(roff: &mut Roff) {
     }
 }
 
-/// Every constant of the headers, with its value.
-fn constants(roff: &mut Roff) {
-    let row = |(name, value): &(&str, &str)| vec![format!("SHMEM_{name}"), value.to_string()];
+/// Every constant of the headers, or of the Fortran module, with its value.
+fn constants(roff: &mut Roff, in_module: bool) {
+    let row = |(name, value): &(&str, &str)| match in_module {
+        true => vec![f08::constant(name), f08::in_fortran(value)],
+        false => vec![format!("SHMEM_{name}"), value.to_string()],
+    };
     for group in GROUPS {
         paragraph(roff, group.title);
         code(roff, &aligned(&group.constants.iter().map(row).collect::<Vec<_>>()));

@@ -76,7 +76,7 @@ pub(super) fn beyond_variable(call: &str) -> &'static str {
 
 /// For a handle that stands for nothing. Only teams have handles in Fortran, and their calls have the names of C.
 pub(super) fn handle(fix: String, is_team: bool) -> String {
-    if is_team { fix + "; in Fortran a handle is INTEGER(8)" } else { fix }
+    if is_team { fix + "; in Fortran a handle is INTEGER(8), or type(shmem_team) with shmem_f08" } else { fix }
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
         assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
         assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
         assert!(beyond_variable("SHMEM_PUT8").contains("kind of the array"));
-        assert_eq!(handle("x".into(), true), "x; in Fortran a handle is INTEGER(8)");
+        assert_eq!(handle("x".into(), true), "x; in Fortran a handle is INTEGER(8), or type(shmem_team) with shmem_f08");
     }
 
     #[test]

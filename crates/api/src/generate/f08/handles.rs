@@ -6,23 +6,35 @@
 use super::procedure::Holder;
 use crate::constants::{FORTRAN_TEAMS, GROUPS};
 
-/// The constants of the header, as numbers of the default kind. Fortran does not tell `SHMEM_SIGNAL_SET` from
-/// `shmem_signal_set`, so what a put's signal does has a shorter name.
+/// The constants of the header, as numbers of the default kind.
 pub(super) fn constants() -> String {
     let all = GROUPS.iter().flat_map(|group| group.constants);
-    all.map(|(name, value)| (name.replace("SIGNAL_SET", "SIG_SET").replace("SIGNAL_ADD", "SIG_ADD"), value))
-        .map(|(name, value)| match value.trim_matches('"') {
-            text if text != *value => format!("    character(*), parameter, public :: SHMEM_{name} = '{text}'\n"),
-            number => format!("    integer, parameter, public :: SHMEM_{name} = {}\n", in_fortran(number)),
+    all.map(|(name, value)| (constant(name), in_fortran(value)))
+        .map(|(name, value)| match value.starts_with('\'') {
+            true => format!("    character(*), parameter, public :: {name} = {value}\n"),
+            false => format!("    integer, parameter, public :: {name} = {value}\n"),
         })
         .collect()
 }
 
-/// `(1L << 2)` as Fortran writes it.
-fn in_fortran(number: &str) -> String {
-    match number.trim_matches(['(', ')']).split_once("L << ") {
-        Some((bits, by)) => format!("ishft({bits}, {by})"),
-        None => number.into(),
+/// The name of a constant. Fortran does not tell `SHMEM_SIGNAL_SET` from `shmem_signal_set`, so what a put's signal does has a shorter
+/// name.
+pub(in crate::generate) fn constant(name: &str) -> String {
+    match name {
+        "SIGNAL_SET" => "SHMEM_SIG_SET".into(),
+        "SIGNAL_ADD" => "SHMEM_SIG_ADD".into(),
+        name => format!("SHMEM_{name}"),
+    }
+}
+
+/// Its value: `(1L << 2)` is 4, and texts have Fortran's quotes.
+pub(in crate::generate) fn in_fortran(value: &str) -> String {
+    match value.trim_matches(['(', ')']).split_once("L << ") {
+        Some(shifted) => {
+            let [bits, by] = [shifted.0, shifted.1].map(|text| text.parse::<u32>().expect("the table has numbers"));
+            (bits << by).to_string()
+        }
+        None => value.replace('"', "'"),
     }
 }
 
