@@ -47,6 +47,11 @@ contains
             call even%destroy()
         end if
         call check(even == SHMEM_TEAM_INVALID, 'others, and a team that is gone, are invalid')
+        if (mod(me, 2) == 0) then
+            call shmemx_team_split_strided(world, 0, 2, (npes + 1) / 2, even)
+            call check(even%my_pe() == me / 2 .and. even%n_pes() == (npes + 1) / 2, 'a team that its members alone make')
+            call even%destroy()
+        end if
         width = min(2, npes)
         call world%split_2d(width, xaxis_team=x, yaxis_team=y, ierr=error)
         call check(error == 0 .and. x%my_pe() == mod(me, width) .and. y%my_pe() == me / width, 'a grid')

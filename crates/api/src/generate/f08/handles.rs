@@ -87,9 +87,18 @@ pub(super) const PREDEFINED: &str = "
 
 ";
 
-/// Generics of the procedures in [`BODIES`].
+/// Generics of the procedures in [`BODIES`], and a routine of `shmemx` that C's name could not serve: its members alone call it.
 pub(super) const INTERFACES: &str = "
-    public :: operator(==), operator(/=), shmem_info_get_name
+    public :: operator(==), operator(/=), shmem_info_get_name, shmemx_team_split_strided
+    ! The routine of the module shmemx, whose handles are the integers in these types.
+    interface
+        subroutine shmemx_team_split_strided(parent_team, PE_start, PE_stride, PE_size, newteam)
+            import
+            type(shmem_team), intent(in) :: parent_team
+            integer, intent(in) :: PE_start, PE_stride, PE_size
+            type(shmem_team), intent(out) :: newteam
+        end subroutine
+    end interface
     interface operator(==)
         procedure same_team, same_context
     end interface
