@@ -53,7 +53,7 @@ fn fault_N2_calls_of_fortran_have_its_own_remedies() {
     let count = "to fix:  count the arguments of the call";
     let ended = job("null").says(&["SHMEM_INT4_MIN_TO_ALL: pSync is NULL", count]);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
-    let ended = Job::new("-n 1").run(&program, ["crash"]).expect(139).says(&[count]);
+    let ended = Job::new("-n 2").run(&program, ["crash"]).expect(139).says(&[count]);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
     job("long elements").says(&[
         "SHMEM_PUT64",

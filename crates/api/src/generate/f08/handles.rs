@@ -87,7 +87,7 @@ pub(super) const PREDEFINED: &str = "
 
 ";
 
-/// Generics of the procedures in [`BODIES`], and a routine of `shmemx` that C's name could not serve: its members alone call it.
+/// Generics of the procedures in [`BODIES`], and Cray's split, which the members alone call.
 pub(super) const INTERFACES: &str = "
     public :: operator(==), operator(/=), shmem_info_get_name, shmemx_team_split_strided
     ! The routine of the module shmemx, whose handles are the integers in these types.
