@@ -1,5 +1,5 @@
-//! Functions for other parts of the installation: the Python module, the Fortran module and the recorder of profiles. No header declares
-//! them.
+//! Functions for other parts of the installation: the Python module, the Fortran module and the recorder of profiles. No header
+//! declares them.
 
 use core::ffi::{CStr, c_char, c_int};
 

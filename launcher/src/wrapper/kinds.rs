@@ -34,8 +34,8 @@ pub(super) fn note(arguments: &[OsString]) -> Option<Error> {
     arguments.iter().any(modules::is_fortran).then(|| {
         Error::new(format!("{option} changes the length of default kinds, and the routines of OpenSHMEM keep theirs"))
             .because(
-                "for them INTEGER and REAL have 4 bytes and DOUBLE PRECISION has 8: with shmem.fh, and for reals with the module shmem \
-                 too, a part of the data is moved without a word; with the modules a longer default INTEGER does not compile",
+                "for them INTEGER and REAL have 4 bytes and DOUBLE PRECISION has 8: with shmem.fh, and for reals with the module \
+                 shmem too, a part of the data is moved without a word; with the modules a longer default INTEGER does not compile",
             )
             .fix(
                 "leave it out, write integer(8) or real(8) for what has to be long, and call the routines of that length \

@@ -160,7 +160,9 @@ pub unsafe fn complex_xor_to_all<C>(
 pub fn lies_apart(routine: &str, argument: &str) -> ! {
     errors::fail(
         &Error::new(format!("{routine}: the elements of {argument} lie apart"))
-            .because("the call takes elements that follow each other in memory; those of a section such as u(1, :) do not")
+            .because(
+                "the call takes elements that follow each other in memory; those of a section such as u(1, :) do not",
+            )
             .fix(instead_of_section(routine, argument)),
     )
 }

@@ -94,7 +94,10 @@ mod tests {
         assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
         assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
         assert!(beyond_variable("SHMEM_PUT8").contains("kind of the array"));
-        assert_eq!(handle("x".into(), true), "x; in Fortran a handle is INTEGER(8), or type(shmem_team) with shmem_f08");
+        assert_eq!(
+            handle("x".into(), true),
+            "x; in Fortran a handle is INTEGER(8), or type(shmem_team) with shmem_f08"
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ pub(super) fn constants() -> String {
         .collect()
 }
 
-/// The name of a constant. Fortran does not tell `SHMEM_SIGNAL_SET` from `shmem_signal_set`, so what a put's signal does has a shorter
-/// name.
+/// The name of a constant. Fortran does not tell `SHMEM_SIGNAL_SET` from `shmem_signal_set`, so what a put's signal does has a
+/// shorter name.
 pub(in crate::generate) fn constant(name: &str) -> String {
     match name {
         "SIGNAL_SET" => "SHMEM_SIG_SET".into(),
