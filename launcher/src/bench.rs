@@ -259,7 +259,7 @@ impl Drop for Scratch {
     }
 }
 
-/// What to do about a place that cannot be written.
+/// The advice about a place that cannot be written.
 const ELSEWHERE: &str = "choose another place";
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {

@@ -22,7 +22,7 @@ pub struct WhyArgs {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The answer of `--json`.
 #[derive(Serialize)]
 struct ExplainedView {
     #[serde(flatten)]

@@ -378,10 +378,11 @@ impl Reading<'_> {
     fn word(&self, words: &'static [&'static str]) -> Result<usize, Error> {
         let value = self.value.trim().to_ascii_lowercase();
         words.iter().position(|word| *word == value).ok_or_else(|| {
-            let meant = match names::nearest(&value, words.iter().copied()) {
-                Some(near) => format!("set {}={near}", self.name),
-                None => format!("set {} to one of these", self.name),
-            };
+            let near = names::nearest(&value, words.iter().copied());
+            let meant = near.map_or_else(
+                || format!("set {} to one of these", self.name),
+                |near| format!("set {}={near}", self.name),
+            );
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(format!("it wants one of {}", words.join(", ")))
                 .fix(meant)

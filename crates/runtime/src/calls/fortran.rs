@@ -92,7 +92,7 @@ pub unsafe fn wait<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, va
 /// `p2p::wait_until`.
 #[inline(always)]
 pub unsafe fn wait_until<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, cmp: c_int, value: T) {
-    // SAFETY: as for `wait`.
+    // SAFETY: the caller promises that `ivar` is a symmetric object, which others change atomically.
     unsafe { p2p::until(call, ivar, cmp, value) };
 }
 

@@ -109,7 +109,7 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     assert_eq!(memory, [0, sent as u64, 0, 0]);
 }
 
-/// Who waits for an acknowledgement hears that there will be none.
+/// A wait for an acknowledgement ends where there will be none.
 #[test]
 fn nobody_asks_a_broken_network_for_ever() {
     let (post, requester) = requester(Box::leak(Box::new([0_u64; 4])));
