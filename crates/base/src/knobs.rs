@@ -379,13 +379,10 @@ impl Reading<'_> {
         let value = self.value.trim().to_ascii_lowercase();
         words.iter().position(|word| *word == value).ok_or_else(|| {
             let near = names::nearest(&value, words.iter().copied());
-            let meant = near.map_or_else(
-                || format!("set {} to one of these", self.name),
-                |near| format!("set {}={near}", self.name),
-            );
+            let meant = near.map_or_else(|| " to one of these".to_owned(), |near| format!("={near}"));
             Error::new(format!("{}={} cannot be read", self.name, self.value))
                 .because(format!("it wants one of {}", words.join(", ")))
-                .fix(meant)
+                .fix(format!("set {}{meant}", self.name))
         })
     }
 
