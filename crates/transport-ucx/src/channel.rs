@@ -1,4 +1,4 @@
-//! One lane's worker, the peers it reaches, and its operations under way.
+//! The part of a lane that is UCX's: a worker, the peers that it reaches, and its operations under way.
 //!
 //! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `unacknowledged` puts by messages to
 //! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes.
@@ -260,8 +260,8 @@ impl Channel {
         }
     }
 
-    /// Moves everything on, and asks no peer for an acknowledgement. Returns whether no local buffer is in use: UCX
-    /// has read what it has sent.
+    /// Moves everything on, and asks no peer to acknowledge messages. Returns whether no local buffer is in use: UCX has read the
+    /// messages, and a flush is behind all puts.
     pub(crate) fn poll_local_completion(&mut self, peers: &Directory) -> Result<bool, Error> {
         self.begin_flush(peers);
         self.step(peers);
