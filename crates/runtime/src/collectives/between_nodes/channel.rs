@@ -1,5 +1,5 @@
-//! The channel of a team: the memory through which its leaders, and the members of a node with their leader, hand bytes to each
-//! other, and the one argument for its reuse.
+//! The team channel: the memory through which the leaders of a team, and the members of a node with their leader, hand bytes to
+//! each other, and the one argument for its reuse.
 //!
 //! | memory | written by | read by | belongs to |
 //! |---|---|---|---|
@@ -35,7 +35,7 @@
 //! **Words that only grow.** Words and counters are not written again; their values grow over all teams that have the slot
 //! (`collectives::run`).
 //!
-//! **Stamps that come round.** The words of a mailbox name the run in 31 bits. A leader clears the mailboxes of one parity when a
+//! **Numbers that come round.** The words of a mailbox name the run in 31 bits. A leader clears the mailboxes of one parity when a
 //! run of the other one begins, every 2^29 runs: the run before is over, and by 2 nobody can have sent for the next one. So no
 //! word is ever old enough to be taken for one of the present run.
 //!
@@ -60,7 +60,7 @@ use crate::memory::control::{self, PAYLOAD_WORDS};
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
-/// The copy of the channel's memory that belongs to a run or an exchange: one of the two credits.
+/// The copy of the team channel's memory that belongs to a run or an exchange: one of the two credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Credit(usize);
 
