@@ -20,12 +20,12 @@ const WORDS: &[(&str, &[&str])] = &[
     ),
     ("source_before_wait", &["a store by PE 0", "follows shmemx_long_broadcast_nb by PE 0", "shmem_req_wait"]),
     ("test_without_success", &["a load by PE 0", "shmemx_long_fcollect_nb by PE 0"]),
-    ("put_into_a_target", &["`table`+8 of PE 0", "shmemx_long_alltoall_nb by PE 0", "shmem_long_p by PE 1"]),
+    ("put_into_a_target", &["`table` of PE 0 (bytes 8", "shmemx_long_alltoall_nb by PE 0", "shmem_long_p by PE 1"]),
     ("get_of_a_target", &["`table` of PE 1", "shmemx_long_max_reduce_nb by PE 1", "shmem_long_g by PE 0"]),
     ("one_target_for_two", &["shmemx_long_fcollect_nb by PE", "follows shmemx_long_sum_reduce_nb by PE"]),
-    ("put_that_is_not_counted", &["`table`+16 of PE 1", "shmem_putmem by PE 0"]),
-    ("source_of_a_counted_get", &["`table`+24 of PE 0", "shmemx_getmem_ct by PE 1", "a store by PE 0"]),
-    ("put_before_varying_blocks", &["`table`+64 of PE 0", "shmem_long_p by PE 1", "shmemx_team_alltoallv by PE 0"]),
+    ("put_that_is_not_counted", &["`table` of PE 1 (bytes 16", "shmem_putmem by PE 0"]),
+    ("source_of_a_counted_get", &["`table` of PE 0 (bytes 24", "shmemx_getmem_ct by PE 1", "a store by PE 0"]),
+    ("put_before_varying_blocks", &["`table` of PE 0 (bytes 64", "shmem_long_p by PE 1", "shmemx_team_alltoallv by PE 0"]),
     ("get_of_packed_blocks", &["of PE 1", "shmemx_team_alltoallv_packed by PE 1", "shmem_long_g by PE 0"]),
 ];
 

@@ -56,6 +56,21 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
 }
 
 #[test]
+fn the_remedy_of_a_put_after_a_read_names_both_orders() {
+    let program = program_with("race/late_put.c", &["--race"]);
+    let file = std::env::temp_dir().join(format!("oxshmem-race-late-put-{}", std::process::id()));
+    let job = |more: &[&str]| {
+        let arguments = [file.to_str().expect("a path of letters")].into_iter().chain(more.iter().copied());
+        let ended = Job::new("-n 2").run(&program, arguments).expect(FOUND);
+        std::fs::remove_file(&file).expect("the file of the job");
+        ended.says(&["data race on `data` of PE 1 (8 bytes)", "to fix:  decide which access comes first"])
+    };
+    let ended = job(&[]).says(&["needs the new value, complete the put", "needs the old value, let the writer wait"]);
+    assert!(!ended.stderr.contains("shmem_atomic_add"), "{ended}");
+    job(&["update"]).says(&["if several PEs update one variable, use shmem_atomic_add"]);
+}
+
+#[test]
 fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     let folder = std::env::temp_dir().join(format!("oxshmem-race-page-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder of ours");
@@ -91,7 +106,7 @@ fn races_between_nodes_are_found_as_on_one_node() {
     let program = program_with("races.c", &["--race"]);
     for options in ["-n 2", "-n 2 --nodes 2", "-n 2 --nodes 2 --sim=5"] {
         let case = |way: &str| Job::new(options).run(&program, ["strided_put", way]);
-        case("wrong").expect(FOUND).says(&["data race on `table`+32 of PE 1", "shmem_long_iput by PE 0"]);
+        case("wrong").expect(FOUND).says(&["data race on `table` of PE 1 (bytes 32 to 39)", "shmem_long_iput by PE 0"]);
         let ended = case("right").expect(0);
         assert!(ended.stderr.is_empty(), "{options}: {ended}");
     }

@@ -37,6 +37,11 @@ fn name(call: u16) -> &'static str {
     text.and_then(|text| text.to_str().ok()).unwrap_or("a call")
 }
 
+/// Whether the access is a call that moves one element: `shmem_long_g`, `shmem_ctx_int_p`.
+fn moves_one(access: &Access) -> bool {
+    ["_p", "_g"].iter().any(|ending| name(access.site.call).ends_with(ending))
+}
+
 /// One side of a report.
 struct ReportSide {
     call: &'static str,
@@ -126,7 +131,7 @@ pub(crate) fn race(node: &RaceNode, race: &Race) {
             "race",
             Error::new(format!("data race on {}", memory.as_deref().unwrap_or("symmetric memory")))
                 .because(format!("nothing orders {earlier} and {later}"))
-                .fix(advice(&race.earlier, &race.later)),
+                .fix(advice(&race.earlier, &race.later, moves_one(&race.earlier) && moves_one(&race.later))),
         ),
         None if race.earlier.column == Column::Requested => (
             "race",

@@ -2,13 +2,22 @@
 
 use oxshmem_race::access::Access;
 use oxshmem_race::clock::{Column, Stream};
-use oxshmem_race::{MemoryPart, SymmetricPlace};
+use oxshmem_race::{AccessKind, MemoryPart, SymmetricPlace};
 
 use crate::node::RaceNode;
 use crate::symbols::ProgramSymbols;
 
+/// The remedy. `single`: both calls move one element, as those of a program that reads a variable, changes it and writes it back.
+pub(crate) fn advice(earlier: &Access, later: &Access, single: bool) -> String {
+    let mut advice = order(earlier, later).to_owned();
+    if single && earlier.by.pe != later.by.pe {
+        advice += "; if several PEs update one variable, use shmem_atomic_add";
+    }
+    advice
+}
+
 /// The synchronisation that would most likely order them.
-pub(crate) fn advice(earlier: &Access, later: &Access) -> &'static str {
+fn order(earlier: &Access, later: &Access) -> &'static str {
     let is_sent = |access: &Access| matches!(access.column, Column::Sent(_));
     let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
     let is_of_context =
@@ -37,16 +46,22 @@ pub(crate) fn advice(earlier: &Access, later: &Access) -> &'static str {
         () if is_sent(earlier) && is_sent(later) => {
             "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
         }
+        () if is_pulled(earlier) || is_pulled(later) && !is_sent(earlier) => {
+            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
+        }
+        // The order of this run may be the one that the program does not want: a reader that does not wait for the put.
+        () if is_sent(later) && earlier.kind == AccessKind::Read => {
+            "decide which access comes first: if the reader needs the new value, complete the put (shmem_quiet, or shmem_fence \
+             before a flag) and let the reader wait (a barrier, shmem_wait_until); if it needs the old value, let the writer wait \
+             (a barrier, a flag from the reader)"
+        }
         () if is_sent(later) => {
-            "let the put wait until the other PE has made its access: a barrier or sync between them, a signal or flag from that PE, \
-             a lock"
+            "decide which write comes first, and let the other PE wait for it: a barrier between them, a flag after a fence or \
+             quiet, a lock"
         }
         () if is_sent(earlier) => {
             "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
              a wait on the flag or signal, a lock"
-        }
-        () if is_pulled(earlier) || is_pulled(later) => {
-            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
         }
         () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
     }
@@ -55,13 +70,14 @@ pub(crate) fn advice(earlier: &Access, later: &Access) -> &'static str {
 /// The bytes that both accesses touch.
 pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: SymmetricPlace, bytes: usize) -> String {
     let pe = node.pes[place.pe];
-    let unknown = || format!("{bytes} bytes of symmetric memory of PE {pe}");
+    let count = if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
+    let unknown = || format!("{count} of symmetric memory of PE {pe}");
     match place.segment {
         MemoryPart::Statics => {
             let address = node.loaded.statics.0 - node.loaded.bias + place.offset;
             match symbols.symbol(address as u64) {
-                Some((name, 0)) => format!("`{name}` of PE {pe} ({bytes} bytes)"),
-                Some((name, offset)) => format!("`{name}`+{offset} of PE {pe} ({bytes} bytes)"),
+                Some((name, 0)) => format!("`{name}` of PE {pe} ({count})"),
+                Some((name, offset)) => format!("`{name}` of PE {pe} ({})", numbered(offset as usize, bytes)),
                 None => unknown(),
             }
         }
@@ -69,13 +85,20 @@ pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: Symmetric
             let blocks = node.blocks.lock();
             match blocks.range(..=place.offset).next_back().map(|(&start, &block)| (start, block)) {
                 Some((start, (size, site))) if place.offset < start + size => format!(
-                    "bytes {} to {} of the block of {size} bytes of PE {pe}, allocated at {}",
-                    place.offset - start,
-                    place.offset - start + bytes - 1,
+                    "{} of the block of {size} bytes of PE {pe}, allocated at {}",
+                    numbered(place.offset - start, bytes),
                     symbols.call(site.pc).told
                 ),
                 _ => unknown(),
             }
         }
+    }
+}
+
+/// Bytes of a variable or block by their numbers, which nobody takes for those of elements.
+fn numbered(first: usize, bytes: usize) -> String {
+    match bytes {
+        1 => format!("byte {first}"),
+        _ => format!("bytes {first} to {}", first + bytes - 1),
     }
 }

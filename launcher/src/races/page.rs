@@ -95,9 +95,9 @@ fn missing(side: &RaceSide) -> String {
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"{"kind":"race","pe":1,"pes":2,"memory":"`data`+16 of PE 1 (8 bytes)","accesses":[
+    const REPORT: &str = r#"{"kind":"race","pe":1,"pes":2,"memory":"`data` of PE 1 (bytes 16 to 23)","accesses":[
         {"call":"shmem_long_put","pe":0,"thread":"","place":"a<b.c:11"},{"call":"a load","pe":1,"thread":"thread 2","place":"main+0x3"}],
-        "text":"data race on `data`+16\n  because: nothing orders them\n  to fix:  complete the put"}"#;
+        "text":"data race on `data`\n  because: nothing orders them\n  to fix:  complete the put"}"#;
 
     #[test]
     fn each_race_has_its_row_its_reason_its_remedy_and_both_places() {
@@ -106,7 +106,7 @@ mod tests {
         let html = page(&races, "From a & b.", &[]);
         for part in [
             "From a &amp; b.",
-            "<h2>1. data race on `data`+16</h2>",
+            "<h2>1. data race on `data`</h2>",
             "<b>Why:</b> nothing orders them",
             "<b>To fix:</b> complete the put",
             "shmem_long_put by PE 0 at a&lt;b.c:11",
