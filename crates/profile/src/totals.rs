@@ -215,6 +215,16 @@ impl Totals {
         self.times.values().map(|time| time.inside.iter().sum::<f64>().min(time.span)).sum()
     }
 
+    /// Nanoseconds outside of the library, by PE.
+    pub fn outside(&self) -> BTreeMap<u32, f64> {
+        self.times.iter().map(|(pe, time)| (*pe, (time.span - time.inside.iter().sum::<f64>()).max(0.0))).collect()
+    }
+
+    /// The mean of all PEs' times outside of the library.
+    pub fn mean_outside(&self) -> f64 {
+        self.outside().values().sum::<f64>() / self.times.len().max(1) as f64
+    }
+
     /// A matrix of the pairs, folded to at most `most` rows: PEs of a row are neighbours.
     pub fn matrix(&self, most: u32, value: impl Fn(&[PeerTraffic; 3]) -> f64) -> PairMatrix {
         let cells = self.pairs.iter().map(|(pair, traffic)| (*pair, value(traffic)));

@@ -1,9 +1,10 @@
 //! The verdict of a profile, in words: the first thing that a reader should know, and the next ones to look at.
 
+use oxshmem_profile::cause::{self, LateCause, UNEVEN};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::CallLedger;
-use oxshmem_profile::meetings;
+use oxshmem_profile::meetings::{self, LateComer};
 use oxshmem_profile::totals::{self, Totals};
 use oxshmem_report::units;
 
@@ -11,43 +12,32 @@ use super::places::ProgramPlaces;
 
 /// A share of all time below this is no reason for anything, in percent.
 const NOTABLE: f64 = 5.0;
-/// The longest of the PEs' times over the mean, from which on work counts as unevenly divided.
-const UNEVEN: f64 = 1.2;
+/// PEs that a chain of waits names; of a longer one the end is told.
+const LONGEST_CHAIN: usize = 4;
 
 /// The verdict; at least one sentence, the most important one first.
 pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlaces) -> Vec<String> {
     let all = totals.time();
     let share = |time: f64| if all > 0.0 { 100.0 * time / all } else { 0.0 };
     let mut sentences: Vec<(f64, String)> = Vec::new();
-    if let Some(late) = meetings::late_comer(job).filter(|late| share(late.waited) >= NOTABLE) {
-        let between = late.between.map_or_else(String::new, |(number, sites)| {
-            let ledger = &job.ledgers[number];
-            let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site)));
-            match sites.each_ref().map(name) {
-                // Without lines a place is its function.
-                [Some(from), Some(to)] if from == to && from.starts_with("in ") => {
-                    format!("; it was between two calls {from} (-g when compiling names lines)")
-                }
-                [Some(from), Some(to)] if from == to => format!("; it was between two calls at {from}"),
-                [Some(from), Some(to)] => format!("; it was between {from} and {to}"),
-                _ => String::new(),
-            }
-        });
-        let text = format!(
-            "PE {} came last in {} of {} meetings and kept others waiting {} together, {:.0} % of all time{between}",
-            late.pe,
-            late.late,
-            late.compared,
-            units::time(late.waited),
-            share(late.waited)
-        );
-        sentences.push((late.waited, text));
+    let late = meetings::late_comer(job).filter(|late| share(late.waited) >= NOTABLE);
+    let cause = late.as_ref().and_then(|late| cause::behind(job, totals, late));
+    if let Some(late) = &late {
+        let count = format!("PE {} came last in {} of {} meetings", late.pe, late.late, late.compared);
+        let (waited, percent) = (units::time(late.waited), share(late.waited));
+        let kept = format!("kept others waiting {waited} together, {percent:.0} % of all time");
+        let text = match &cause {
+            Some(cause) => format!("{}; {count} {}, and {kept}", worker(cause), because(job, cause, places)),
+            None => format!("{count} and {kept}{}", between(job, late, places)),
+        };
+        // What the cause's waits and delays look like on other PEs comes behind it.
+        sentences.push((if cause.is_some() { f64::INFINITY } else { late.waited }, text));
     }
     sentences.extend(variables(totals).filter(|(time, _)| share(*time) >= NOTABLE));
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
     let told = sentences.into_iter().map(|(_, text)| text);
     let mut sentences: Vec<String> = unended(job, places).into_iter().chain(told).collect();
-    sentences.extend(uneven(totals));
+    sentences.extend(uneven(totals, cause.as_ref().map(LateCause::pe)));
     let moved: f64 = totals
         .times
         .values()
@@ -67,6 +57,45 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
         ));
     }
     sentences
+}
+
+/// Between which of its calls the late PE was.
+fn between(job: &RecordedJob, late: &LateComer, places: &mut ProgramPlaces) -> String {
+    let Some((number, sites)) = late.between else { return String::new() };
+    let ledger = &job.ledgers[number];
+    let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site)));
+    match sites.each_ref().map(name) {
+        // Without lines a place is its function.
+        [Some(from), Some(to)] if from == to && from.starts_with("in ") => {
+            format!("; it was between two calls {from} (-g when compiling names lines)")
+        }
+        [Some(from), Some(to)] if from == to => format!("; it was between two calls at {from}"),
+        [Some(from), Some(to)] => format!("; it was between {from} and {to}"),
+        _ => String::new(),
+    }
+}
+
+/// The PE behind the late one.
+fn worker(cause: &LateCause) -> String {
+    let (outside, mean) = (units::time(cause.outside), units::time(cause.mean));
+    format!("PE {} is the cause: it is outside of the library for {outside}, the mean of all PEs is {mean}", cause.pe())
+}
+
+/// For whom the late PE waited, where, and for whom that one did.
+fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> String {
+    let (number, site) = cause.site;
+    let ledger = &job.ledgers[number];
+    let place = ledger.sites.get(&site).map(|site| places.name(&totals::place(ledger, site)));
+    let at = place.map_or_else(String::new, |place| {
+        // Without lines a place is its function.
+        if place.starts_with("in ") { format!(" {place}") } else { format!(" at {place}") }
+    });
+    let followed = &cause.chain[1..];
+    let mut links: Vec<String> = followed.iter().take(LONGEST_CHAIN).map(|pe| format!("PE {pe}")).collect();
+    if followed.len() > LONGEST_CHAIN {
+        links.push(format!("another one, and so on up to PE {}", cause.pe()));
+    }
+    format!("because it waited{at} for {}", links.join(", which waited for "))
 }
 
 /// The calls in which PEs were ended. They are counted, but their time is in no table: nobody knows how long they would have taken.
@@ -100,12 +129,11 @@ fn variables(totals: &Totals) -> impl Iterator<Item = (f64, String)> {
     })
 }
 
-/// Work that is not evenly divided: time outside of the library.
-fn uneven(totals: &Totals) -> Option<String> {
-    let outside = totals.times.iter().map(|(pe, time)| (*pe, (time.span - time.inside.iter().sum::<f64>()).max(0.0)));
-    let outside: Vec<(u32, f64)> = outside.collect();
-    let mean = outside.iter().map(|(_, time)| time).sum::<f64>() / outside.len().max(1) as f64;
-    let (pe, most) = outside.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+/// Work that is not evenly divided: time outside of the library. `told` is a PE of which it is said already.
+fn uneven(totals: &Totals, told: Option<u32>) -> Option<String> {
+    let mean = totals.mean_outside();
+    let longest = totals.outside().into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (pe, most) = longest.filter(|(pe, _)| told != Some(*pe))?;
     let notable = 100.0 * mean * f64::from(totals.pes) >= NOTABLE * totals.time();
     (notable && mean > 0.0 && most >= UNEVEN * mean).then(|| {
         format!(
@@ -126,4 +154,66 @@ fn busiest(totals: &Totals, places: &mut ProgramPlaces) -> Option<String> {
     let sites = totals.sites.iter().filter(|((name, _), _)| moves(name));
     let ((routine, site), _) = sites.max_by(|a, b| a.1.time.total_cmp(&b.1.time))?;
     Some(format!("{} ({routine})", places.name(site)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oxshmem_profile::ledger::{MeetingRecord, SiteRecord, SymmetricObject, TeamKey, TeamRecord};
+
+    use super::*;
+
+    /// Four PEs that signal their right neighbours, wait for their left ones, and meet: when each came, and how long it had waited.
+    fn told(pes: [(u64, f64); 4]) -> Vec<String> {
+        let site = |routine: &str, line: &str, category, time| SiteRecord {
+            routine: routine.into(),
+            category,
+            caller: 0,
+            line: line.into(),
+            calls: 1,
+            bytes: 0,
+            time,
+            timed: 1,
+            longest: time,
+        };
+        let key = TeamKey { first: 0, stride: 1, size: 4, sum: 0, number: Some(0) };
+        let ledger = |(pe, (came, waited)): (u32, (u64, f64))| CallLedger {
+            pe,
+            pes: 4,
+            stride: 1,
+            span: (0, 1000),
+            ended: true,
+            teams: BTreeMap::from([(0, TeamRecord { key, calls: 1, bytes: 0, time: 0.0 })]),
+            meetings: vec![MeetingRecord { team: 0, site: 0, number: 0, span: (came, 1000) }],
+            sites: BTreeMap::from([
+                (0, site("shmem_barrier_all", "ring.py:18", RoutineKind::Collective, (1000 - came) as f64)),
+                (1, site("shmem_long_wait_until", "ring.py:17", RoutineKind::Waiting, waited)),
+            ]),
+            waits: vec![(SymmetricObject::Heap(8), 1, waited)],
+            updates: vec![(SymmetricObject::Heap(8), (pe + 1) % 4, 1)],
+            ..CallLedger::default()
+        };
+        let job = RecordedJob::of((0..).zip(pes).map(ledger).collect());
+        verdict(&job, &totals::add_up(&job), &mut ProgramPlaces::default())
+    }
+
+    #[test]
+    fn a_pe_that_came_late_because_it_waited_is_not_blamed() {
+        let sentences = told([(105, 0.0), (105, 0.0), (605, 0.0), (620, 510.0)]);
+        let start = "PE 2 is the cause: it is outside of the library for 605 ns, the mean of all PEs is 231 ns; \
+                     PE 3 came last in 1 of 1 meetings because it waited at ring.py:17 for PE 2, and kept others waiting ";
+        assert!(sentences[0].starts_with(start) && sentences[0].ends_with(", 26 % of all time"), "{sentences:?}");
+        assert!(!sentences.iter().any(|sentence| sentence.contains("not evenly divided")), "{sentences:?}");
+        let sentences = told([(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]);
+        let chain = "because it waited at ring.py:17 for PE 3, which waited for PE 2, and kept others waiting ";
+        assert!(sentences[0].contains(chain), "{sentences:?}");
+    }
+
+    #[test]
+    fn a_pe_that_works_longer_and_comes_late_is_the_one_to_look_at() {
+        let sentences = told([(105, 0.0), (105, 0.0), (605, 0.0), (620, 10.0)]);
+        assert!(sentences[0].starts_with("PE 3 came last in 1 of 1 meetings and kept others"), "{sentences:?}");
+        assert!(sentences.iter().any(|sentence| sentence.contains("not evenly divided: PE 3 is")), "{sentences:?}");
+    }
 }

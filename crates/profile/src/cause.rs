@@ -1,0 +1,140 @@
+//! Why a PE came late to collectives although it does not work longer than others: it waited for a PE that does.
+
+use std::collections::BTreeMap;
+
+use crate::job::RecordedJob;
+use crate::layout::RoutineKind;
+use crate::meetings::LateComer;
+use crate::totals::Totals;
+
+/// The time of a PE outside of the library over the mean of all PEs, from which on its work counts as unevenly divided.
+pub const UNEVEN: f64 = 1.2;
+/// A wait explains a delay if it is at least this part of it.
+const PART: f64 = 0.5;
+
+/// The PE that delayed another one, which then came late to collectives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LateCause {
+    /// The one that came late, then the PE for which it waited, and so on up to the cause.
+    pub chain: Vec<u32>,
+    /// Where the first one waited: the ledger of this number, and the site.
+    pub site: (usize, u32),
+    /// Nanoseconds that the cause is outside of the library.
+    pub outside: f64,
+    /// The mean of all PEs.
+    pub mean: f64,
+}
+
+impl LateCause {
+    /// The cause.
+    pub fn pe(&self) -> u32 {
+        *self.chain.last().expect("a chain begins with the late PE")
+    }
+}
+
+/// The longest wait of a PE for variables and locks.
+struct LongestWait {
+    reason: u32,
+    time: f64,
+    site: (usize, u32),
+}
+
+/// Follows the waits of a PE that came late. Nothing if it works longer than others itself, or if no such PE is at the end.
+pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<LateCause> {
+    let outside = totals.outside();
+    let mean = totals.mean_outside();
+    let works = |pe: u32| outside.get(&pe).copied().unwrap_or(0.0);
+    let is_uneven = |pe: u32| mean > 0.0 && works(pe) >= UNEVEN * mean;
+    let mut least = PART * late.waited / f64::from(totals.pes.max(2) - 1);
+    let mut chain = vec![late.pe];
+    let (mut pe, mut site) = (late.pe, None);
+    while !is_uneven(pe) {
+        let wait = longest_wait(job, totals, pe).filter(|wait| wait.time >= least)?;
+        if chain.contains(&wait.reason) {
+            return None;
+        }
+        (pe, least) = (wait.reason, PART * wait.time);
+        site = site.or(Some(wait.site));
+        chain.push(pe);
+    }
+    Some(LateCause { chain, site: site?, outside: works(pe), mean })
+}
+
+/// The PE for which a PE waited longest outside of collectives, and where it did.
+fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<LongestWait> {
+    let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut sites: Vec<(u32, f64, (usize, u32))> = Vec::new();
+    for (index, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
+        for (number, _) in ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting) {
+            let at_site = totals.blame.reasons.get(&(pe, ledger.thread, *number));
+            for (&reason, &time) in at_site.into_iter().flatten().filter(|(reason, _)| **reason != pe) {
+                *reasons.entry(reason).or_default() += time;
+                sites.push((reason, time, (index, *number)));
+            }
+        }
+    }
+    let (reason, time) = reasons.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let at = sites.into_iter().filter(|(of, ..)| *of == reason).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(LongestWait { reason, time, site: at.2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{CallLedger, MeetingRecord, SiteRecord, SymmetricObject, TeamKey, TeamRecord};
+    use crate::{meetings, totals};
+
+    /// PEs that wait in a ring for their left neighbours, and then meet: when each came, and how long it had waited.
+    fn cause(pes: &[(u64, f64)]) -> Option<LateCause> {
+        let count = pes.len() as u32;
+        let site = |routine: &str, category, time| SiteRecord {
+            routine: routine.into(),
+            category,
+            caller: 0,
+            line: String::new(),
+            calls: 1,
+            bytes: 0,
+            time,
+            timed: 1,
+            longest: time,
+        };
+        let key = TeamKey { first: 0, stride: 1, size: count, sum: 0, number: Some(0) };
+        let ledger = |(pe, &(came, waited)): (u32, &(u64, f64))| CallLedger {
+            pe,
+            pes: count,
+            stride: 1,
+            span: (0, 1000),
+            teams: BTreeMap::from([(0, TeamRecord { key, calls: 1, bytes: 0, time: 0.0 })]),
+            meetings: vec![MeetingRecord { team: 0, site: 0, number: 0, span: (came, 1000) }],
+            sites: BTreeMap::from([
+                (0, site("shmem_barrier_all", RoutineKind::Collective, (1000 - came) as f64)),
+                (1, site("shmem_long_wait_until", RoutineKind::Waiting, waited)),
+            ]),
+            waits: vec![(SymmetricObject::Heap(8), 1, waited)],
+            updates: vec![(SymmetricObject::Heap(8), (pe + 1) % count, 1)],
+            ..CallLedger::default()
+        };
+        let job = RecordedJob::of((0..).zip(pes).map(ledger).collect());
+        let late = meetings::late_comer(&job).expect("somebody comes last");
+        behind(&job, &totals::add_up(&job), &late)
+    }
+
+    #[test]
+    fn a_pe_that_waited_for_a_longer_worker_is_not_the_cause() {
+        let found = cause(&[(105, 0.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 3 waited for PE 2");
+        assert_eq!((found.pe(), &found.chain[..], found.site), (2, &[3, 2][..], (3, 1)));
+        assert_eq!((found.outside, found.mean), (605.0, 231.25));
+    }
+
+    #[test]
+    fn waits_are_followed_from_pe_to_pe() {
+        let found = cause(&[(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 0 waited for PE 3");
+        assert_eq!((&found.chain[..], found.site), (&[0, 3, 2][..], (0, 1)));
+    }
+
+    #[test]
+    fn a_pe_that_works_longer_itself_and_a_circle_of_waits_have_no_other_cause() {
+        assert_eq!(cause(&[(105, 0.0), (105, 0.0), (605, 0.0), (620, 10.0)]), None);
+        assert_eq!(cause(&[(640, 520.0), (630, 520.0), (605, 500.0), (620, 510.0)]), None);
+    }
+}
