@@ -14,8 +14,8 @@ use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
 
 use crate::arguments::advice::stray_count;
-use crate::arguments::prepared::{PreparedWords, prepared};
-use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, variable};
+use crate::arguments::prepared::{PreparedWords, SwallowedWord, prepared};
+use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
 use crate::hosts;
 use crate::machine::helper;
@@ -234,12 +234,14 @@ impl JobPlan {
             ([only], true) if only.count.is_none() => stray_count(&only.command),
             _ => None,
         };
+        let unset = apps.iter().flat_map(|app| &app.variables).filter_map(|text| unset(text));
+        let notes = stray.into_iter().chain(unset).collect();
         let size_is_open = apps.len() == 1 && apps[0].count.is_none();
         if size_is_open && hosts.is_none() {
             apps[0].count = options.per_host;
         }
         let plan = JobPlan {
-            programs: apps.into_iter().map(|app| app.checked(swallowed.as_deref())).collect::<Result<_, _>>()?,
+            programs: apps.into_iter().map(|app| app.checked(swallowed.as_ref())).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {
                 (true, _) => Label::Number,
                 (_, true) => Label::Tag,
@@ -266,7 +268,7 @@ impl JobPlan {
                 size_is_open,
             },
             recording: recording(options.profile, options.trace, options.trace_events)?,
-            note: stray,
+            notes,
             hint,
             dry_run: options.dry_run,
             verbose: options.verbose,
@@ -301,13 +303,14 @@ impl From<Error> for Refusal {
 
 impl App {
     /// `swallowed`: a sentence about an option that took the last word of the command line.
-    fn checked(self, swallowed: Option<&str>) -> Result<ProgramSpec, Error> {
+    fn checked(self, swallowed: Option<&SwallowedWord>) -> Result<ProgramSpec, Error> {
         if self.command.is_empty() {
-            let error = Error::new("no program to run was named")
-                .fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`");
+            let error = Error::new("no program to run was named");
             return Err(match swallowed {
-                Some(swallowed) => error.because(swallowed),
-                None => error,
+                Some(SwallowedWord { why, fix }) => error.because(why).fix(fix),
+                None => {
+                    error.fix("name it after the options, for example `oshrun -n 4 ./hello`, or say `oshrun --demo`")
+                }
             });
         }
         // A variable that is not set is simply not set in the PEs either.

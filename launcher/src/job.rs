@@ -68,7 +68,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     }
     if plan.dry_run {
         let status = layout.show()?;
-        plan.note.iter().for_each(|note| say(note));
+        plan.notes.iter().for_each(|note| say(note));
         return Ok(status);
     }
     if let Some(recording) = &plan.recording {
@@ -79,7 +79,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
         false => None,
     };
     // A program that is not there may have its name from an option before it; then the note would mislead.
-    plan.note.iter().for_each(|note| say(note));
+    plan.notes.iter().for_each(|note| say(note));
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
     // A job that cannot start leaves the records of the one before it alone.
     if let Some(recording) = &plan.recording {

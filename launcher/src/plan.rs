@@ -39,8 +39,8 @@ pub struct JobPlan {
     pub places: HostOptions,
     /// The records of the job that the user wants.
     pub recording: Option<RecordingPlan>,
-    /// A sentence about a command line that probably means something else.
-    pub note: Option<String>,
+    /// Sentences about a command line that probably means something else.
+    pub notes: Vec<String>,
     /// The remedy if the program cannot be found: its name may be meant for the option before it.
     #[serde(skip)]
     pub(crate) hint: Option<String>,

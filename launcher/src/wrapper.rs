@@ -10,7 +10,7 @@ pub mod modules;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use oxshmem_base::Error;
+use oxshmem_base::{Error, names};
 
 use modules::FortranModules;
 
@@ -74,6 +74,21 @@ pub struct Wrapper {
     clang: bool,
 }
 
+/// Questions of users, without their dashes.
+const QUESTIONS: [&str; 11] = [
+    "show",
+    "showme",
+    "showme:compile",
+    "showme:link",
+    "showme:libs",
+    "showme:libdirs",
+    "showme:incdirs",
+    "showme:command",
+    "showme:version",
+    "showme:help",
+    "help",
+];
+
 /// Options that are ours and not the compiler's.
 const OURS: [&str; 3] = [archive::OPTION, "--race", "-race"];
 
@@ -126,32 +141,27 @@ impl Wrapper {
 
     /// The action that these arguments ask for.
     pub fn act(&self, arguments: &[OsString]) -> Action {
-        let mut arguments = arguments.to_vec();
-        let mut show = None;
-        arguments.retain(|argument| match question(argument) {
-            Some(asked) => {
-                show.get_or_insert(asked);
-                false
-            }
-            None => true,
-        });
+        let asked = arguments.iter().find_map(question);
+        let arguments: Vec<OsString> =
+            arguments.iter().filter(|argument| question(argument).is_none()).cloned().collect();
         let all = self.compile_flags(&arguments).into_iter().chain(self.link_flags(&arguments));
-        match show.as_deref() {
+        match asked.map(|asked| asked.trim_start_matches('-')) {
             // Without a file the question is about the wrapper itself: everything it would ever add.
-            Some("") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
+            Some("show" | "showme") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
                 Action::Print(line(self.compiler.iter().cloned().chain(arguments.clone()).chain(all)))
             }
-            Some("") => Action::Print(line(self.command(&arguments))),
-            Some("compile") => Action::Print(line(self.compile_flags(&arguments))),
-            Some("link") => Action::Print(line(self.link_flags(&arguments))),
-            Some("libs") => Action::Print("oxshmem".into()),
-            Some("libdirs") => Action::Print(quoted(self.lib.as_os_str())),
-            Some("incdirs") => Action::Print(quoted(self.include.as_os_str())),
-            Some("command") => Action::Print(line(self.compiler.clone())),
-            Some("version") => {
+            Some("show" | "showme") => Action::Print(line(self.command(&arguments))),
+            Some("showme:compile") => Action::Print(line(self.compile_flags(&arguments))),
+            Some("showme:link") => Action::Print(line(self.link_flags(&arguments))),
+            Some("showme:libs") => Action::Print("oxshmem".into()),
+            Some("showme:libdirs") => Action::Print(quoted(self.lib.as_os_str())),
+            Some("showme:incdirs") => Action::Print(quoted(self.include.as_os_str())),
+            Some("showme:command") => Action::Print(line(self.compiler.clone())),
+            Some("showme:version") => {
                 Action::Print(format!("{}: oxshmem {} (OpenSHMEM 1.6)", self.name, env!("CARGO_PKG_VERSION")))
             }
-            Some(_) => Action::Print(format!("{} {HELP}", self.name)),
+            Some("help" | "showme:help") => Action::Print(format!("{} {HELP}", self.name)),
+            Some(_) => Action::Refuse(unknown(asked.unwrap_or_default(), &self.name)),
             None if self.fortran && arguments.iter().any(|argument| argument == modules::OPTION) => {
                 let (compiler, include, lib) = (self.compiler.clone(), self.include.clone(), self.lib.clone());
                 Action::MakeModules(FortranModules { compiler, include, lib })
@@ -250,14 +260,21 @@ fn asks_for_races(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == "--race" || argument == "-race")
 }
 
-/// The question of the user if the argument is one of ours: empty for the whole command.
-fn question(argument: &OsString) -> Option<String> {
+/// The argument if it is a question to the wrapper. No compiler has an option that begins in the same way.
+fn question(argument: &OsString) -> Option<&str> {
     let text = argument.to_str()?;
-    let text = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
-    match text {
-        "show" | "showme" => Some(String::new()),
-        "help" => Some(text.into()),
-        _ => text.strip_prefix("showme:").map(str::to_string),
+    let word = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    (word == "help" || word.starts_with("show")).then_some(text)
+}
+
+/// The error about a question that is none of [`QUESTIONS`].
+fn unknown(asked: &str, wrapper: &str) -> Error {
+    let word = asked.trim_start_matches('-');
+    let dashes = &asked[..asked.len() - word.len()];
+    let error = Error::new(format!("unknown option {asked}"));
+    match names::nearest(word, QUESTIONS) {
+        Some(near) => error.fix(format!("did you mean {dashes}{near}?")),
+        None => error.fix(format!("choose one of those that `{wrapper} --help` lists")),
     }
 }
 

@@ -201,7 +201,11 @@ fn variables_reach_the_pes() {
     command
         .args(["sh", "-c", "echo $GIVEN,$INHERITED,${UNSET_ANYWHERE-unset},$OXSHMEM_LOCAL_PES"])
         .env("INHERITED", "yes");
-    assert_eq!(String::from_utf8_lossy(&command.output().unwrap().stdout), "a b=c,yes,unset,1\n");
+    let output = command.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "a b=c,yes,unset,1\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_noted = said.contains("note: -x UNSET_ANYWHERE: this variable is not set");
+    assert!(is_noted && !said.contains("INHERITED"), "{said}");
 }
 
 #[test]

@@ -68,11 +68,16 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
             2,
             "to fix:  let the value follow the option, as in `oshrun --trace <FILE> ...`",
         ),
+        (&["--trace", "./life"], 2, "let the program follow the value: `oshrun --trace=FILE ./life`"),
+        (&["-np4", "true"], 2, "to fix:  write -np 4"),
+        (&["4", "true"], 127, "to fix:  did you mean -n 4?"),
         (&["--hostfile", "nosuch", "true"], 2, "to fix:  name a file with one host on a line"),
     ] {
         let ended = tool("oshrun", arguments).expect(status).says(&[words]);
         assert!(!ended.stderr.contains("tip: to pass"), "{ended}");
     }
+    let asked = tool("oshcc", &["-showme:complie"]).expect(1);
+    assert!(asked.says(&["did you mean -showme:compile?"]).stdout.is_empty());
     let help = tool("oxshmem", &["--help"]).expect(0);
     assert!(["oshrun", "oshcc", "oshfort", "osh_info", "cargo oxrun"].iter().all(|name| help.stdout.contains(name)));
     tool("oxshmem", &["tune"]).expect(2).says(&["AT LEAST TWO NODES"]);

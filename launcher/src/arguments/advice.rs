@@ -58,9 +58,14 @@ pub(super) fn foreign(option: &str) -> Option<Error> {
     if name == "--race" {
         return Some(
             Error::new("--race is no option of oshrun")
-                .because("the compiler looks for races: it has to put its looks into the program")
+                .because("the compiler must add the checks to the program")
                 .fix("compile with oshcc --race, oshc++ --race or oshfort --race, and run that program"),
         );
+    }
+    // Clap would take `p4` for the value of -n.
+    let count = option.strip_prefix("-np").map(|count| count.trim_start_matches('='));
+    if let Some(count) = count.filter(|count| number_of_pes(count).is_ok()) {
+        return Some(Error::new(format!("{option} is no option of oshrun")).fix(format!("write -np {count}")));
     }
     let (_, ours) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
     Some(Error::new(format!("{name} is an option of another launcher")).fix(*ours))

@@ -1,12 +1,13 @@
 //! The words of a command line, before clap reads them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
 use oxshmem_base::Error;
 
 use super::PROFILE;
 use super::advice::foreign;
+use super::values::number_of_pes;
 use crate::plan::BindTo;
 
 /// Words as clap expects them.
@@ -15,7 +16,28 @@ pub(super) struct PreparedWords {
     /// The remedy if there is no such program: the word may be meant for the option before it.
     pub(super) hint: Option<String>,
     /// The option that took the last word, which may be meant as the program.
-    pub(super) swallowed: Option<String>,
+    pub(super) swallowed: Option<SwallowedWord>,
+}
+
+/// A word that is the value of an option, and the last one.
+pub(super) struct SwallowedWord {
+    pub(super) why: String,
+    /// What to write if it is meant as the program.
+    pub(super) fix: String,
+}
+
+impl SwallowedWord {
+    fn new(option: &str, value_name: &str, value: &OsStr) -> Self {
+        let value = value.display();
+        let sign = if option.starts_with("--") { '=' } else { ' ' };
+        // Another word is the value that was meant, so the program is missing.
+        let is_path = value.to_string().starts_with("./");
+        let program = if is_path { value.to_string() } else { "./hello".into() };
+        Self {
+            why: format!("{value} is the value of {option}"),
+            fix: format!("let the program follow the value: `oshrun {option}{sign}{value_name} {program}`"),
+        }
+    }
 }
 
 /// The word that follows, if it may be meant as a value: it is no option, and the program may follow it.
@@ -28,12 +50,14 @@ fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
 /// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
 /// reads each character behind its dash as an option of its own.
 pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result<PreparedWords, Error> {
-    let takes_value = |option: &str| {
+    // The name of the option's value, if it takes one.
+    let value_name = |option: &str| {
         let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
-        valued.any(|known| match option.strip_prefix("--") {
+        let known = valued.find(|known| match option.strip_prefix("--") {
             Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
             None => known.get_short().is_some_and(|short| option == format!("-{short}")),
-        })
+        })?;
+        Some(known.get_value_names().and_then(|names| names.first()).map_or("VALUE".into(), |name| name.to_string()))
     };
     let mut prepared: Vec<OsString> = vec!["oshrun".into()];
     let (mut hint, mut swallowed) = (None, None);
@@ -73,20 +97,22 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
                     return Err(error);
                 }
                 prepared.push(argument.clone());
-                if takes_value(option) {
+                if let Some(name) = value_name(option) {
                     let value = rest.next().cloned();
                     // A number is nobody's program.
                     let program =
                         value.as_ref().filter(|value| value.to_str().is_none_or(|v| v.parse::<f64>().is_err()));
-                    swallowed = program.map(|value| format!("{} is the value of {option}", value.display()));
+                    swallowed = program.map(|value| SwallowedWord::new(option, &name, value));
                     prepared.extend(value);
                 }
             }
             _ => {
+                let count = argument.to_str().filter(|word| number_of_pes(word).is_ok());
+                let is_counted = prepared.iter().any(|word| word == "-n");
+                hint = before.or(count.filter(|_| !is_counted).map(|count| format!("did you mean -n {count}?")));
                 if argument != "--" {
                     prepared.push("--".into());
                 }
-                hint = before;
                 prepared.push(argument.clone());
                 prepared.extend(rest.by_ref().cloned());
                 break;

@@ -96,6 +96,11 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--map cyclic --nodes 2 -n 4 ./a", "--nodes makes nodes of equal blocks"),
         ("--sim=foo -n 2 ./a", "`foo` is neither a seed nor a strategy"),
         ("--trace ./a", "./a is the value of --trace"),
+        ("--trace ./a", "`oshrun --trace=FILE ./a`"),
+        ("-n 2 --output-dir out", "`oshrun --output-dir=DIR ./hello`"),
+        ("-n 2 -x ./a", "`oshrun -x NAME[=VALUE] ./a`"),
+        ("-np4 ./a", "write -np 4"),
+        ("-np=4 ./a", "write -np 4"),
     ] {
         let text = refused(line);
         assert!(text.contains(word), "{line}: {text}");
@@ -104,7 +109,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
 
 #[test]
 fn a_number_of_pes_behind_the_program_is_noted() {
-    let note = |line| plan(line).note.unwrap_or_default();
+    let note = |line| plan(line).notes.concat();
     for line in ["./a -n 4", "./a x -np 4", "-l ./a --np 4"] {
         assert!(note(line).contains("options of oshrun stand before the program, `oshrun -n 4 ./a`"), "{line}");
     }
@@ -114,9 +119,18 @@ fn a_number_of_pes_behind_the_program_is_noted() {
 }
 
 #[test]
+fn a_variable_that_is_not_set_is_noted() {
+    assert_eq!(plan("-x OSHRUN_UNSET -x B=1 -n 2 ./a").notes.len(), 1);
+    assert!(plan("-n 2 ./a : -x OSHRUN_UNSET ./b").notes[0].contains("-x OSHRUN_UNSET: this variable is not set"));
+}
+
+#[test]
 fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
     let hint = |line| plan(line).hint.unwrap_or_default();
     assert_eq!(hint("-n 2 --profile mydir ./a"), "--profile takes its directory with `=`: --profile=mydir");
+    assert_eq!(hint("4 ./a"), "did you mean -n 4?");
+    assert_eq!(hint("-l 4 ./a"), "did you mean -n 4?");
+    assert_eq!(hint("-n 2 4 ./a"), "");
     assert_eq!(hint("--sim 7 ./a"), "--sim takes its seed with `=`: --sim=7");
     assert!(hint("--bind socket -n 2 ./a").contains("`socket` is none of them"));
     for line in

@@ -51,6 +51,13 @@ pub(super) fn variable(text: &OsStr) -> Result<Option<(String, OsString)>, Error
     }
 }
 
+/// A note about a value of `-x` that is the name of a variable which is not set here.
+pub(super) fn unset(text: &OsStr) -> Option<String> {
+    let name = text.to_str().filter(|name| !name.is_empty() && !name.contains('='))?;
+    let is_set = std::env::var_os(name).is_some();
+    (!is_set).then(|| format!("note: -x {name}: this variable is not set here, so no PE gets it"))
+}
+
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     let number = number.map_err(|_| format!("{text} is no number of seconds: 60, 0.5 or 60s"))?;

@@ -89,6 +89,17 @@ fn questions_are_answered_in_both_dialects() {
         assert!(acts("oshcc", help).contains("-showme:libs"), "{help}");
     }
     assert_eq!(acts("oshcc", "--help=warnings"), "cc --help=warnings", "the compiler's");
+    for (asked, meant) in [
+        ("-showme:complie", "-showme:compile"),
+        ("--showme:lib a.c", "--showme:libs"),
+        ("-show:compile", "-showme:compile"),
+        ("-shwo", "cc -shwo"),
+        ("-showem", "-showme"),
+        ("-showme:cflags", "`oshcc --help`"),
+    ] {
+        assert!(acts("oshcc", asked).contains(meant), "{asked}: {}", acts("oshcc", asked));
+    }
+    assert!(acts("oshcc", "-showme:complie").starts_with("refuse unknown option -showme:complie\n"));
 }
 
 #[test]
