@@ -1,6 +1,7 @@
 //! `oxshmem sim`: a program over the simulated network with many seeds, and what the first failing seed says.
 
 mod explain;
+mod names;
 mod run;
 mod shrink;
 
@@ -42,7 +43,7 @@ pub struct SimArgs {
     /// Jobs at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
-    /// A job that takes longer hangs
+    /// A job that takes longer counts as hung
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// Try all seeds, and explain the first failure at the end
@@ -106,7 +107,8 @@ impl SimArgs {
         let TriedSeeds { tried, mut failed, overrun, races: found_races, digests, .. } =
             found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
-        let mut report = digests + &summary(tried, &failed, overrun, begun.elapsed());
+        let races = self.race.then(|| found_races.all().len());
+        let mut report = digests + &summary(tried, &failed, races, overrun, begun.elapsed());
         if self.race {
             report += &found_races.told(|race| {
                 let first = race.seeds.first().copied().unwrap_or_default();
@@ -161,15 +163,32 @@ impl SimArgs {
     }
 }
 
-fn summary(tried: u64, failed: &[(u64, SimulatedRun)], overrun: u64, took: Duration) -> String {
-    let an_hour = tried as f64 / took.as_secs_f64().max(0.001) * 3600.0;
-    let mut text = format!("{tried} seeds in {:.1} s ({an_hour:.0} an hour): ", took.as_secs_f64());
-    match failed {
-        [] => text += "none failed (all exit with status 0; what they print is not compared)\n",
-        _ => {
+/// A shorter time says nothing of how many seeds an hour has.
+const LONG: Duration = Duration::from_secs(10);
+
+/// `races`: how many were found, if they were looked for.
+fn summary(tried: u64, failed: &[(u64, SimulatedRun)], races: Option<usize>, overrun: u64, took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    let s = if tried == 1 { "" } else { "s" };
+    let mut text = format!("{tried} seed{s} in {seconds:.1} s");
+    if took >= LONG {
+        let _ = write!(text, " ({:.0} an hour)", tried as f64 / seconds * 3600.0);
+    }
+    let races = races.map(|races| match races {
+        0 => "no race".to_owned(),
+        1 => "1 race".to_owned(),
+        many => format!("{many} races"),
+    });
+    match (failed, races) {
+        ([], None) => text += ": none failed (all exit with status 0; what they print is not compared)\n",
+        ([], Some(races)) => {
+            let _ = writeln!(text, ": no wrong exit status, {races}");
+        }
+        (_, races) => {
             let seeds: Vec<String> = failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
             let more = if failed.len() > 20 { ", ..." } else { "" };
-            let _ = writeln!(text, "{} failed: {}{more}", failed.len(), seeds.join(", "));
+            let races = races.map_or_else(String::new, |races| format!("; {races}"));
+            let _ = writeln!(text, ": {} failed: {}{more}{races}", failed.len(), seeds.join(", "));
         }
     }
     if overrun > 0 {
@@ -198,5 +217,19 @@ impl Drop for ScratchFile {
     fn drop(&mut self) {
         // A job that has failed early has not made it.
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_races_where_they_are_looked_for_and_seeds_an_hour_of_long_runs() {
+        let told = |races, seconds| summary(8, &[], races, 0, Duration::from_secs(seconds));
+        assert_eq!(told(Some(1), 2), "8 seeds in 2.0 s: no wrong exit status, 1 race\n");
+        assert_eq!(told(Some(0), 2), "8 seeds in 2.0 s: no wrong exit status, no race\n");
+        assert!(told(None, 2).starts_with("8 seeds in 2.0 s: none failed (all exit with status 0"));
+        assert!(told(None, 20).starts_with("8 seeds in 20.0 s (1440 an hour): none failed"));
     }
 }

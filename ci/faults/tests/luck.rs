@@ -119,7 +119,7 @@ fn the_story_names_what_was_under_way() {
     };
     let operation = text.lines().find(|line| line.contains("of PE ") && line.contains("put_nbi #"));
     let operation = operation.unwrap_or_else(|| panic!("no operation in: {text}"));
-    assert!(operation.contains("to PE ") && operation.contains(&line("put_nbi")), "{operation}");
+    assert!(operation.contains(" `dest` at Statics+0x") && operation.contains(&line("put_nbi")), "{operation}");
     assert!(text.contains("The outcome turns at step ") && text.contains("Repeat it with: oshrun --sim="), "{text}");
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::call_site::CallSite;
-use oxshmem_os::program_line;
+use oxshmem_os::{program_line, statics};
 
 use crate::arena::SimArena;
 
@@ -22,16 +22,30 @@ impl Story {
         if let Err(error) = &file {
             tracing::warn!(path = %path.display(), %error, "the story of a simulated run cannot be written");
         }
-        Self { file: file.ok(), me }
+        let story = Self { file: file.ok(), me };
+        if me == 0 {
+            story.write_executable();
+        }
+        story
+    }
+
+    /// The first line, for who reads the story: `statics ADDRESS PATH`, where the static variables begin in which executable.
+    fn write_executable(&self) {
+        let (Some(loaded), Ok(path)) = (statics::executable(), fs::read_link("/proc/self/exe")) else { return };
+        let start = loaded.statics.0 - loaded.bias;
+        self.append(&format!("statics {start:#x} {}\n", path.display()));
     }
 
     /// One line: `STEP PE WHO WHAT`.
     pub(crate) fn write(&self, step: u64, who: &str, what: &str) {
-        if let Some(mut file) = self.file.as_ref() {
-            let line = format!("{step} {} {who} {what}\n", self.me);
-            if let Err(error) = file.write_all(line.as_bytes()) {
-                tracing::warn!(%error, "a line of the story is lost");
-            }
+        self.append(&format!("{step} {} {who} {what}\n", self.me));
+    }
+
+    fn append(&self, line: &str) {
+        if let Some(mut file) = self.file.as_ref()
+            && let Err(error) = file.write_all(line.as_bytes())
+        {
+            tracing::warn!(%error, "a line of the story is lost");
         }
     }
 

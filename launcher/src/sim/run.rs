@@ -69,15 +69,26 @@ impl JobUnderSim {
         }
         let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
         if output.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let why = said.lines().map(|line| line.trim_start_matches("oshrun: ")).collect::<Vec<_>>().join("; ");
-            return Err(Error::new(format!("{} cannot be simulated", self.program[0])).because(why));
+            return Err(not_run(&self.program[0], &String::from_utf8_lossy(&output.stderr)));
         }
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
         // A run without races has written none.
         let races = std::fs::read_to_string(&races.0).unwrap_or_default();
         Ok(SimulatedRun { output, summary: text.lines().filter_map(pair).collect(), races })
+    }
+}
+
+/// What `oshrun` says of a program that it cannot run, as an error of this tool.
+fn not_run(program: &str, said: &str) -> Error {
+    let part = |name: &str| said.lines().find_map(|line| line.trim_start().strip_prefix(name)).map(str::trim);
+    let first = said.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("oshrun: ").unwrap_or(first);
+    let why = part("because:").map_or_else(|| first.to_owned(), |why| format!("{first}: {why}"));
+    let error = Error::new(format!("{program} cannot be simulated")).because(why);
+    match part("to fix:") {
+        Some(fix) => error.fix(fix),
+        None => error,
     }
 }
 
@@ -132,5 +143,21 @@ impl SimulatedRun {
         let more = lines.len().saturating_sub(MOST);
         let more = if more > 0 { format!("    ... and {more} lines more\n") } else { String::new() };
         format!("\nSeed {seed}: {}. The job printed:\n{shown}{more}", self.in_words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_launcher_s_error_keeps_its_parts() {
+        let (why, fix) = ("  because: no directory of PATH holds it", "  to fix:  did you mean ./hello?");
+        let lines = ["oshrun: cannot run hello", why, fix];
+        let error = Error::new("hello cannot be simulated")
+            .because("cannot run hello: no directory of PATH holds it")
+            .fix("did you mean ./hello?");
+        assert_eq!(not_run("hello", &lines.join("\n")).to_string(), error.to_string());
+        assert!(not_run("x", "oshrun: cannot run x\n").to_string().contains("because: cannot run x"));
     }
 }

@@ -6,6 +6,7 @@ use oxshmem_base::Error;
 
 use super::ScratchFile;
 use super::explain;
+use super::names::StaticNames;
 use super::run::{JobUnderSim, SimulatedRun};
 
 /// Steps that are looked for if the failing run did not say how many it has.
@@ -37,7 +38,11 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
     job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?;
     let lines = std::fs::read_to_string(&story.0).unwrap_or_default();
     let _ = writeln!(text, "The smallest run that fails: {}", job.command_line(&format!("{words},kind={kind}")));
-    text += &explain::story(&lines, kind);
+    let story = explain::story(&lines, kind);
+    text += &match StaticNames::of(&lines) {
+        Some(names) => names.in_text(&story),
+        None => story,
+    };
     Ok(text)
 }
 
