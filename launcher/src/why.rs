@@ -1,12 +1,18 @@
 //! `oxshmem why`: who waits for whom in a running job.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use oxshmem_base::Error;
 use oxshmem_flight::report::{self, Certainty};
+use oxshmem_flight::{Activity, State, Witness};
 
 use serde::Serialize;
 
 use crate::ask::{self, JobView};
+
+/// So many PEs are told how their stack is seen.
+const STACKS: usize = 4;
 
 /// The job and how much of it.
 #[derive(Args)]
@@ -50,8 +56,53 @@ impl WhyArgs {
                 + "\n");
         }
         let head = format!("job {}, {} PEs, {:.0} s: {}\n", view.job, view.pes, view.seconds, view.command);
-        let text = head + &report::picture(&view.witnesses, view.pes, Certainty::Seen);
+        let text = head + &report::picture(&view.witnesses, view.pes, Certainty::Seen) + &stacks(&view);
         view.witnesses.iter_mut().for_each(|one| one.calls.truncate(self.calls));
         Ok(text + &report::histories(&view.witnesses))
+    }
+}
+
+/// How to see where PEs are that compute outside of the library.
+fn stacks(view: &JobView) -> String {
+    let is_outside = |one: &&Witness| {
+        let is_inside = one.is_waiting() || one.calls.first().is_some_and(|call| call.took.is_none());
+        one.activity == Activity::Computes && one.state == State::Running && !is_inside
+    };
+    let mut text = String::new();
+    for one in view.witnesses.iter().filter(is_outside).take(STACKS) {
+        let Some(pid) = one.process else { continue };
+        let host = view.hosts.get(one.pe as usize).filter(|host| !host.is_empty());
+        let on = host.map_or_else(String::new, |host| format!("{host}, "));
+        let there = if host.is_some() { " there" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  PE {} ({on}pid {pid}) computes in the program: `gdb -p {pid} -batch -ex backtrace`{there} shows where.",
+            one.pe
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pe_that_computes_is_told_with_its_process_and_its_host() {
+        let one = |pe, activity| Witness { activity, process: Some(40 + pe), ..Witness::new(pe, State::Running, vec![]) };
+        let view = JobView {
+            job: 7,
+            pes: 3,
+            seconds: 1.0,
+            command: "./a".into(),
+            hosts: vec![String::new(), String::new(), "n2".into()],
+            witnesses: vec![one(0, Activity::Sleeps), one(1, Activity::Computes), one(2, Activity::Computes)],
+        };
+        assert_eq!(
+            stacks(&view),
+            "  PE 1 (pid 41) computes in the program: `gdb -p 41 -batch -ex backtrace` shows where.\n  \
+             PE 2 (n2, pid 42) computes in the program: `gdb -p 42 -batch -ex backtrace` there shows where.\n"
+        );
     }
 }

@@ -65,6 +65,7 @@ fn a_pe_that_computes_is_missing_in_a_barrier() {
             "without PE 1",
             "called from meet at missing_in_barrier.c:12, from main at missing_in_barrier.c:20",
             "PE 1 is missing: not waiting in the library, but computing",
+            ") computes in the program: `gdb -p ",
         ],
     );
 }
