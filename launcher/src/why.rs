@@ -90,7 +90,10 @@ mod tests {
 
     #[test]
     fn a_pe_that_computes_is_told_with_its_process_and_its_host() {
-        let one = |pe, activity| Witness { activity, process: Some(40 + pe), ..Witness::new(pe, State::Running, vec![]) };
+        let one = |pe, activity| {
+            let process = Some(40 + pe);
+            Witness { activity, process, ..Witness::new(pe, State::Running, Vec::new()) }
+        };
         let view = JobView {
             job: 7,
             pes: 3,
