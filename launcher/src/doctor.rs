@@ -4,6 +4,7 @@
 mod facts;
 mod finding;
 mod judge;
+mod releases;
 mod trial;
 
 use std::process::{Command, Stdio};

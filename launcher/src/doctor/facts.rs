@@ -10,6 +10,7 @@ use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory, process}
 use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
+use super::releases;
 use crate::machine::beside;
 use crate::wrapper::modules;
 
@@ -109,7 +110,7 @@ impl Facts {
             cards: cards(Path::new("/sys/class/infiniband")),
             interfaces: interfaces::leading_out(),
             no_port: TcpListener::bind(("0.0.0.0", 0)).err().map(|error| error.to_string()),
-            libraries: libraries(),
+            libraries: libraries().into_iter().map(with_release).collect(),
             launcher: LAUNCHERS
                 .iter()
                 .filter(|name| std::env::var_os(name).is_some())
@@ -210,13 +211,18 @@ fn libraries() -> Vec<(String, Option<String>)> {
     let find = |name: &str| {
         let line = listing.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")))?;
         let path = Path::new(line.split("=> ").nth(1)?.trim());
-        // The real name carries the version.
+        // The real name carries the version of the interface.
         Some(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string())
     };
     LIBRARIES.iter().map(|(name, file)| (name.to_string(), find(file))).collect()
 }
 
-/// The libraries with what their own tools say of their versions.
+fn with_release((name, file): (String, Option<String>)) -> (String, Option<String>) {
+    let told = file.map(|file| releases::with_file(&name, &file));
+    (name, told)
+}
+
+/// The libraries with their releases, or with what their own tools say of them.
 pub(crate) fn library_versions() -> Vec<(String, String)> {
     let first_line = |tool: &str, argument: &str| {
         let output = Command::new(tool).arg(argument).output().ok().filter(|output| output.status.success())?;
@@ -230,10 +236,13 @@ pub(crate) fn library_versions() -> Vec<(String, String)> {
         _ => first_line("lstopo-no-graphics", "--version"),
     };
     let described = |(name, file): (String, Option<String>)| {
-        let value = match (file, told(&name)) {
-            (Some(file), Some(version)) => format!("{file} ({})", version.trim_start_matches("# ")),
-            (Some(file), None) => file,
-            (None, _) => "not found by the loader".to_owned(),
+        let value = match file {
+            None => "not found by the loader".to_owned(),
+            Some(file) if releases::release(&name, &file).is_some() => releases::with_file(&name, &file),
+            Some(file) => match told(&name) {
+                Some(version) => format!("{file} ({})", version.trim_start_matches("# ")),
+                None => file,
+            },
         };
         (name, value)
     };
