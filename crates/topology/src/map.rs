@@ -53,16 +53,46 @@ pub fn line(shown: &Shown<'_>) -> String {
         let card = place.nic.map_or(String::new(), |nic| format!(" with {}", node.nics[nic as usize].name));
         format!("on {numa}{card}")
     };
-    let mut spots: Vec<(String, Vec<u32>)> = Vec::new();
+    let mut spots: Vec<(String, Vec<u32>, Vec<Option<String>>)> = Vec::new();
     for (pe, place) in pes.iter().zip(*places) {
-        let spot = spot(place);
-        match spots.iter_mut().find(|(known, _)| *known == spot) {
-            Some((_, pes)) => pes.push(*pe),
-            None => spots.push((spot, vec![*pe])),
+        let (spot, bound) = (spot(place), bound(node, place));
+        match spots.iter_mut().find(|(known, ..)| *known == spot) {
+            Some((_, pes, all)) => {
+                pes.push(*pe);
+                all.push(bound);
+            }
+            None => spots.push((spot, vec![*pe], vec![bound])),
         }
     }
-    let spots: Vec<String> = spots.iter().map(|(spot, pes)| format!("PE {} {spot}", cpulist::written(pes))).collect();
-    format!("{host}: {} (by {source}); {}", node.describe(), spots.join("; "))
+    let told = spots.iter().map(|(spot, pes, bound)| {
+        let pe = cpulist::written(pes);
+        format!("PE {pe} {spot} ({})", together(pes, bound))
+    });
+    format!("{host}: {} (by {source}); {}", node.describe(), told.collect::<Vec<_>>().join("; "))
+}
+
+/// The processors to which a PE is bound, if it may not use all.
+fn bound(node: &Node, place: &PePlace) -> Option<String> {
+    let mut cpus = place.cpus.clone();
+    cpus.sort_unstable();
+    let s = if cpus.len() == 1 { "" } else { "s" };
+    (1..node.processors.len()).contains(&cpus.len()).then(|| format!("processor{s} {}", cpulist::written(&cpus)))
+}
+
+/// To what PEs of one spot are bound: to nothing, to the same processors, or each to others.
+fn together(pes: &[u32], bound: &[Option<String>]) -> String {
+    let are_alike = bound.iter().all(|one| *one == bound[0]);
+    match &bound[0] {
+        None if are_alike => "not bound".into(),
+        Some(processors) if are_alike => format!("bound to {processors}"),
+        _ => {
+            let each = pes.iter().zip(bound).map(|(pe, bound)| match bound {
+                Some(processors) => format!("PE {pe} bound to {processors}"),
+                None => format!("PE {pe} not bound"),
+            });
+            each.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 fn row(node: &Node, pe: u32, place: &PePlace) -> [String; 5] {

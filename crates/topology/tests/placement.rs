@@ -85,11 +85,19 @@ fn pictures() {
 fn one_line_for_the_curious() {
     let node = node("two-socket-infiniband");
     let places = placed(&node, 4, Bind::Core, Map::Block, &Wish::default());
+    let machine = "node: 2 packages, 2 NUMA nodes, 2 L3s, 32 cores, 64 processors (by /sys)";
     assert_eq!(
         map::line(&shown("node", &node, &[0, 1, 2, 3], &places)),
-        "node: 2 packages, 2 NUMA nodes, 2 L3s, 32 cores, 64 processors (by /sys); PE 0-1 on NUMA 0 with mlx5_0; \
-         PE 2-3 on NUMA 1 with mlx5_1"
+        format!(
+            "{machine}; PE 0-1 on NUMA 0 with mlx5_0 (PE 0 bound to processors 0,32, PE 1 bound to processors 8,40); \
+             PE 2-3 on NUMA 1 with mlx5_1 (PE 2 bound to processors 16,48, PE 3 bound to processors 24,56)"
+        )
     );
+    let places = placed(&node, 2, Bind::None, Map::Block, &Wish::default());
+    assert!(map::line(&shown("node", &node, &[0, 1], &places)).ends_with(" (not bound)"));
+    let places = placed(&node, 1, Bind::Core, Map::Block, &Wish::default());
+    let line = map::line(&shown("node", &node, &[0], &places));
+    assert!(line.ends_with("; PE 0 on NUMA 0 with mlx5_0 (bound to processors 0,32)"), "{line}");
 }
 
 #[test]

@@ -53,7 +53,9 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
         reasons => format!("{source}, because: {}", reasons.join("; ")),
     };
     tracing::debug!(node = machine.describe(), source, "topology");
-    let shown = Shown { host: "node", node: &machine, source: &source, pes: &node.members, places: &places };
+    // The leader of each node knows its own PEs, and PE 0 prints what it knows.
+    let host = if node.count == 1 { "node".to_owned() } else { format!("node {} of {}", node.index, node.count) };
+    let shown = Shown { host: &host, node: &machine, source: &source, pes: &node.members, places: &places };
     *words() = map::line(&shown);
     // Every node of a job is likely to be the same.
     let far = nic::warning(&machine, &node.members, &places).filter(|_| node.count > 1 && node.index == 0);
