@@ -47,20 +47,41 @@ pub(crate) fn manager(
     }
     let refused = refusals.join("; ");
     match claim {
-        Some(Claim { what, remedy }) => {
-            // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
-            let (named, unset) = match settings.pmi.as_str() {
-                "auto" => (String::new(), ""),
-                pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),
-            };
-            Err(Error::new(format!("this process was started as {what}, but no PMI server answered"))
-                .because(format!("{named}{refused}"))
-                .fix(format!("{unset}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own")))
-        }
+        Some(claim) => Err(unanswered(&claim, settings, &refused)),
         None if settings.pmi != "auto" => Err(Error::new(format!("SHMEM_PMI={} found no server", settings.pmi))
             .because(refused)
             .fix("start the program with a launcher that speaks it, or unset SHMEM_PMI")),
         None => Ok(Box::<Alone>::default()),
+    }
+}
+
+/// The error of one of several tasks that has found no server.
+fn unanswered(Claim { what, remedy }: &Claim, settings: &Settings, refused: &str) -> Error {
+    // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
+    let (named, unset) = match settings.pmi.as_str() {
+        "auto" => (String::new(), ""),
+        pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),
+    };
+    Error::new(format!("this process was started as {what}, but no PMI server answered"))
+        .because(format!("{named}{refused}"))
+        .fix(format!("{unset}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
+}
+
+/// The error of a job that cannot begin. Slurm's library believes the numbers in the environment and joins without a server; then the
+/// first value of another task is missing.
+pub(crate) fn explained(
+    error: Error,
+    protocol: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+    settings: &Settings,
+) -> Error {
+    let claim = claim::claimed(variable).filter(|_| library::is_one(protocol));
+    match claim {
+        Some(claim) => {
+            let why = format!("{protocol} has joined and brings no values: {}", error.in_one_line());
+            unanswered(&claim, settings, &why)
+        }
+        None => error,
     }
 }
 
@@ -101,4 +122,27 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
         };
     }
     Err(silent(refusal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_joins_without_a_server_is_told_as_such() {
+        let missing = || Error::new("PE 1 has not published host.1").because("PMI_KVS_Get failed with 4");
+        let variable = |name: &str| (name == "PMI_SIZE").then(|| "2".to_owned());
+        let settings = Settings { pmi: "auto".into(), ..Settings::default() };
+        let told = explained(missing(), "libpmi.so.0", &variable, &settings).to_string();
+        for part in [
+            "this process was started as one of 2 tasks by a PMI launcher, but no PMI server answered\n",
+            "because: libpmi.so.0 has joined and brings no values: PE 1 has not published host.1: PMI_KVS_Get failed with 4\n",
+            "to fix:  start it with `mpiexec.hydra -n 2",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let own = missing().to_string();
+        assert_eq!(explained(missing(), "PMI-1", &variable, &settings).to_string(), own);
+        assert_eq!(explained(missing(), "libpmi.so.0", &|_| None, &settings).to_string(), own);
+    }
 }

@@ -25,7 +25,10 @@ impl Membership {
     /// the environment says otherwise.
     pub fn join(settings: &Settings) -> Result<Membership, Error> {
         let variable = |name: &str| std::env::var(name).ok();
-        let mut job = Membership::of(find::manager(&variable, settings)?)?;
+        let manager = find::manager(&variable, settings)?;
+        let protocol = manager.protocol();
+        let job = Membership::of(manager);
+        let mut job = job.map_err(|error| find::explained(error, &protocol, &variable, settings))?;
         job.ours = !settings.singleton && variable("OXSHMEM_JOB").is_some();
         Ok(job)
     }

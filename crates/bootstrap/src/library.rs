@@ -16,6 +16,11 @@ pub(crate) fn join() -> Result<Box<dyn Manager>, String> {
     Ok(Box::new(LibraryClient(sys::Client::join()?)))
 }
 
+/// Whether a manager with this name is a launcher's library.
+pub(crate) fn is_one(protocol: &str) -> bool {
+    protocol.starts_with("libpmi")
+}
+
 impl LibraryClient {
     fn failed(&self, what: &str, why: String) -> Error {
         Error::new(format!("the launcher's library {} did not {what}", self.0.library())).because(why)
