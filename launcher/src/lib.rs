@@ -83,8 +83,14 @@ const TO_SAY: std::time::Duration = std::time::Duration::from_secs(1);
 /// A sentence of the launcher's own. Without anybody to read it there is nothing better to do than to go on, and so if it
 /// cannot be written for a while: signals and deadlines must be obeyed even if nobody empties the pipe of standard error.
 fn say(sentence: &str) {
+    say_behind(sentence, false);
+}
+
+/// The same; `in_line`: the line before it has no end.
+fn say_behind(sentence: &str, in_line: bool) {
     use std::io::Write;
-    let text = format!("oshrun: {sentence}\n");
+    let end = if in_line { "\n" } else { "" };
+    let text = format!("{end}oshrun: {sentence}\n");
     let (done, written) = std::sync::mpsc::channel();
     let write = move || {
         let _ = std::io::stderr().write_all(text.as_bytes());

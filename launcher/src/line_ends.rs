@@ -21,6 +21,11 @@ pub(crate) struct LineEnds {
 }
 
 impl LineEnds {
+    /// Whether the last line has no end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// The text of a writer as it is shown behind what was shown before.
     pub(crate) fn separate<'t>(&mut self, writer: Writer, text: &'t [u8]) -> Cow<'t, [u8]> {
         let interrupts = self.open.filter(|&open| open != writer && !text.is_empty());

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 
 use oxshmem_base::Error;
@@ -37,6 +38,8 @@ struct WriteProgress {
     left: Cell<usize>,
     /// Whether errors are held back, about which a line is still to come.
     owes: Cell<bool>,
+    /// Whether a line has no end where the launcher's own sentences go.
+    in_line: Cell<bool>,
     lost: Cell<Option<Lost>>,
 }
 
@@ -65,6 +68,11 @@ impl Screen {
     /// Whether everything is out or lost.
     pub(crate) fn is_empty(&self) -> bool {
         self.progress.left.get() == 0 && !self.progress.owes.get()
+    }
+
+    /// Whether a sentence of the launcher would continue a line of a PE.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.progress.in_line.get()
     }
 
     /// The first output that could not be written.
@@ -102,8 +110,8 @@ async fn write(
 ) {
     let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
     let mut folding = Folding::default();
-    // Both streams are one output where a terminal shows them.
-    let together = io::stdout().is_terminal() && io::stderr().is_terminal();
+    // Both streams are one output where a terminal shows them, or one file has them.
+    let together = is_one_file() || io::stdout().is_terminal() && io::stderr().is_terminal();
     let mut ends = [LineEnds::default(), LineEnds::default()];
     let of = |stream| usize::from(stream == OutputStream::Stderr && !together);
     loop {
@@ -114,6 +122,7 @@ async fn write(
                 let text = folding.close(Instant::now());
                 let _ = put(&mut stderr, &ends[of(OutputStream::Stderr)].separate((None, OutputStream::Stderr), &text)).await;
                 progress.owes.set(folding.due().is_some());
+                progress.in_line.set(ends[of(OutputStream::Stderr)].is_open());
                 // The job looks whether everything is out.
                 let _ = orders.send(AgentOrder::Written { host: NO_HOST, stream: OutputStream::Stderr, bytes: 0 });
                 continue;
@@ -133,6 +142,7 @@ async fn write(
             OutputStream::Stderr => put(&mut stderr, &text).await,
         };
         progress.owes.set(folding.due().is_some());
+        progress.in_line.set(ends[of(OutputStream::Stderr)].is_open());
         progress.left.set(progress.left.get() - 1);
         let order = match written {
             Ok(()) => AgentOrder::Written { host, stream, bytes: bytes.len() as u32 },
@@ -145,6 +155,15 @@ async fn write(
         // After the job's end nobody wants to know.
         let _ = orders.send(order);
     }
+}
+
+/// Whether both streams go to the same file or pipe.
+fn is_one_file() -> bool {
+    let file = |stream: u32| {
+        let about = std::fs::metadata(format!("/proc/self/fd/{stream}")).ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    file(1).is_some_and(|one| file(2) == Some(one))
 }
 
 async fn put(sink: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {

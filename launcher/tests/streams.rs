@@ -53,6 +53,14 @@ fn large_output_arrives_complete() {
 }
 
 #[test]
+fn the_launcher_s_sentence_does_not_continue_a_line_of_a_pe() {
+    let line = "\"$0\" -n 1 sh -c 'printf \"me 2\"; exit 3' 2>&1";
+    let output = std::process::Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_oshrun")]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("me 2\noshrun: PE 0 ") && output.status.code() == Some(3), "{text}");
+}
+
+#[test]
 fn an_unfinished_last_line_is_kept() {
     assert_eq!(run_script("-n 1", "printf abc").stdout, "abc");
     assert_eq!(run_script("-l -n 1", "printf abc").stdout, "[0] abc\n");

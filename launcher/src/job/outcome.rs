@@ -14,7 +14,7 @@ use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
 use crate::signals::SignalWish;
-use crate::{linked, program, say, verdict};
+use crate::{linked, program, say, say_behind, verdict};
 
 /// How long other PEs may outlive one that did not finalize before a note says so.
 const NOTE_AFTER: Duration = Duration::from_secs(1);
@@ -36,9 +36,9 @@ impl Conclusion {
         self.sentence = Some(sentence);
     }
 
-    fn explain(&mut self) {
+    fn explain(&mut self, in_line: bool) {
         if let Some(sentence) = self.sentence.take() {
-            say(&sentence);
+            say_behind(&sentence, in_line);
         }
     }
 }
@@ -70,7 +70,7 @@ impl RunningJob {
             (Some(lost), Some(_)) if lost.is_unread() => {}
             (Some(lost), Some(_)) => say(&lost.error().to_string()),
         }
-        conclusion.explain();
+        conclusion.explain(self.screen.is_in_line());
         conclusion.status.unwrap_or(0)
     }
 
@@ -259,6 +259,6 @@ impl RunningJob {
     pub(super) fn kill(&mut self) {
         self.signal(libc::SIGKILL);
         self.turn(PhaseTurn::Kill);
-        self.conclusion.explain();
+        self.conclusion.explain(self.screen.is_in_line());
     }
 }
