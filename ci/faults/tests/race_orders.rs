@@ -25,7 +25,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("one_target_for_two", &["shmemx_long_fcollect_nb by PE", "follows shmemx_long_sum_reduce_nb by PE"]),
     ("put_that_is_not_counted", &["`table` of PE 1 (bytes 16", "shmem_putmem by PE 0"]),
     ("source_of_a_counted_get", &["`table` of PE 0 (bytes 24", "shmemx_getmem_ct by PE 1", "a store by PE 0"]),
-    ("put_before_varying_blocks", &["`table` of PE 0 (bytes 64", "shmem_long_p by PE 1", "shmemx_team_alltoallv by PE 0"]),
+    ("put_before_varying_blocks", &["of PE 0 (bytes 64", "shmem_long_p by PE 1", "shmemx_team_alltoallv by PE 0"]),
     ("get_of_packed_blocks", &["of PE 1", "shmemx_team_alltoallv_packed by PE 1", "shmem_long_g by PE 0"]),
 ];
 

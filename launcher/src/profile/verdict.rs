@@ -202,7 +202,7 @@ mod tests {
     fn a_pe_that_came_late_because_it_waited_is_not_blamed() {
         let sentences = told([(105, 0.0), (105, 0.0), (605, 0.0), (620, 510.0)]);
         let start = "PE 2 is the cause: it is outside of the library for 605 ns, the mean of all PEs is 231 ns; \
-                     PE 3 came last in 1 of 1 meetings because it waited at ring.py:17 for PE 2, and kept others waiting ";
+                     PE 3 came last in 1 of 1 meetings because it waited at ring.py:17 for PE 2, and kept others ";
         assert!(sentences[0].starts_with(start) && sentences[0].ends_with(", 26 % of all time"), "{sentences:?}");
         assert!(!sentences.iter().any(|sentence| sentence.contains("not evenly divided")), "{sentences:?}");
         let sentences = told([(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]);
