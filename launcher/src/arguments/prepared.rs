@@ -22,7 +22,7 @@ pub(super) struct PreparedWords {
 /// A word that is the value of an option, and the last one.
 pub(super) struct SwallowedWord {
     pub(super) why: String,
-    /// What to write if it is meant as the program.
+    /// The remedy if it is meant as the program.
     pub(super) fix: String,
 }
 

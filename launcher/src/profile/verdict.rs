@@ -30,7 +30,7 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
             Some(cause) => format!("{}; {count} {}, and {kept}", worker(cause), because(job, cause, places)),
             None => format!("{count} and {kept}{}", between(job, late, places)),
         };
-        // What the cause's waits and delays look like on other PEs comes behind it.
+        // The cause comes first: waits of other PEs follow from it.
         sentences.push((if cause.is_some() { f64::INFINITY } else { late.waited }, text));
     }
     sentences.extend(variables(totals).filter(|(time, _)| share(*time) >= NOTABLE));

@@ -79,7 +79,7 @@ impl JobUnderSim {
     }
 }
 
-/// What `oshrun` says of a program that it cannot run, as an error of this tool.
+/// The words of `oshrun` about a program that it cannot run, as an error of this tool.
 fn not_run(program: &str, said: &str) -> Error {
     let part = |name: &str| said.lines().find_map(|line| line.trim_start().strip_prefix(name)).map(str::trim);
     let first = said.lines().next().unwrap_or_default();
