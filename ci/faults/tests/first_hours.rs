@@ -130,6 +130,28 @@ fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
     ]);
 }
 
+#[test]
+fn hours_8_a_transfer_that_begins_behind_a_static_array_is_named_with_the_array() {
+    let compiled = program("gaps.c");
+    let job = |shape: &str, word: &str| Job::new(shape).env("SHMEM_CHECK", "2").limit(LIMIT).run(&compiled, [word]);
+    job("-n 2", "").expect(0);
+    job("-n 2", "behind").expect(1).says(&[
+        "shmem_int_p: 4 bytes at 0x",
+        "are not inside one variable",
+        "the transfer begins in no variable: `few` (40 bytes) ends there",
+    ]);
+    job("-n 2", "collect").expect(0);
+    for shape in ["-n 4", "-n 4 --nodes 2"] {
+        job(shape, "collect").expect(1).says(&[
+            "shmem_int_collect: 96 bytes at 0x",
+            "the variable `even` has 64 bytes and the transfer ends at its byte 96",
+        ]);
+    }
+    // Without the names of static variables nobody knows where one begins.
+    let stripped = program_with("gaps.c", &["-Wl,-x"]);
+    Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&stripped, ["behind"]).expect(0);
+}
+
 /// The number of the line that ends in this comment.
 fn line_of(name: &str, comment: &str) -> usize {
     let text = fs::read_to_string(source(name)).expect("the source is there");

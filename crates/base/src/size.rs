@@ -55,6 +55,11 @@ pub fn display(bytes: u64) -> String {
     }
 }
 
+/// A number of bytes with its noun, exactly: `1 byte`, `40 bytes`.
+pub fn counted(bytes: u64) -> String {
+    format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" })
+}
+
 /// `digits * 10^exponent`
 struct Decimal {
     negative: bool,

@@ -290,6 +290,23 @@ impl Call<'_> {
         FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, "", at, bytes))
     }
 
+    /// Where the caller has the `bytes` bytes at `offset` of its symmetric array `dest`, which reaches at least to their end.
+    #[inline(always)]
+    pub(crate) fn part_of_dest(self, dest: *mut u8, offset: usize, bytes: usize) -> *mut u8 {
+        match near(dest.wrapping_add(offset), bytes, self.team.world(self.team.my)) {
+            Some(there) => there,
+            None => self.part_checked(dest, offset, bytes),
+        }
+    }
+
+    /// The end of one object may be the beginning of the next one, so `SHMEM_CHECK=2` looks at the array from its beginning on.
+    #[cold]
+    #[inline(never)]
+    fn part_checked(self, dest: *mut u8, offset: usize, bytes: usize) -> *mut u8 {
+        let (extent, _) = range::symmetric_argument(self.name, "dest", dest as usize, offset.saturating_add(bytes));
+        extent.in_window(dest.wrapping_add(offset) as usize, self.team.window(self.team.my)) as *mut u8
+    }
+
     #[cold]
     #[inline(never)]
     fn at_checked(self, member: u32, address: *const u8, bytes: usize) -> *mut u8 {

@@ -114,9 +114,9 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             }
             // That must be symmetric memory, however much the member brings.
             fits(call, offset.saturating_add(size), room);
-            let to = call.at(call.team.my, dest.wrapping_add(offset), size);
-            // SAFETY: `at` has found room for the block; one beyond the payload is read from its source, whose member has
-            // entered and leaves only after us.
+            let to = call.part_of_dest(dest, offset, size);
+            // SAFETY: `part_of_dest` has found room for the block; one beyond the payload is read from its source, whose member
+            // has entered and leaves only after us.
             unsafe {
                 if size <= INLINE {
                     ptr::copy_nonoverlapping(theirs[2..].as_ptr().cast(), to, size);

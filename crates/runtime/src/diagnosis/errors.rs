@@ -288,7 +288,7 @@ pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
     }
 }
 
-/// At `SHMEM_CHECK=2`: an object that begins in a variable of the program must end there.
+/// At `SHMEM_CHECK=2`: an object must lie inside one variable of the program.
 pub(crate) fn check_variable(call: &'static str, address: usize, bytes: usize) {
     if !state::is_checked() {
         return;

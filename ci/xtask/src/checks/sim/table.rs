@@ -53,6 +53,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("first_hours", "its mistakes end the job"),
     ("forked", "a child that a PE has forked takes no turns"),
     ("full_queue", "a PE stands still for ever"),
+    ("gaps", "its mistakes end the job"),
     ("grow", "it takes all memory that a control group leaves"),
     ("guards", "it damages the heap"),
     ("handles_of_nothing", "its handles stand for nothing"),
