@@ -10,6 +10,8 @@ static long sync_array[SHMEM_REDUCE_SYNC_SIZE];
 int main(int count, char **words) {
     const char *name = count > 1 ? words[1] : "";
     uint64_t on_stack = 0;
+    int private = 0, minus = -5;
+    static uint64_t signal_word;
     shmem_team_t row;
     shmem_init();
     int me = shmem_my_pe(), pes = shmem_n_pes();
@@ -22,6 +24,17 @@ int main(int count, char **words) {
     if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);
     if (!strcmp(name, "lock")) shmem_set_lock(NULL);
     if (!strcmp(name, "long")) shmem_int_put(target, source, 1 << 28, (me + 1) % pes);
+    if (!strcmp(name, "signal")) shmem_putmem_signal(target, source, 4, &on_stack, 1, SHMEM_SIGNAL_SET, 0);
+    if (!strcmp(name, "signalled")) shmem_int_put_signal(&private, source, 1, &signal_word, 1, SHMEM_SIGNAL_SET, 0);
+    if (!strcmp(name, "atomic")) shmem_int_atomic_inc(&private, 0);
+    if (!strcmp(name, "get")) private = shmem_int_g(&private, 0);
+    if (!strcmp(name, "member")) {
+        int *nothing = shmem_malloc(0);
+        shmem_int_put((int *)((uintptr_t)nothing + 12), source, 1, 0);
+    }
+    if (!strcmp(name, "minus")) shmem_int_put(target, source, minus, 0);
+    if (!strcmp(name, "minus blocks")) shmem_int_iput(target, source, 1, 1, minus, 0);
+    if (!strcmp(name, "minus operands")) shmem_int_sum_reduce(SHMEM_TEAM_WORLD, target, source, -1);
     if (!strcmp(name, "null")) {
         long *nothing = shmem_malloc((size_t)1 << 46);
         if (me != 0) *nothing = 1;

@@ -43,10 +43,11 @@ fn fault_W6_two_threads_that_wait_below_multiple_are_named() {
 fn a_destination_that_is_not_symmetric_is_not_called_a_different_one() {
     let program = program("stack_dest.c");
     for options in ["-n 2", "-n 4", "-n 4 --nodes 2"] {
-        Job::new(options)
-            .run(&program, [""; 0])
-            .expect(1)
-            .says(&["shmem_int_max_reduce: no symmetric object of ", ", the argument dest"]);
+        Job::new(options).run(&program, [""; 0]).expect(1).says(&[
+            "shmem_int_max_reduce: dest (4000 bytes at 0x",
+            "is not symmetric memory",
+            "not the stack and not malloc",
+        ]);
     }
 }
 
@@ -54,13 +55,21 @@ fn a_destination_that_is_not_symmetric_is_not_called_a_different_one() {
 fn mistakes_of_a_first_hour_are_named_by_the_argument() {
     let program = program("student.c");
     for (name, check, words) in [
-        ("wait", "1", &["shmem_signal_wait_until: no symmetric object of 8 bytes", ", the argument ivar"][..]),
+        ("wait", "1", &["shmem_signal_wait_until: sig_addr (8 bytes at 0x", "is not symmetric memory"][..]),
         ("put", "2", &["shmem_int_put: source is NULL"]),
         ("split", "0", &["shmem_team_split_2d: yaxis_team is NULL"]),
         ("set", "1", &["is not in the active set of PE 0, 2", "let the members alone make the call"]),
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
         ("lock", "1", &["shmem_set_lock: lock is NULL"]),
-        ("long", "1", &["no symmetric object of", "against the size of the object"]),
+        ("long", "1", &["dest (1073741824 bytes at 0x", "is not symmetric memory as a whole", "the size of the object"]),
+        ("signal", "1", &["shmem_putmem_signal: sig_addr (8 bytes at 0x", "is not symmetric memory"]),
+        ("signalled", "2", &["shmem_int_put_signal: dest (4 bytes at 0x", "is not symmetric memory"]),
+        ("atomic", "1", &["shmem_int_atomic_inc: dest (4 bytes at 0x", "is not symmetric memory"]),
+        ("get", "2", &["shmem_int_g: source (4 bytes at 0x", "is not symmetric memory"]),
+        ("member", "1", &["shmem_int_put: dest is 0xc, 12 bytes after NULL", "check the result of shmem_malloc"]),
+        ("minus", "1", &["shmem_int_put: nelems is 18446744073709551611", "as a signed number it is -5"]),
+        ("minus blocks", "2", &["shmem_int_iput: nelems is 18446744073709551611", "as a signed number it is -5"]),
+        ("minus operands", "1", &["shmem_int_sum_reduce: nreduce is 18446744073709551615", "as a signed number"]),
         ("null", "1", &["PE 0 of 4: shmem_malloc: no room for"]),
         ("held", "1", &["clear the lock before a call in which others must take part"]),
     ] {

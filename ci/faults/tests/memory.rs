@@ -133,7 +133,7 @@ fn fault_M4_a_negative_stride_stays_inside_the_target() {
         let ended = Job::new("-n 3").run(&stride, ["outside", &call[1..]]);
         assert!(!ended.stdout.contains("element"), "another PE's heap was written: {ended}");
         assert!(ended.status != Some(0) && !ended.crashed(), "{ended}");
-        ended.says(&["shmem_long_", call, "no symmetric object"]);
+        ended.says(&["shmem_long_", call, "is not symmetric memory"]);
     }
 }
 

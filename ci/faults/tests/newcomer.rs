@@ -44,8 +44,12 @@ fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
 fn fault_N2_calls_of_fortran_have_its_own_remedies() {
     let program = program("newcomer.f90");
     let job = |mistake: &str| Job::new("-n 1").env("SHMEM_CHECK", "2").run(&program, [mistake]).expect(1);
-    let words =
-        ["SHMEM_PUT8: no symmetric object of 32 bytes", "ALLOCATABLE arrays, with SAVE too", "memory of SHPALLOC"];
+    let words = [
+        "SHMEM_PUT8: dest (32 bytes at 0x",
+        "An ALLOCATABLE array is private even with SAVE",
+        "memory of SHPALLOC",
+        "If an argument is missing",
+    ];
     let ended = job("allocatable").says(&words);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
     let words = ["SHMEM_INT8_WAIT_UNTIL: no symmetric object of 8 bytes", "the argument ivar", "memory of SHPALLOC"];

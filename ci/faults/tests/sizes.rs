@@ -61,13 +61,14 @@ fn fault_S2_collectives_look_at_both_arrays_at_every_level() {
                 let (shape, check) = (SHAPES[i], ["0", "1", "2"][(i + call.len()) % 3]);
                 let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, [call, arrays, count]);
                 let about = format!("{call} {arrays} {count}, {shape}, SHMEM_CHECK={check}");
-                names(ended, &about, &[&format!("{name}: no symmetric object of ")]);
+                names(ended, &about, &[&format!("{name}: "), "is not symmetric memory"]);
             }
         }
         for shape in SHAPES {
             // Static arrays of 256 longs.
             let ended = Job::new(shape).run(&program, [call, "static", "1000000"]);
-            names(ended, &format!("{call} static, {shape}"), &[&format!("{name}: no symmetric object of ")]);
+            let about = format!("{call} static, {shape}");
+            names(ended, &about, &[&format!("{name}: "), "is not symmetric memory as a whole"]);
             Job::new(shape).run(&program, [call, "static", "16"]).expect(0);
         }
     }

@@ -25,7 +25,7 @@ fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
         ] {
             // Some below the caller's block, and where the heaps of other PEs may lie.
             for distance in ["10", "30"] {
-                let ended = job(&[call, distance]).expect(1).says(&[name, "no symmetric object of"]);
+                let ended = job(&[call, distance]).expect(1).says(&[name, "is not symmetric memory"]);
                 assert!(!ended.crashed(), "{ended}");
             }
         }

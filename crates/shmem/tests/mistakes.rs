@@ -78,7 +78,7 @@ fn an_index_beyond_the_end() {
 
 #[test]
 fn a_symmetric_place_that_is_not() {
-    ends_with("no symmetric object of 8 bytes", 1, |_| {
+    ends_with("is not symmetric memory", 1, |_| {
         // SAFETY: nothing on any PE is there; the point is that the call notices.
         unsafe { oxshmem::Symmetric::in_static(0_u64) }.put(1, 0);
     });

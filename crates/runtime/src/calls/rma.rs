@@ -134,6 +134,7 @@ const FAR: usize = 1 << 30;
 fn look_at_own<V: Via, T>(via: V, argument: &str, address: *const T, stride: isize, piece: usize, count: usize) {
     let cover = Cover::strided(size_of::<T>(), stride, piece, count);
     if cover.bytes > FAR {
+        range::check_count(via.call(), if piece == 1 { "nelems" } else { "nblocks" }, count);
         range::check_own(via.call(), argument, address as usize, cover);
     }
 }
@@ -182,7 +183,7 @@ pub unsafe fn ibput<V: Via, T>(
         Some(lowest) => unsafe { copy_pieces(source, sst, lowest.wrapping_byte_add(cover.back), dst, bsize, nblocks) },
         None => {
             // All blocks lie inside the caller's array from here on, whatever the strides.
-            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
+            range::check_array(via.call(), "dest", via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
@@ -222,7 +223,7 @@ pub unsafe fn ibget<V: Via, T>(
         },
         None => {
             // All blocks lie inside the caller's array from here on, whatever the strides.
-            range::check_array(via.call(), via.context(), lowest as usize, cover.bytes, pe);
+            range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));

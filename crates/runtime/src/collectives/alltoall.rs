@@ -119,6 +119,9 @@ pub(crate) unsafe fn alltoalls(
     if nelems == 0 {
         return;
     }
+    if block > isize::MAX as usize {
+        errors::longer_than_memory(call.name, "dest", dest as usize, block);
+    }
     for (name, stride) in [("dst", dst), ("sst", sst)] {
         if stride < 1 {
             errors::bad_argument(call.name, name, stride as i64, "1 and more");

@@ -147,7 +147,7 @@ impl<'a> Call<'a> {
             match bytes {
                 0 => {}
                 _ if array.is_null() => self.null(name),
-                _ if bytes > isize::MAX as usize => errors::too_long(self.name, name, array as usize),
+                _ if bytes > isize::MAX as usize => errors::longer_than_memory(self.name, name, array as usize, bytes),
                 _ => _ = range::symmetric_argument(self.name, name, array as usize, bytes),
             }
         }

@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::io::Write;
 use std::time::Duration;
 
-use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
+use oxshmem_base::{Error, size};
 use oxshmem_os::{faults, limits, memory};
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
@@ -14,6 +14,7 @@ use crate::memory::control::ControlBlock;
 use crate::start::job;
 use crate::start::state;
 use crate::transfers::direct::FAST;
+use crate::transfers::length;
 
 /// Says what happened, once for the job's PEs of this node, and ends the job.
 #[cold]
@@ -200,53 +201,86 @@ pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
     )
 }
 
-/// An address at which no symmetric object of `bytes` bytes lies; `argument` is the name of the argument, or empty.
+/// A number of elements that is negative, in an argument whose type has no sign.
 #[cold]
-pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: usize) -> ! {
-    if bytes > isize::MAX as usize {
-        too_long(call, "the array", address);
-    }
-    let argument = if argument.is_empty() { far_argument(call) } else { argument };
-    let (heap, heap_len) = FAST.heap.own();
-    let (statics, statics_len) = FAST.statics.own();
-    let inside = |start: usize, len: usize| address.wrapping_sub(start) < len;
-    if address == 0 {
-        let what = if argument.is_empty() { "the address of a symmetric object" } else { argument };
-        let [because, fix] = remedy::null(call);
-        fail(&Error::new(format!("{call}: {what} is NULL")).because(because).fix(fix));
-    }
-    let argument = if argument.is_empty() { String::new() } else { format!(", the argument {argument}") };
-    let error = Error::new(format!("{call}: no symmetric object of {bytes} bytes at {address:#x}{argument}"));
-    let error = if inside(heap, heap_len) {
-        error.because(format!("the symmetric heap in use ends {} bytes after that address", heap + heap_len - address))
-    } else if inside(statics, statics_len) {
-        error.because(format!("the static variables end {} bytes after that address", statics + statics_len - address))
-    } else if state::in_heap_reservation(address) {
-        error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
-    } else if let Err(reason) = oxshmem_os::statics::region() {
-        error.because(format!(
-            "it is not in the symmetric heap ({heap_len} bytes at {heap:#x}), and static variables are not symmetric here: {reason}"
-        ))
-    } else {
-        error.because(format!(
-            "it is neither in the symmetric heap ({heap_len} bytes at {heap:#x}) nor in the executable's static \
-             variables ({statics_len} bytes at {statics:#x})"
-        ))
-    };
-    if inside(heap, heap_len) || inside(statics, statics_len) {
-        fail(&error.fix("check the length, the stride and the offset of the transfer against the size of the object"));
-    }
-    fail(&error.fix(remedy::private(call)))
+pub(crate) fn negative(call: &str, argument: &str, count: usize) -> ! {
+    fail(
+        &Error::new(format!("{call}: {argument} is {count}, more than half of all addresses"))
+            .because(format!("as a signed number it is {}", count as isize))
+            .fix(format!("look how the program computes {argument}: it was negative, or it overflowed")),
+    )
 }
 
-/// The argument of a put or get that names the object of the other PE, by the name of the call; empty if there may be two.
-fn far_argument(call: &str) -> &'static str {
+/// An array of more bytes than there are addresses, by a negative number of elements or by a product that overflows.
+#[cold]
+pub(crate) fn longer_than_memory(call: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    if length::is_negative_count(bytes) {
+        let counts_operands = ["reduce", "to_all"].iter().any(|part| call.contains(part));
+        negative(call, if counts_operands { "nreduce" } else { "nelems" }, bytes);
+    }
+    too_long(call, argument, address)
+}
+
+/// Addresses below are those of members and elements of an object at NULL: the system maps nothing there.
+const LOWEST: usize = 4096;
+
+/// An address at which no symmetric object of `bytes` bytes lies; `argument` is the name of the argument, or empty where the name of
+/// the call tells it.
+#[cold]
+pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    let argument = if argument.is_empty() { only_array(call) } else { argument };
+    if bytes > isize::MAX as usize {
+        longer_than_memory(call, argument, address, bytes);
+    }
+    if address == 0 {
+        let [because, fix] = remedy::null(call);
+        fail(&Error::new(format!("{call}: {argument} is NULL")).because(because).fix(fix));
+    }
+    if address < LOWEST {
+        let distance = size::counted(address as u64);
+        fail(
+            &Error::new(format!("{call}: {argument} is {address:#x}, {distance} after NULL"))
+                .because("an allocation returned NULL: there was no room, or 0 bytes were asked for")
+                .fix("check the result of shmem_malloc"),
+        );
+    }
+    let (heap, heap_len) = FAST.heap.own();
+    let (statics, statics_len) = FAST.statics.own();
+    let left = |start: usize, len: usize| len.checked_sub(address.wrapping_sub(start)).filter(|&left| left > 0);
+    let ends = match (left(heap, heap_len), left(statics, statics_len)) {
+        (Some(left), _) => Some(("the symmetric heap in use ends", left)),
+        (_, Some(left)) => Some(("the static variables end", left)),
+        (None, None) => None,
+    };
+    let what = format!("{call}: {argument} ({} at {address:#x}) is not symmetric memory", size::counted(bytes as u64));
+    if let Some((end, left)) = ends {
+        fail(
+            &Error::new(format!("{what} as a whole"))
+                .because(format!("{end} {} after that address", size::counted(left as u64)))
+                .fix("check the length, the stride and the offset of the transfer against the size of the object"),
+        );
+    }
+    let error = Error::new(what);
+    let error = if state::in_heap_reservation(address) {
+        error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
+    } else if let Err(reason) = oxshmem_os::statics::region() {
+        error.because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"))
+    } else {
+        error.because("it is neither in the symmetric heap nor a static variable of the program")
+    };
+    fail(&error.fix(remedy::private(call)));
+}
+
+/// The argument that an atomic names, or a signal that is updated, by the name of the call. Other calls name theirs.
+fn only_array(call: &str) -> &'static str {
     let call = call.to_ascii_lowercase();
-    match call {
-        call if call.contains("signal") => "",
-        call if call.contains("put") || call.ends_with("_p") => "dest",
-        call if call.contains("get") || call.ends_with("_g") => "source",
-        _ => "",
+    let call = call.strip_suffix("_nbi").unwrap_or(&call);
+    let ends_with = |ends: &[&str]| ends.iter().any(|end| call.ends_with(end));
+    match () {
+        () if call.contains("signal") => "sig_addr",
+        () if ends_with(&["_fetch"]) => "source",
+        () if call.contains("_atomic_") || ends_with(&["_add", "_inc", "_fadd", "_finc", "swap", "_set"]) => "dest",
+        () => "the array",
     }
 }
 
@@ -304,21 +338,21 @@ pub(crate) fn check_variable(call: &'static str, address: usize, bytes: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::far_argument;
+    use super::only_array;
 
     #[test]
-    fn transfers_name_the_argument_of_the_other_pe() {
+    fn atomics_name_the_argument_of_the_other_pe() {
         for (call, argument) in [
-            ("shmem_int_put", "dest"),
-            ("shmem_long_p", "dest"),
-            ("shmem_ctx_iput64_nbi", "dest"),
-            ("SHMEM_PUT8", "dest"),
-            ("shmem_getmem", "source"),
-            ("shmem_double_g", "source"),
-            ("shmem_putmem_signal", ""),
-            ("shmem_int_atomic_add", ""),
+            ("shmem_int_atomic_add", "dest"),
+            ("shmem_ctx_long_atomic_fetch", "source"),
+            ("shmem_long_atomic_fetch_nbi", "source"),
+            ("shmem_long_atomic_fetch_add_nbi", "dest"),
+            ("SHMEM_INT4_FINC", "dest"),
+            ("shmem_int_cswap", "dest"),
+            ("shmem_putmem_signal", "sig_addr"),
+            ("shmem_int_sum_reduce", "the array"),
         ] {
-            assert_eq!(far_argument(call), argument, "{call}");
+            assert_eq!(only_array(call), argument, "{call}");
         }
     }
 }

@@ -8,19 +8,16 @@ fn is_fortran(call: &str) -> bool {
 }
 
 /// A routine without an explicit interface takes what lies in the place of the missing arguments.
-const TOO_FEW: &str = "a call with too few arguments looks like this, too: `use shmem` lets the compiler count them";
+const TOO_FEW: &str = "If an argument is missing, the call looks like this too: `use shmem` finds it";
 
 /// For an address that is private.
 pub(super) fn private(call: &str) -> String {
     match is_fortran(call) {
         true => format!(
-            "pass a variable with SAVE, one of a COMMON block, or memory of SHPALLOC; local variables are private, and so are \
-             ALLOCATABLE arrays, with SAVE too; of a section whose elements lie apart the compiler passes a copy; {TOO_FEW}"
+            "pass a variable with SAVE, one of a COMMON block, or memory of SHPALLOC. An ALLOCATABLE array is private even with \
+             SAVE. If the elements of a section lie apart, the compiler passes a private copy. {TOO_FEW}"
         ),
-        false => "pass a static variable or memory from shmem_malloc; stack, malloc and library memory is private. In Fortran pass \
-                  a variable with SAVE that is not ALLOCATABLE, and no section whose elements lie apart: the compiler passes a copy \
-                  of it"
-            .into(),
+        false => "pass a static variable or memory from shmem_malloc, not the stack and not malloc".into(),
     }
 }
 
@@ -42,7 +39,7 @@ pub(super) fn null(call: &str) -> [&'static str; 2] {
 /// For an argument whose value makes no sense.
 pub(super) fn bad_argument(call: &str) -> String {
     match is_fortran(call) {
-        true => format!("correct the argument; {TOO_FEW}"),
+        true => format!("correct the argument. {TOO_FEW}"),
         false => "correct the argument".into(),
     }
 }
@@ -86,10 +83,10 @@ mod tests {
     #[test]
     fn callers_from_fortran_read_of_what_fortran_has() {
         for text in [private("SHMEM_PUT8"), bad_argument("SHMEM_PUT8")] {
-            assert!(!text.contains("shmem_malloc") && text.contains("too few arguments"), "{text}");
+            assert!(!text.contains("shmem_malloc") && text.contains("If an argument is missing"), "{text}");
         }
         let text = private("SHMEM_PUT8");
-        assert!(text.contains("ALLOCATABLE arrays, with SAVE too") && text.contains("SHPALLOC"), "{text}");
+        assert!(text.contains("An ALLOCATABLE array is private even with SAVE") && text.contains("SHPALLOC"), "{text}");
         assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
         assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
         assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
@@ -106,10 +103,11 @@ mod tests {
             [bad_argument("shmem_put8"), beyond_block("shmem_put8").into(), beyond_variable("shmem_put8").into()];
         assert_eq!(words("shmem_barrier_all"), None);
         let of_null = null("shmem_put8").map(String::from);
-        for text in texts.into_iter().chain(of_null).chain([handle(String::new(), false)]) {
-            assert!(!["SHP", "INTEGER", "kind of", "too few"].iter().any(|word| text.contains(word)), "{text}");
+        let of_private = [handle(String::new(), false), private("shmem_put8")];
+        for text in texts.into_iter().chain(of_null).chain(of_private) {
+            let words = ["SHP", "INTEGER", "kind of", "is missing", "SAVE", "ALLOCATABLE"];
+            assert!(!words.iter().any(|word| text.contains(word)), "{text}");
         }
-        // A program with `shmem_f08` makes its calls by the names of C.
-        assert!(private("shmem_put8").contains("shmem_malloc") && private("shmem_put8").contains("not ALLOCATABLE"));
+        assert!(private("shmem_put8").contains("shmem_malloc"));
     }
 }

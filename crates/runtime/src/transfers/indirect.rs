@@ -66,26 +66,27 @@ fn reached(
     Some(found)
 }
 
-/// Finds `bytes` bytes of the caller's symmetric `address` on the context's PE `pe` by everything that there is to know, or ends the job
-/// with the reason.
+/// Finds `bytes` bytes of the caller's symmetric `address`, which is the argument of this name, on the context's PE `pe` by everything
+/// that there is to know, or ends the job with the reason.
 fn search(
     call: &'static str,
+    argument: &str,
     context: ContextHandle,
     address: usize,
     bytes: usize,
     what: What,
     pe: c_int,
 ) -> FoundObject {
-    find(call, address, bytes, what, range::member(call, context, pe))
+    find(call, argument, address, bytes, what, range::member(call, context, pe))
 }
 
 /// [`search`] for a transfer and a world number that exists.
 pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> FoundObject {
-    find(call, address, bytes, What::Transfer, pe)
+    find(call, "", address, bytes, What::Transfer, pe)
 }
 
-fn find(call: &'static str, address: usize, bytes: usize, what: What, pe: u32) -> FoundObject {
-    let (extent, region) = range::symmetric(call, address, bytes);
+fn find(call: &'static str, argument: &str, address: usize, bytes: usize, what: What, pe: u32) -> FoundObject {
+    let (extent, region) = range::symmetric_argument(call, argument, address, bytes);
     let by_network = what == What::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => FoundObject::Here(extent.in_window(address, window)),
@@ -138,7 +139,7 @@ unsafe fn put_seldom<const NBI: bool>(
     if source.is_null() {
         errors::null(call, "source");
     }
-    match search(call, context, dest as usize, n, What::Transfer, pe) {
+    match search(call, "dest", context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller keeps the source until the next quiet.
@@ -205,7 +206,7 @@ unsafe fn get_seldom<const NBI: bool>(
     if dest.is_null() {
         errors::null(call, "dest");
     }
-    match search(call, context, source as usize, n, What::Transfer, pe) {
+    match search(call, "source", context, source as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
         FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
@@ -286,7 +287,7 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest
         // SAFETY: `reached` found a `T` inside a region; `value` is a local that stays until the call returns.
         return unsafe { send(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
     }
-    match search(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "dest", context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `search` found a `T` inside a region; `value` is a local that stays until the call returns.
@@ -308,7 +309,7 @@ pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, sour
             return value.assume_init();
         }
     }
-    match search(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "source", context, source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
         // SAFETY: `search` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.

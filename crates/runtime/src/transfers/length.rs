@@ -1,19 +1,49 @@
 //! How many bytes the counts and strides of a call are: the only place where they are multiplied.
 //!
-//! Products and sums saturate. `usize::MAX` bytes lie inside no memory, so the check of the range refuses them, and every call
-//! checks its ranges before it computes anything else from a length. What has passed fits the memory of a machine, and products of
-//! it with an index below the count do so too.
+//! A product that overflows becomes [`IMPOSSIBLE`] or more, and sums saturate. Such a length lies inside no memory, so the check of the
+//! range refuses it, and every call checks its ranges before it computes anything else from a length. What has passed fits the memory
+//! of a machine, and products of it with an index below the count do so too.
+
+/// A length that no memory has, nor any greater one.
+pub(crate) const IMPOSSIBLE: usize = 1 << (usize::BITS - 1);
+
+/// Counts of elements below zero are not less than the negative of this: a length beyond has overflowed.
+const FARTHEST: isize = 1 << 48;
 
 /// How many bytes `n` elements of `element` bytes have.
 #[inline(always)]
 pub(crate) const fn of(n: usize, element: usize) -> usize {
-    n.saturating_mul(element)
+    match n.checked_mul(element) {
+        Some(bytes) => bytes,
+        None => overflown(n),
+    }
+}
+
+/// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it.
+#[cold]
+#[inline(never)]
+const fn overflown(n: usize) -> usize {
+    if n > IMPOSSIBLE { n } else { IMPOSSIBLE }
+}
+
+/// Whether a length is that of a negative number of elements, which it equals then.
+pub(crate) fn is_negative_count(bytes: usize) -> bool {
+    (-FARTHEST..0).contains(&(bytes as isize))
 }
 
 /// How many bytes `n` elements of the type have.
 #[inline(always)]
 pub(crate) const fn bytes<T>(n: usize) -> usize {
     of(n, size_of::<T>())
+}
+
+/// A distance, which is no count of elements.
+#[inline(always)]
+const fn product(one: usize, other: usize) -> usize {
+    match one.checked_mul(other) {
+        Some(product) => product,
+        None => IMPOSSIBLE,
+    }
 }
 
 /// The memory between the lowest and the highest byte of an array, gaps included.
@@ -28,7 +58,7 @@ impl Cover {
     /// That of `count` pieces of `piece` elements of `element` bytes, whose beginnings are `stride` elements apart.
     #[inline(always)]
     pub(crate) const fn strided(element: usize, stride: isize, piece: usize, count: usize) -> Self {
-        let between = of(of(stride.unsigned_abs(), count.saturating_sub(1)), element);
+        let between = product(product(stride.unsigned_abs(), count.saturating_sub(1)), element);
         let back = if stride < 0 { between } else { 0 };
         Self { back, bytes: between.saturating_add(of(piece, element)) }
     }
@@ -62,8 +92,7 @@ mod tests {
 
     #[test]
     fn fault_S1_what_overflows_is_longer_than_any_memory() {
-        let most = usize::MAX;
-        assert_eq!(bytes::<u64>(1 << 61), most);
+        assert_eq!(bytes::<u64>(1 << 61), IMPOSSIBLE);
         for (stride, piece, count) in [
             (isize::MIN, 1, 3),
             (isize::MAX, 1, 3),
@@ -73,13 +102,19 @@ mod tests {
             (-1, 1, 1 << 62),
         ] {
             let cover = Cover::strided(8, stride, piece, count);
-            assert_eq!(
-                (cover.bytes, cover.back),
-                (most, if stride < 0 { most } else { 0 }),
-                "{stride} {piece} {count}"
-            );
+            assert!(cover.bytes >= IMPOSSIBLE, "{stride} {piece} {count}");
+            assert_eq!(cover.back >= IMPOSSIBLE, stride < 0, "{stride} {piece} {count}");
             assert!(!cover.is_possible(0) && !cover.is_possible(0x7000_0000_0000));
         }
+    }
+
+    #[test]
+    fn a_negative_count_can_be_named() {
+        let minus = |n: usize| n.wrapping_neg();
+        assert_eq!([bytes::<u8>(minus(1)), bytes::<u32>(minus(5)), of(minus(7), 3)], [minus(1), minus(5), minus(7)]);
+        assert!([minus(1), minus(5), of(minus(5), 1), of(of(minus(5), 8), 4)].into_iter().all(is_negative_count));
+        let others = [0, 40, IMPOSSIBLE, bytes::<u64>(1 << 61), Cover::strided(4, 2, 1, minus(5)).bytes];
+        assert!(!others.into_iter().any(is_negative_count));
     }
 
     #[test]

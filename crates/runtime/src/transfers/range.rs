@@ -19,12 +19,32 @@ pub(crate) fn member(call: &'static str, context: ContextHandle, pe: c_int) -> u
     team.world(pe as u32)
 }
 
-/// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address` are symmetric.
+/// Ends the job with the reason unless the context has a PE `pe`, and `bytes` bytes at the caller's `address`, an argument of this
+/// name, are symmetric.
 #[cold]
 #[inline(never)]
-pub(crate) fn check_array(call: &'static str, context: ContextHandle, address: usize, bytes: usize, pe: c_int) {
+pub(crate) fn check_array(
+    call: &'static str,
+    argument: &str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    pe: c_int,
+) {
     member(call, context, pe);
-    symmetric(call, address, bytes);
+    if bytes > isize::MAX as usize {
+        errors::too_long(call, argument, address);
+    }
+    symmetric_argument(call, argument, address, bytes);
+}
+
+/// Ends the job with a sentence if the argument of this name counts elements and is negative.
+#[cold]
+#[inline(never)]
+pub(crate) fn check_count(call: &'static str, argument: &str, count: usize) {
+    if count > isize::MAX as usize {
+        errors::negative(call, argument, count);
+    }
 }
 
 /// Ends the job with a sentence if the caller's array, which need not be symmetric, leaves the address space, or leaves the
@@ -39,7 +59,7 @@ pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cove
         errors::too_long(call, argument, address);
     }
     if FAST.name(address, 1).is_some() {
-        symmetric(call, cover.lowest(address), cover.bytes);
+        symmetric_argument(call, argument, cover.lowest(address), cover.bytes);
     }
 }
 
@@ -48,7 +68,7 @@ pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'
     symmetric_argument(call, "", address, bytes)
 }
 
-/// [`symmetric`] of the argument of this name.
+/// [`symmetric`] of the argument of this name; it is empty where the call has one array.
 pub(crate) fn symmetric_argument(
     call: &'static str,
     argument: &str,

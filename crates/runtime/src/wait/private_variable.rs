@@ -10,6 +10,7 @@ pub(super) fn check(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     let Needs::Variables(_, wanted) = reason.needs else { return };
     let is_reached = |extent: &Extent| extent.is_in_some_window(reason.address, job::pes_on_node());
     if !(is_reached(&FAST.heap) || is_reached(&FAST.statics) || ready()) {
-        errors::not_symmetric(reason.call, "ivar", reason.address, wanted.bytes.max(1).into());
+        let argument = if reason.call.contains("signal") { "sig_addr" } else { "ivar" };
+        errors::not_symmetric(reason.call, argument, reason.address, wanted.bytes.max(1).into());
     }
 }

@@ -68,6 +68,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     fn new(call: &'static str, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: V) -> Self {
         let bytes = length::bytes::<T>(nelems);
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
+            range::check_count(call, "nelems", nelems);
             range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
         }
         Set { ivars, nelems, status, comparison: CmpOperator::of(call, cmp), values }

@@ -82,7 +82,7 @@ unsafe fn amo_seldom<T: AmoType>(
     if at & (size_of::<T>() - 1) != 0 {
         errors::misaligned(call, at, size_of::<T>());
     }
-    let bits = match search(call, context, at, size_of::<T>(), What::Atomic, pe) {
+    let bits = match search(call, "", context, at, size_of::<T>(), What::Atomic, pe) {
         // SAFETY: `search` found the whole object in mapped memory, and it is aligned.
         FoundObject::Here(there) => unsafe { execute(there, size_of::<T>(), amo) },
         FoundObject::There(to) => {
@@ -186,7 +186,7 @@ unsafe fn put_signal_seldom(
     nbi: bool,
     pe: c_int,
 ) {
-    match search(call, context, signal as usize, 8, What::Atomic, pe) {
+    match search(call, "sig_addr", context, signal as usize, 8, What::Atomic, pe) {
         FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
@@ -196,7 +196,7 @@ unsafe fn put_signal_seldom(
         }
         FoundObject::There(signal) => {
             // Without data the destination may be anything. The data goes with its signal.
-            let data = || search(call, context, dest as usize, n, What::Atomic, pe);
+            let data = || search(call, "dest", context, dest as usize, n, What::Atomic, pe);
             let to = match if n > 0 { data() } else { FoundObject::There(signal) } {
                 FoundObject::There(to) => to,
                 FoundObject::Here(_) => unreachable!("data and signal go one way"),
