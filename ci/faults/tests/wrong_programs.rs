@@ -101,7 +101,6 @@ fn fault_W1_members_that_meet_level_by_level_end_with_a_sentence_or_wait() {
 fn fault_W1_what_crashed_is_named_on_both_sides() {
     for (one, other, words) in [
         ("free", "barrier_all", ["an allocation or free of symmetric memory", "a barrier or sync"]),
-        ("max_six", "max", ["shmem_max_reduce (48 bytes)", "shmem_max_reduce (8 bytes)"]),
         ("max_six", "barrier_all", ["shmem_max_reduce (48 bytes)", "a barrier or sync"]),
         ("max_long", "barrier_all", ["shmem_max_reduce (160000 bytes)", "a barrier or sync"]),
         ("max_long", "fcollect", ["shmem_max_reduce (160000 bytes)", "shmem_fcollect (8 bytes)"]),
@@ -112,11 +111,24 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
             for check in ["0", "3"] {
                 let job = Job::new(options).env("SHMEM_CHECK", check);
-                job.run(mismatch(), [one, other])
-                    .expect(1)
-                    .says(&["the members of the team make different calls"])
-                    .says(&words);
+                job.run(mismatch(), [one, other]).expect(1).says(&["the PEs make different calls"]).says(&words);
             }
+        }
+    }
+}
+
+#[test]
+fn fault_W1_lengths_that_differ_are_named_as_such() {
+    const SHAPES: [&str; 3] = ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"];
+    for (one, other, words, shapes) in [
+        ("max_six", "max", [" reduces ", " 48 bytes", " 8 bytes", "pass the same nreduce on all PEs"], &SHAPES[..]),
+        ("broadcast", "broadcast_one", [" broadcasts ", " 48 bytes", " 8 bytes", "the same nelems on all PEs"], &SHAPES),
+        ("max_long", "max_less", [" reduces ", " 160000 bytes", " 80000 bytes", "the same nreduce"], &SHAPES[..1]),
+        ("fcollect", "fcollect_two", [" passes ", " 8 bytes", " 16 bytes", "the same nelems"], &SHAPES[..1]),
+    ] {
+        for options in shapes {
+            let job = Job::new(options).env("SHMEM_CHECK", "1");
+            job.run(mismatch(), [one, other]).expect(1).says(&["the PEs pass different lengths"]).says(&words);
         }
     }
 }

@@ -102,7 +102,7 @@ fn slices_that_overlap() {
 
 #[test]
 fn reductions_of_different_lengths() {
-    ends_with("the members of the team make different calls", 2, |world| {
+    ends_with("the PEs pass different lengths", 2, |world| {
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
         let mine = &numbers[..100 + 100 * world.my_pe()];
         world.sum(mine, mine);
@@ -120,7 +120,7 @@ fn scans_into_different_places() {
 
 #[test]
 fn a_collect_that_meets_another_call() {
-    ends_with("the members of the team make different calls", 2, |world| {
+    ends_with("make different calls", 2, |world| {
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
         let _ = match world.my_pe() {
             0 => world.collect(&numbers, &numbers, 10),
@@ -131,7 +131,7 @@ fn a_collect_that_meets_another_call() {
 
 #[test]
 fn fault_W1_values_that_meet_a_reduction() {
-    ends_with("the members of the team make different calls", 2, |world| {
+    ends_with("make different calls", 2, |world| {
         let numbers = world.allocate_slice(2, 0_u64).unwrap();
         match world.my_pe() {
             0 => drop(world.values([0_u64; 6])),

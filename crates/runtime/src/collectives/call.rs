@@ -2,7 +2,7 @@
 
 use core::cell::OnceCell;
 
-use oxshmem_base::{Error, planted};
+use oxshmem_base::{Error, planted, size};
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_reduce::Kind;
 use oxshmem_transport::{Region, Remote};
@@ -168,26 +168,47 @@ impl<'a> Call<'a> {
         let mine = ControlBlock::own().doings().statement.read();
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
-        let have_types = theirs.is_like(self.signature) && said.is_some_and(|said| said.root() != mine.root());
+        let (members, all, me) = match self.is_of_all() {
+            true => ("the PEs", "all PEs", self.team.world(self.team.my)),
+            false => ("the members of the team", "all members", self.team.my),
+        };
+        let who = match member {
+            Some(member) if self.is_of_all() => format!("PE {}", self.team.world(member)),
+            Some(member) => format!("PE {member} of the team"),
+            None => "a PE on another node".into(),
+        };
+        let is_like = theirs.is_like(self.signature);
+        let are_declared = mine.signature() == self.signature.bits()
+            && said.is_some_and(|said| said.signature() == theirs.bits() && said.root() == mine.root());
+        if let Some(said) = said.filter(|said| is_like && are_declared && said.bytes != mine.bytes) {
+            let (theirs, own) = (size::counted(said.bytes), size::counted(mine.bytes));
+            errors::fail(
+                &Error::new(format!("{}: {members} pass different lengths", self.name))
+                    .because(format!("{who} {} {theirs}, this PE ({me}) {own}", verb(self.signature)))
+                    .fix(format!("pass the same {} on {all}", errors::count_name(self.name))),
+            );
+        }
+        let have_types = is_like && said.is_some_and(|said| said.root() != mine.root());
         let own = words(self.signature, mine, have_types);
         let ends = [theirs, self.signature].iter().any(|call| call.is_like(Signature::of(CallKind::Finalize)));
         let fix = match ends {
-            true => {
-                "let every PE make the same collective calls before it ends: one has left its program early, by a return, an exit, or \
-                     an exception that was caught"
-            }
-            false => "let all members make the same collective calls with the same arguments in the same order",
+            true => format!(
+                "let {all} make these calls. Look for one inside an `if` on the PE number, or for a PE that left its program early, by \
+                 a return, an exit, or an exception that was caught"
+            ),
+            false => format!("let {all} make the same collective calls with the same arguments in the same order"),
         };
-        let who = member.map_or("a PE on another node".into(), |member| format!("PE {member} of the team"));
+        let other = words(theirs, said.unwrap_or_default(), have_types);
         errors::fail(
-            &Error::new(format!("{}: the members of the team make different calls", self.name))
-                .because(format!(
-                    "{who} is in {}, this PE ({}) in {own}",
-                    words(theirs, said.unwrap_or_default(), have_types),
-                    self.team.my
-                ))
+            &Error::new(format!("{}: {members} make different calls", self.name))
+                .because(format!("{who} is in {other}, this PE ({me}) in {own}"))
                 .fix(fix),
         )
+    }
+
+    /// Whether all PEs of the job are members, whose numbers are those of the job then.
+    fn is_of_all(self) -> bool {
+        job::identity().is_some_and(|(_, pes)| pes == self.team.size)
     }
 
     /// The same where no more is known than that the member is in another call: the sentence has the member's own declaration.
@@ -246,6 +267,15 @@ fn behind_suspended(team: &TeamState, name: &'static str) {
             suspended::move_on();
             (suspended::pending(key) == 0).then_some(())
         });
+    }
+}
+
+/// The verb of a call that has a length.
+fn verb(signature: Signature) -> &'static str {
+    match () {
+        () if signature.is_reduction() => "reduces",
+        () if signature.is_like(Signature::of(CallKind::Broadcast)) => "broadcasts",
+        () => "passes",
     }
 }
 

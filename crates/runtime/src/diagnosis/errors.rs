@@ -215,10 +215,19 @@ pub(crate) fn negative(call: &str, argument: &str, count: usize) -> ! {
 #[cold]
 pub(crate) fn longer_than_memory(call: &str, argument: &str, address: usize, bytes: usize) -> ! {
     if length::is_negative_count(bytes) {
-        let counts_operands = ["reduce", "to_all"].iter().any(|part| call.contains(part));
-        negative(call, if counts_operands { "nreduce" } else { "nelems" }, bytes);
+        negative(call, count_name(call), bytes);
     }
     too_long(call, argument, address)
+}
+
+/// The argument of a call that counts elements.
+pub(crate) fn count_name(call: &str) -> &'static str {
+    let call = call.to_ascii_lowercase();
+    match () {
+        () if !call.starts_with("shmem") => "number of elements",
+        () if ["reduce", "to_all"].iter().any(|part| call.contains(part)) => "nreduce",
+        () => "nelems",
+    }
 }
 
 /// Addresses below are those of members and elements of an object at NULL: the system maps nothing there.
