@@ -1,6 +1,7 @@
 /* Programs that damage the symmetric heap or use blocks that are not theirs: `guards CASE`. */
 #include <shmem.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int main(int argc, char **argv)
@@ -18,6 +19,20 @@ int main(int argc, char **argv)
         block[411] = 1;
     if (IS("before") && me == 1)
         neighbour[-4] = 1;
+    if (IS("behind") && me == 1)
+        memset(block + 400, 1, 28);
+    if (IS("far_behind") && me == 1)
+        memset(block + 400, 1, 70);
+    if (IS("free_inside"))
+        shmem_free(block + 4);
+    if (IS("free_twice")) {
+        shmem_free(block);
+        shmem_free(block);
+    }
+    if (IS("free_malloc"))
+        shmem_free(malloc(40));
+    if (IS("free_static"))
+        shmem_free(source);
     if (IS("put_after") && me == 0)
         shmem_putmem(block + 300, source, 112, 1);
     if (IS("put_zone") && me == 0)

@@ -61,7 +61,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("set", "1", &["is not in the active set of PE 0, 2", "let the members alone make the call"]),
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
         ("lock", "1", &["shmem_set_lock: lock is NULL"]),
-        ("long", "1", &["dest (1073741824 bytes at 0x", "is not symmetric memory as a whole", "the size of the object"]),
+        ("long", "1", &["dest (1073741824 bytes at 0x", "is not symmetric memory as a whole", "against the size"]),
         ("signal", "1", &["shmem_putmem_signal: sig_addr (8 bytes at 0x", "is not symmetric memory"]),
         ("signalled", "2", &["shmem_int_put_signal: dest (4 bytes at 0x", "is not symmetric memory"]),
         ("atomic", "1", &["shmem_int_atomic_inc: dest (4 bytes at 0x", "is not symmetric memory"]),

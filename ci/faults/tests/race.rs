@@ -127,13 +127,28 @@ fn guarded(case: &str) -> JobEnd {
 fn damage_to_the_symmetric_heap_is_named_with_the_block() {
     let found =
         |case: &str, words: &[&str]| drop(guarded(case).expect(1).says(words).says(&["allocated at guards.c:"]));
-    found("after", &["PE 1", "shmem_barrier_all: a write has hit", "11 bytes after the block of 400 bytes"]);
-    found("before", &["PE 1", "4 bytes before the block of 400 bytes"]);
+    let words = ["PE 1", "shmem_barrier_all: 1 byte, 11 bytes behind the block of 400 bytes", "), was overwritten"];
+    found("after", &words);
+    found("before", &["PE 1", "1 byte, 4 bytes before the block of 400 bytes"]);
+    found("behind", &["PE 1", "28 bytes directly behind the block of 400 bytes", ") were overwritten"]);
+    found("far_behind", &["PE 1", "at least 64 bytes directly behind the block of 400 bytes"]);
+    found("free_twice", &["shmem_free: the block at 0x", " was freed before", "freed at guards.c:"]);
     found("put_after", &["PE 0", "shmem_putmem: 112 bytes", "ends 12 bytes after the block of 400 bytes"]);
     found("put_zone", &["shmem_putmem: 4 bytes", "begins 12 bytes after the block of 400 bytes"]);
     found("freed", &["PE 1", "at byte 17 of the block of 400 bytes", "freed at guards.c:"]);
     found("put_freed", &["PE 0", "at byte 0 of the block of 400 bytes", "freed at guards.c:"]);
     found("moved", &["PE 1", "at byte 17 of the block of 400 bytes", "freed at guards.c:"]);
+}
+
+#[test]
+fn addresses_that_cannot_be_freed_have_each_a_sentence_of_their_own() {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| program("guards.c"));
+    let refused = |case: &str, words: &[&str]| drop(Job::new("-n 2").run(program, [case]).expect(1).says(words));
+    refused("free_inside", &["lies 4 bytes behind the beginning of a block of 400 bytes", "allocation returned 0x"]);
+    refused("free_twice", &["shmem_free: the block at 0x", " was freed before", "SHMEM_CHECK=3"]);
+    refused("free_malloc", &["is not in the symmetric heap", "it is memory of malloc, of the stack or of a library"]);
+    refused("free_static", &["is not in the symmetric heap", "it is a static variable of the program"]);
 }
 
 #[test]

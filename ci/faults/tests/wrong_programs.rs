@@ -122,7 +122,7 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
     const SHAPES: [&str; 3] = ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"];
     for (one, other, words, shapes) in [
         ("max_six", "max", [" reduces ", " 48 bytes", " 8 bytes", "pass the same nreduce on all PEs"], &SHAPES[..]),
-        ("broadcast", "broadcast_one", [" broadcasts ", " 48 bytes", " 8 bytes", "the same nelems on all PEs"], &SHAPES[..]),
+        ("broadcast", "broadcast_one", [" broadcasts ", " 48 bytes", " 8 bytes", "the same nelems"], &SHAPES[..]),
         ("max_long", "max_less", [" reduces ", " 160000 bytes", " 80000 bytes", "the same nreduce"], &SHAPES[..1]),
         ("fcollect", "fcollect_two", [" passes ", " 8 bytes", " 16 bytes", "the same nelems"], &SHAPES[..1]),
     ] {

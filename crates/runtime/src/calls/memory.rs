@@ -7,6 +7,7 @@
 
 mod differing;
 mod failed;
+mod misplaced;
 
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
@@ -31,6 +32,7 @@ use crate::teams::team::{TeamHandle, TeamState};
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
 use failed::{FailedAllocation, warn};
+use misplaced::no_block;
 
 /// Alignment of every block: fit for any object, vectors included.
 const ALIGNMENT: usize = 64;
@@ -285,7 +287,7 @@ pub unsafe fn free(ptr: *mut c_void) {
     agree(CALL, 0, true, sequence, 0);
     errors::check_guards(CALL);
     if !lock(life).free(offset_of(ptr)) {
-        no_block(CALL, ptr);
+        no_block(life, CALL, ptr);
     }
 }
 
@@ -306,7 +308,7 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     let life = open_life(CALL);
     let old = offset_of(ptr);
     if lock(life).outside_block(old, 1).is_some() {
-        no_block(CALL, ptr);
+        no_block(life, CALL, ptr);
     }
     if lock(life).is_guarded() {
         return replace(life, ptr, bytes);
@@ -344,7 +346,7 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
 /// [`realloc`] of a guarded block: always a new one, so that whoever still uses the old one is found.
 fn replace(life: &LibraryState, ptr: *mut c_void, bytes: usize) -> *mut c_void {
     const CALL: &str = "shmem_realloc";
-    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(CALL, ptr) };
+    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, CALL, ptr) };
     let sequence = lock(life).sequence();
     // Nobody's transfer to the old block is on its way after this.
     agree(CALL, bytes, true, sequence, 0);
@@ -370,13 +372,4 @@ pub(super) fn list_leaks(call: &'static str) {
         .because(leaks.join("\n           "))
         .fix("free them on all PEs with shmem_free, or SHPDEALLC of Fortran, or lower SHMEM_CHECK: the library frees them itself");
     warn(&error, "");
-}
-
-#[cold]
-fn no_block(call: &'static str, ptr: *mut c_void) -> ! {
-    errors::fail(
-        &Error::new(format!("{call}: {ptr:p} is not the start of an allocated block"))
-            .because("it was freed before, or did not come from a symmetric allocation on this PE")
-            .fix("pass what shmem_malloc, shmem_calloc, shmem_align or shmem_realloc returned, once"),
-    )
 }

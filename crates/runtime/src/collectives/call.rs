@@ -283,13 +283,13 @@ fn verb(signature: Signature) -> &'static str {
 fn words(signature: Signature, said: CallDeclaration, have_types: bool) -> String {
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
-            format!("{signature} ({} bytes, root {})", said.bytes, said.root())
+            format!("{signature} ({}, root {})", size::counted(said.bytes), said.root())
         }
         true if have_types && signature.is_reduction() => {
             let of = Kind::ALL.get(said.root() as usize).map_or("another type", |kind| kind.name());
-            format!("{signature} ({} bytes of {of})", said.bytes)
+            format!("{signature} ({} of {of})", size::counted(said.bytes))
         }
-        true => format!("{signature} ({} bytes)", said.bytes),
+        true => format!("{signature} ({})", size::counted(said.bytes)),
         false => signature.to_string(),
     }
 }

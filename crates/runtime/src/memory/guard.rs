@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::diagnosis::program_line::BlockPlace;
-use oxshmem_base::Error;
+use oxshmem_base::{Error, size};
 
 /// The least length of the redzone before a block, and the length of the one behind it.
 pub(crate) const REDZONE: u64 = 64;
@@ -102,7 +102,7 @@ impl Guard {
             let inside = block.freed.as_ref().and_then(|_| memory.differs(block.start, block.size, FREED));
             let found = before.or(after).or(inside)?;
             Some(
-                Error::new(format!("{call}: a write has hit the symmetric heap {}", block.place(found.0, found.1)))
+                Error::new(format!("{call}: {}", block.overwritten(found.0, found.1)))
                     .because("the bytes there have changed since the library wrote a pattern into them")
                     .fix("look for stores of this PE, or of another one through shmem_ptr, that go there"),
             )
@@ -131,6 +131,12 @@ impl Guard {
         !self.live.values().any(inside) && self.freed.iter().any(inside)
     }
 
+    /// The last block around an offset that was freed, in words.
+    pub(crate) fn freed_block(&self, offset: u64) -> Option<String> {
+        let inside = |block: &&GuardedBlock| (block.start..block.start + block.size).contains(&offset);
+        self.freed.iter().rev().find(inside).map(GuardedBlock::name)
+    }
+
     /// One line for each call site whose blocks were never freed, longest first.
     pub(crate) fn leaks(&self) -> Vec<String> {
         let mut by_site: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -157,13 +163,30 @@ impl GuardedBlock {
             _ if offset < end => format!("at byte {} of", offset - self.start),
             _ => format!("{} bytes after", offset - end),
         };
-        let plural = if bytes == 1 { "" } else { "s" };
-        format!("{distance} {} ({bytes} byte{plural})", self.name())
+        format!("{distance} {} ({})", self.name(), size::counted(bytes))
+    }
+
+    /// A sentence about bytes at an offset that have been overwritten.
+    fn overwritten(&self, offset: u64, bytes: u64) -> String {
+        let end = self.start + self.size;
+        let was = if bytes == 1 { "was" } else { "were" };
+        // Nobody knows how far a write goes that leaves the redzone.
+        let at_least = if offset + bytes == end + REDZONE { "at least " } else { "" };
+        let place = match offset {
+            _ if offset < self.start && offset + bytes == self.start => "directly before".to_owned(),
+            _ if offset < self.start => format!("{} before", size::counted(self.start - offset)),
+            _ if offset < end => format!("at byte {} of", offset - self.start),
+            _ if offset == end => "directly behind".to_owned(),
+            _ => format!("{} behind", size::counted(offset - end)),
+        };
+        // Two numbers of bytes are kept apart.
+        let comma = if place.starts_with(|first: char| first.is_ascii_digit()) { "," } else { "" };
+        format!("{at_least}{}{comma} {place} {}{comma} {was} overwritten", size::counted(bytes), self.name())
     }
 
     fn name(&self) -> String {
         let freed = self.freed.as_ref().map_or_else(String::new, |site| format!(", freed at {site}"));
-        format!("the block of {} bytes allocated at {}{freed}", self.size, self.allocated)
+        format!("the block of {} (allocated at {}{freed})", size::counted(self.size), self.allocated)
     }
 }
 
@@ -232,12 +255,20 @@ mod tests {
         assert!(!base.is_null() && guard.damage("free", &memory).is_none());
         write(64 + 103);
         let error = guard.damage("free", &memory).expect("a byte has changed").to_string();
-        assert!(error.contains("3 bytes after the block of 100 bytes"), "{error}");
+        let words = ["free: 1 byte, 3 bytes behind the block of 100 bytes (allocated at", ", was overwritten"];
+        assert!(words.iter().all(|words| error.contains(words)), "{error}");
         guard.paint(&memory, 64);
         write(60);
         assert!(
             guard.damage("free", &memory).expect("a byte has changed").to_string().contains("4 bytes before the block")
         );
+        guard.paint(&memory, 64);
+        memory.fill(164, 28, 7);
+        let error = guard.damage("free", &memory).expect("bytes have changed").to_string();
+        assert!(error.contains("free: 28 bytes directly behind the block of 100 bytes (allocated at"), "{error}");
+        memory.fill(164, REDZONE, 7);
+        let error = guard.damage("free", &memory).expect("bytes have changed").to_string();
+        assert!(error.contains("free: at least 64 bytes directly behind the block of 100 bytes"), "{error}");
         guard.paint(&memory, 64);
         assert_eq!(guard.free(&memory, 64), Some((0, vec![])));
         assert_eq!(guard.free(&memory, 64), None);

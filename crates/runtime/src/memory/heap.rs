@@ -302,6 +302,19 @@ impl SymmetricHeap {
         }
     }
 
+    /// Where the block around `offset` begins, and how many bytes it has.
+    pub(crate) fn sized_block_around(&self, offset: u64) -> Option<(u64, u64)> {
+        match &self.guard {
+            Some(guard) => guard.block_around(offset).and_then(|start| Some((start, guard.size(start)?))),
+            None => self.blocks.block_at(offset).map(|block| (block.offset, block.size)),
+        }
+    }
+
+    /// The block around `offset` that was freed, in words, if that is known.
+    pub(crate) fn freed_block(&self, offset: u64) -> Option<String> {
+        self.guard.as_ref()?.freed_block(offset)
+    }
+
     /// Whether `offset` is known to lie in a block that was freed.
     pub(crate) fn is_freed(&self, offset: u64) -> bool {
         self.guard.as_ref().is_some_and(|guard| guard.is_freed(offset))
@@ -315,8 +328,8 @@ impl SymmetricHeap {
         match self.blocks.block_at(offset) {
             None => Some(format!("no block is allocated at offset {offset} of the heap")),
             Some(block) if offset + bytes > block.offset + block.size => Some(format!(
-                "the block has {} bytes and the transfer ends at its byte {}",
-                block.size,
+                "the block has {} and the transfer ends at its byte {}",
+                size::counted(block.size),
                 offset + bytes - block.offset
             )),
             Some(_) => None,

@@ -1,0 +1,48 @@
+//! Addresses at which no block begins that could be freed or resized, in words.
+
+use core::ffi::c_void;
+
+use oxshmem_base::{Error, size};
+
+use crate::diagnosis::errors;
+use crate::start::state::LibraryState;
+use crate::transfers::direct::FAST;
+
+/// Ends the job: no block begins at the address that the program has passed to `call`.
+#[cold]
+pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void) -> ! {
+    let (start, _) = FAST.heap.own();
+    let offset = (ptr as usize).wrapping_sub(start) as u64;
+    let (capacity, around, freed) = {
+        let heap = life.heap.lock();
+        (heap.capacity(), heap.sized_block_around(offset), heap.freed_block(offset))
+    };
+    if let Some((begin, bytes)) = around {
+        let (inside, bytes) = (size::counted(offset - begin), size::counted(bytes));
+        errors::fail(
+            &Error::new(format!("{call}: {ptr:p} lies {inside} behind the beginning of a block of {bytes}"))
+                .because(format!("the allocation returned {:#x}", start + begin as usize))
+                .fix("pass the address that the allocation returned"),
+        );
+    }
+    if offset < capacity {
+        let fix = match freed {
+            Some(_) => "free each block once",
+            None => "free each block once; SHMEM_CHECK=3 names the call that has freed it",
+        };
+        errors::fail(
+            &Error::new(format!("{call}: the block at {ptr:p} was freed before"))
+                .because(freed.map_or_else(|| "no block is allocated there any more".into(), |block| format!("it is {block}")))
+                .fix(fix),
+        );
+    }
+    let whose = match FAST.statics.holds(ptr as usize, 1) {
+        true => "it is a static variable of the program",
+        false => "it is memory of malloc, of the stack or of a library",
+    };
+    errors::fail(
+        &Error::new(format!("{call}: {ptr:p} is not in the symmetric heap"))
+            .because(whose)
+            .fix("pass what shmem_malloc or its kin returned; memory of malloc goes to free"),
+    )
+}
