@@ -115,7 +115,7 @@ impl Guard {
         if let Some(block) = start.and_then(|start| self.live.get(&start)) {
             let end = block.start + block.size;
             let over = offset.saturating_add(bytes).saturating_sub(end);
-            return (over > 0).then(|| format!("the access ends {over} bytes after {}", block.name()));
+            return (over > 0).then(|| format!("the access ends {} after {}", size::counted(over), block.name()));
         }
         let near = |block: &&GuardedBlock| (block.base..block.start + block.size + REDZONE).contains(&offset);
         let block = self.live.values().find(near).or_else(|| self.freed.iter().find(near));
@@ -159,9 +159,9 @@ impl GuardedBlock {
     fn place(&self, offset: u64, bytes: u64) -> String {
         let end = self.start + self.size;
         let distance = match offset {
-            _ if offset < self.start => format!("{} bytes before", self.start - offset),
+            _ if offset < self.start => format!("{} before", size::counted(self.start - offset)),
             _ if offset < end => format!("at byte {} of", offset - self.start),
-            _ => format!("{} bytes after", offset - end),
+            _ => format!("{} after", size::counted(offset - end)),
         };
         format!("{distance} {} ({})", self.name(), size::counted(bytes))
     }
