@@ -97,6 +97,26 @@ fn fault_V1_jobs_start_under_a_limit_of_addresses_or_say_what_they_need() {
 }
 
 #[test]
+fn values_that_no_node_can_serve_are_named_once_with_those_that_it_can() {
+    let hello = program("hello.c");
+    let refused = |variables: &[(&str, &str)], words: &[&str]| {
+        let job = variables.iter().fold(Job::new("-n 2"), |job, (name, value)| job.env(name, value));
+        let ended = job.run(&hello, [""; 0]).expect(1).says(words);
+        assert_eq!(ended.stderr.matches(words[0]).count(), 1, "{ended}");
+        assert!(!ended.stderr.contains("could not meet"), "{ended}");
+    };
+    refused(
+        &[("SHMEM_SYMMETRIC_SIZE", "1000000G")],
+        &["SHMEM_SYMMETRIC_SIZE=1000000G is too large for 2 PEs", "enough for 16 TiB", "to 16131G or less"],
+    );
+    let pages = ("SHMEM_SYMMETRIC_HEAP_PAGE_SIZE", "3M");
+    refused(
+        &[("SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES", "1"), pages],
+        &["SHMEM_SYMMETRIC_HEAP_PAGE_SIZE=3M is no size of huge pages of this kernel", "to fix:"],
+    );
+}
+
+#[test]
 fn fault_V2_a_limit_of_open_files_is_named_with_what_is_enough() {
     let hello = program("hello.c");
     let mut refused = 0;

@@ -71,6 +71,22 @@ impl Error {
         Error { kind: ErrorKind::Other, what: what.into(), at: None, because: None, fix: None }
     }
 
+    /// The error that another process has shown as this text, without its kind and its place.
+    ///
+    /// ```
+    /// use oxshmem_base::Error;
+    /// let error = Error::new("no room").because("the heap is full").fix("free a block");
+    /// assert_eq!(Error::of_text(&error.to_string()), error);
+    /// assert_eq!(Error::of_text("no room"), Error::new("no room"));
+    /// ```
+    pub fn of_text(text: &str) -> Self {
+        let (rest, fix) = text.rsplit_once("\n  to fix:  ").unzip();
+        let rest = rest.unwrap_or(text);
+        let (what, because) = rest.split_once("\n  because: ").unzip();
+        let owned = |part: Option<&str>| part.map(str::to_owned);
+        Error { because: owned(because), fix: owned(fix), ..Error::new(what.unwrap_or(rest)) }
+    }
+
     /// Says of which kind the error is.
     #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {

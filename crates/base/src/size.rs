@@ -60,6 +60,13 @@ pub fn counted(bytes: u64) -> String {
     format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" })
 }
 
+/// Writes a size as a value that [`parse`] reads again: exactly, and in the largest unit that allows it.
+pub fn setting(bytes: u64) -> String {
+    let units = [(40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')];
+    let unit = units.iter().find(|(power, _)| bytes > 0 && bytes.trailing_zeros() >= *power);
+    unit.map_or_else(|| bytes.to_string(), |(power, letter)| format!("{}{letter}", bytes >> power))
+}
+
 /// `digits * 10^exponent`
 struct Decimal {
     negative: bool,
@@ -225,6 +232,13 @@ mod tests {
         ] {
             assert_eq!(display(bytes), text);
         }
+    }
+
+    #[test]
+    fn sizes_are_written_as_settings_and_counted() {
+        let settings = [0, 3 << 20, 1_000_000 << 30, 1 << 40, 1025, 5 << 10].map(setting);
+        assert_eq!(settings, ["0", "3M", "1000000G", "1T", "1025", "5K"]);
+        assert_eq!([0, 1, 40].map(counted), ["0 bytes", "1 byte", "40 bytes"]);
     }
 
     proptest! {

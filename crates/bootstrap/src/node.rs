@@ -263,7 +263,10 @@ fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result
     (&stream).write_all(&RECEIVED)?;
     let mut parcels = unpack(&bytes, fds);
     if let Some([refusal]) = parcels.as_deref() {
-        return Err(io::Error::other(String::from_utf8_lossy(&refusal.bytes).into_owned()));
+        let text = String::from_utf8_lossy(&refusal.bytes);
+        let error = Error::of_text(&text);
+        // Errors of the system have no reason.
+        return Err(if error.reason().is_some() { io::Error::other(error) } else { io::Error::other(text) });
     }
     parcels = parcels.filter(|parcels| parcels.len() == job.node().members.len() + 1);
     let of = parcels.as_mut().map(|parcels| parcels.split_off(1)).unwrap_or_default();
@@ -285,11 +288,10 @@ fn answer(mut guest: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::R
     guest.read_exact(&mut received)
 }
 
-/// Tells the members why nothing comes of it, in one line, in place of the parcels. The job ends with the message of the PE that
-/// ends first, so each must know the reason.
+/// Tells the members why nothing comes of it, in place of the parcels. The job ends with the message of the PE that ends first, so
+/// each must know the reason.
 fn refuse(guests: &[UnixStream], error: &io::Error) {
-    let words: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
-    let refusal = Parcel { bytes: words.join("; ").into_bytes(), fds: Vec::new() };
+    let refusal = Parcel { bytes: error.to_string().into_bytes(), fds: Vec::new() };
     let (bytes, fds) = pack(std::iter::once(&refusal));
     for guest in guests {
         // One that does not hear it sees that the leader has ended.

@@ -8,6 +8,10 @@ use oxshmem_base::Error;
 use crate::Membership;
 
 pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
+    // The PEs have met, and the leader cannot give them what they came for.
+    if let Some(refusal) = refusal(error) {
+        return refusal.clone();
+    }
     let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
     // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
     let enough = 3 * job.node().members.len() + 60;
@@ -20,6 +24,11 @@ pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
             .fix(format!("look at its message; if it has none, raise {enough}")),
         _ => failed.because(error),
     }
+}
+
+/// The leader's own words, which all PEs of the node show alike.
+fn refusal(error: &io::Error) -> Option<&Error> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// No descriptor is left to the process, or to the system (`errno.h`, the same on every Linux).

@@ -1,11 +1,11 @@
 //! The size of the heap's pages, where the user wants huge ones.
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_base::size;
+use oxshmem_base::{Error, size};
 use oxshmem_os::memory;
 
 /// The huge pages for the heap. `None`: small ones, because the user wants no others or the system has none free.
-pub(super) fn choose(settings: &Settings) -> Result<Option<u64>, String> {
+pub(super) fn choose(settings: &Settings) -> Result<Option<u64>, Error> {
     let (sizes, default) = (memory::huge_page_sizes(), memory::huge_page_size());
     if !settings.huge_pages {
         return Ok(None);
@@ -14,15 +14,21 @@ pub(super) fn choose(settings: &Settings) -> Result<Option<u64>, String> {
 }
 
 /// The size among those of the kernel that is `wanted`, or the default.
-fn of_sizes(wanted: Option<u64>, sizes: &[u64], default: Option<u64>) -> Result<Option<u64>, String> {
+fn of_sizes(wanted: Option<u64>, sizes: &[u64], default: Option<u64>) -> Result<Option<u64>, Error> {
+    let list = |written: fn(u64) -> String, word: &str| {
+        sizes.iter().map(|bytes| written(*bytes)).collect::<Vec<_>>().join(word)
+    };
     match wanted {
         Some(wanted) if !sizes.contains(&wanted) => {
-            let known: Vec<String> = sizes.iter().map(|bytes| size::display(*bytes)).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Err(format!(
-                "SHMEM_SYMMETRIC_HEAP_PAGE_SIZE asks for pages of {}; the kernel has huge pages of these sizes: {known}",
-                size::display(wanted)
-            ))
+            let wished = size::setting(wanted);
+            let error =
+                Error::new(format!("SHMEM_SYMMETRIC_HEAP_PAGE_SIZE={wished} is no size of huge pages of this kernel"));
+            Err(match sizes {
+                [] => error.because("it has none").fix("unset SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES"),
+                _ => error
+                    .because(format!("it has pages of {}", list(size::display, " and ")))
+                    .fix(format!("set SHMEM_SYMMETRIC_HEAP_PAGE_SIZE to {}", list(size::setting, " or "))),
+            })
         }
         Some(wanted) => Ok(Some(wanted)),
         None => Ok(default),
@@ -38,8 +44,9 @@ mod tests {
         let sizes = [2 << 20, 1 << 30];
         assert_eq!(of_sizes(None, &sizes, Some(2 << 20)), Ok(Some(2 << 20)));
         assert_eq!(of_sizes(Some(1 << 30), &sizes, Some(2 << 20)), Ok(Some(1 << 30)));
-        let refused = of_sizes(Some(3 << 20), &sizes, Some(2 << 20)).unwrap_err();
-        assert!(refused.contains("pages of 3 MiB") && refused.ends_with("2 MiB, 1 GiB"), "{refused}");
-        assert!(of_sizes(Some(2 << 20), &[], None).unwrap_err().ends_with("none"));
+        let refused = of_sizes(Some(3 << 20), &sizes, Some(2 << 20)).unwrap_err().to_string();
+        let words = ["PAGE_SIZE=3M is no size", "it has pages of 2 MiB and 1 GiB", "PAGE_SIZE to 2M or 1G"];
+        assert!(words.iter().all(|words| refused.contains(words)), "{refused}");
+        assert_eq!(of_sizes(Some(2 << 20), &[], None).unwrap_err().reason(), Some("it has none"));
     }
 }

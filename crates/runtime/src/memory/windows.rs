@@ -103,29 +103,17 @@ pub(crate) fn open(
             Err(_) => Vec::new(),
         },
     };
-    let (mut claims, mut refusal) = (Claims::default(), None);
+    let mut claims = Claims::default();
     let common = |parcels: &[Parcel]| {
         let facts: Vec<MemberFacts> = parcels.iter().filter_map(|parcel| MemberFacts::decode(&parcel.bytes)).collect();
         let allowed: Vec<&[u32]> = facts.iter().map(|member| &member.allowed[..]).collect();
-        let decision = placement::decide(job, settings, &allowed).map_err(|error| {
-            let words = error.to_string();
-            refusal = Some(error);
-            std::io::Error::other(words)
-        })?;
+        let decision = placement::decide(job, settings, &allowed).map_err(std::io::Error::other)?;
         claims = decision.claims;
         let need = AddressNeed::of(&facts, 1 << control::SHIFT);
         let left = facts.iter().map(|member| member.addresses_left).min().unwrap_or(u64::MAX);
-        make_common(&need, left, settings, &decision.shares).map_err(|error| match error.downcast::<Error>() {
-            Ok(error) => {
-                let words = error.in_one_line() + "; lower SHMEM_SYMMETRIC_SIZE";
-                refusal = Some(error);
-                std::io::Error::other(words)
-            }
-            Err(error) => error,
-        })
+        make_common(&need, left, settings, &decision.shares)
     };
-    let gathered = node::share(job, epoch, mine, common);
-    let gathered = gathered.map_err(|error| refusal.unwrap_or(error))?;
+    let gathered = node::share(job, epoch, mine, common)?;
     let facts: Vec<MemberFacts> = gathered
         .of
         .iter()
@@ -201,11 +189,11 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     let wanted = settings.symmetric_size.map_or_else(|| share_of_memory(members), with_slack);
     let most = (MOST_ADDRESSES / members as u64 + 1).next_power_of_two() / 2;
     if limited && wanted > most {
-        let (wanted, most) = (size::display(wanted), size::display(most));
+        let wished = size::setting(settings.symmetric_size.unwrap_or(wanted));
         return Err(std::io::Error::other(
-            Error::new(format!("SHMEM_SYMMETRIC_SIZE asks for {wanted} on each of {members} PEs"))
-                .because(format!("the addresses of this node are enough for {most} on each"))
-                .fix("lower SHMEM_SYMMETRIC_SIZE: 1G, for example"),
+            Error::new(format!("SHMEM_SYMMETRIC_SIZE={wished} is too large for {members} PEs on one node"))
+                .because(format!("the addresses of a node are enough for {} on each", size::display(most)))
+                .fix(format!("set SHMEM_SYMMETRIC_SIZE to {} or less", size::setting(without_slack(most)))),
         ));
     }
     if limited && wanted > most_addressed {
@@ -227,6 +215,13 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
 /// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Nothing stays nothing.
 fn with_slack(size: u64) -> u64 {
     if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
+}
+
+/// The most that a user may ask for where there are `most` bytes, in whole units of the size that fits.
+fn without_slack(most: u64) -> u64 {
+    let exact = most.saturating_sub(64 << 10) / 65 * 64;
+    let unit = if exact < 1 << 30 { 20 } else { 30 };
+    exact >> unit << unit
 }
 
 /// The share of one of so many PEs if all have the same: of the machine's memory, or of the tightest control group's limit
