@@ -58,7 +58,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("wait", "1", &["shmem_signal_wait_until: sig_addr (8 bytes at 0x", "is not symmetric memory"][..]),
         ("put", "2", &["shmem_int_put: source is NULL"]),
         ("split", "0", &["shmem_team_split_2d: yaxis_team is NULL"]),
-        ("set", "1", &["is not in the active set of PE 0, 2", "let the members alone make the call"]),
+        ("set", "1", &["is not in the active set, which has the PEs 0 and 2", "let the members alone make the call"]),
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
         ("lock", "1", &["shmem_set_lock: lock is NULL"]),
         ("long", "1", &["dest (1073741824 bytes at 0x", "is not symmetric memory as a whole", "against the size"]),

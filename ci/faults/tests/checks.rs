@@ -35,5 +35,5 @@ fn fault_S5_a_handle_of_nothing_is_not_called_a_library_that_is_not_initialised(
         }
     }
     let ended = Job::new("-n 1").run(&program, ["after"]).expect(1);
-    ended.says(&["the library is not initialised", "the last shmem_finalize came before this call"]);
+    ended.says(&["the library is not initialised", "the last shmem_finalize came before this call", "before it"]);
 }

@@ -284,11 +284,16 @@ fn identify(call: &'static str, name: &Name) -> (Key, u32) {
     let distance = i64::from(me) - i64::from(start);
     let my = distance >> log_stride;
     if distance < 0 || my << log_stride != distance || my >= i64::from(size) {
-        let mut members = (0..size.min(3)).map(|i| (i64::from(start) + (i64::from(i) << log_stride)).to_string());
-        let first = members.by_ref().collect::<Vec<_>>().join(", ");
-        let more = if size > 3 { ", and so on" } else { "" };
+        let member = |i: i32| (i64::from(start) + (i64::from(i) << log_stride)).to_string();
+        let members: Vec<String> = (0..size.min(3)).map(member).collect();
+        let members = match &members[..] {
+            [one] => format!("PE {one} alone"),
+            [one, other] => format!("the PEs {one} and {other}"),
+            [one, other, last] if size == 3 => format!("the PEs {one}, {other} and {last}"),
+            first => format!("the PEs {} and so on", first.join(", ")),
+        };
         errors::fail(
-            &Error::new(format!("{call}: PE {me} is not in the active set of PE {first}{more}"))
+            &Error::new(format!("{call}: PE {me} is not in the active set, which has {members}"))
                 .because(format!("PE_start is {start}, logPE_stride {log_stride} and PE_size {size}"))
                 .fix("let the members alone make the call, or correct the set"),
         );

@@ -66,15 +66,11 @@ pub(crate) fn not_initialised(call: &str) -> ! {
     if job::is_stranger() {
         fail(&forked(call));
     }
-    fail(
-        &Error::new(format!("{call}: the library is not initialised"))
-            .because(if state::was_finalized() {
-                "the last shmem_finalize came before this call"
-            } else {
-                "neither shmem_init nor shmem_init_thread was called"
-            })
-            .fix("call it between shmem_init and the last shmem_finalize"),
-    )
+    let (why, fix) = match state::was_finalized() {
+        true => ("the last shmem_finalize came before this call", "make the call before it"),
+        false => ("neither shmem_init nor shmem_init_thread was called", "call shmem_init first"),
+    };
+    fail(&Error::new(format!("{call}: the library is not initialised")).because(why).fix(fix))
 }
 
 /// A call in the child of a fork.
