@@ -227,14 +227,21 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
     if let Some(one) = last.filter(|one| !one.is_waiting()) {
         return why + &format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
     }
+    let count = |wait: &WaitEntry| match wait.subject {
+        Subject::Variables { count, .. } => count,
+        _ => 0,
+    };
+    let variables: u64 = known.iter().flat_map(|one| &one.waits).map(count).sum();
+    let these = if variables > 1 { "these variables" } else { "this variable" };
     let active: Vec<u32> = known.iter().filter(|one| is_active(one)).map(|one| one.pe).collect();
     match last.and_then(own_wait).map(|wait| wait.subject) {
         Some(Subject::Variables { .. }) if !active.is_empty() => {
-            why + &format!("  {} could still change this variable.\n", named(&active))
+            why + &format!("  {} could still change {these}.\n", named(&active))
         }
         Some(Subject::Variables { .. }) => {
-            why + "  No PE is left that could change this variable. Look for the put, atomic or signal that should have come: its PE, \
-                   its address, its value, and whether it comes before the wait.\n"
+            let look = "Look for the put, atomic or signal that should have come: its PE, its address, its value, and whether it comes \
+                        before the wait";
+            why + &format!("  No PE is left that could change {these}. {look}.\n")
         }
         Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
             why + "  Let all members of a team make the same collective calls in the same order.\n"

@@ -188,7 +188,7 @@ fn fault_N2_a_wait_for_a_request_names_the_collective_and_who_is_missing() {
         "PE 0: in shmem_req_wait for shmemx_barrier_all_nb of all PEs and the 2 collectives before it, for 3 s",
         "PE 0: shmemx_sync_nb of all PEs, its meeting 4 without PE 2, under way for 3 s",
         "PE 0 waits in shmem_req_wait for PE 2, which has not come to shmemx_sync_nb and waits in shmem_wait_until",
-        "No PE is left that could change this variable",
+        "No PE is left that could change these variables",
     ] {
         assert!(text.contains(words), "{text}");
     }

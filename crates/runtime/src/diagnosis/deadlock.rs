@@ -294,7 +294,10 @@ fn report(observer: &mut Observer, job: &Membership) {
     if state::current().is_some_and(|life| life.settings.deadlock == Deadlock::Abort) {
         job::abort(1, text.trim_end());
     }
-    eprintln!("{text}  The job goes on waiting. SHMEM_DEADLOCK=abort would end it, SHMEM_DEADLOCK=off would not look.");
+    eprintln!(
+        "{text}  The job goes on waiting. Ctrl-C ends it. SHMEM_DEADLOCK=abort would end it, SHMEM_DEADLOCK=off switches this report \
+         off."
+    );
 }
 
 /// The waits of all PEs, as far as a PE can know them.
