@@ -26,6 +26,13 @@ int main(int argc, char **argv)
         else
             shmem_team_split_2d(SHMEM_TEAM_WORLD, pes, NULL, 0, &team, NULL, 0, &other);
     }
+    /* A split that one PE has missed: of all PEs, and of a team. */
+    if (!strcmp(what, "missed") && me) shmem_team_split_strided(SHMEM_TEAM_WORLD, 2, 1, 1, NULL, 0, &team);
+    if (!strcmp(what, "missed part")) {
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes - 1, NULL, 0, &other);
+        if (me && other != SHMEM_TEAM_INVALID) shmem_team_split_strided(other, 2, 1, 1, NULL, 0, &team);
+        shmem_team_destroy(other);
+    }
     /* Slots are used by one team after the other, with other arguments each time. */
     if (!strcmp(what, "right"))
         for (int i = 0; i < (argc > 2 ? atoi(argv[2]) : 100); i++) {

@@ -27,6 +27,21 @@ fn fault_S4_members_that_split_with_different_arguments_are_named() {
 }
 
 #[test]
+fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
+    let program = program("splits.c");
+    for (what, headline) in [
+        ("missed", "shmem_finalize: the PEs have not made the same splits of the team of all PEs"),
+        ("missed part", "shmem_team_destroy: the members of the team have not made the same splits of the team"),
+    ] {
+        for options in ["-n 4", "-n 4 --nodes 2"] {
+            let ended = Job::new(options).env("SHMEM_CHECK", "1").limit(LIMIT).run(&program, [what]);
+            assert!(!ended.crashed(), "{ended}");
+            ended.expect(1).says(&[headline, "has made a split of the team", "has not made"]);
+        }
+    }
+}
+
+#[test]
 fn fault_S4_right_splits_are_not_taken_for_wrong_ones() {
     let program = program("splits.c");
     for job in ["-n 4", "-n 4 --nodes 2"] {

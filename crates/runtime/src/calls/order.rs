@@ -136,7 +136,10 @@ pub unsafe fn sync_all() {
 fn sync_world(call: &'static str, kind: CallKind) {
     match TeamHandle::world().state() {
         Some(world) => {
-            let call = Call::of(world, call, kind);
+            let call = match kind {
+                CallKind::Finalize => Call::of(world, call, kind).declare_splits(kind),
+                _ => Call::of(world, call, kind),
+            };
             let record = call.record_late(0);
             collectives::barrier::meet(call.with(&record));
         }

@@ -206,7 +206,7 @@ pub(crate) unsafe fn end(call: &'static str, team: TeamHandle, state: &TeamState
     let contexts: Vec<_> = state.contexts.lock().iter().map(|live| ContextHandle(live.object())).collect();
     contexts.into_iter().for_each(|context| context.quiet(call));
     // Nobody may still read this member's last payload when the slot passes to another team.
-    let meeting = Call::of(state, call, CallKind::Destroy);
+    let meeting = Call::of(state, call, CallKind::Destroy).declare_splits(CallKind::Destroy);
     let recorded = meeting.record(0);
     node_exchange::synchronise(meeting);
     drop(recorded);

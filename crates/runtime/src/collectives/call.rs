@@ -1,10 +1,12 @@
 //! One call of a collective.
 
+mod words;
+
 use core::cell::OnceCell;
+use core::cmp::Ordering;
 
 use oxshmem_base::{Error, planted, size};
 use oxshmem_flight::calls::CallSubject;
-use oxshmem_reduce::Kind;
 use oxshmem_transport::{Region, Remote};
 
 use crate::collectives::signature::{CallKind, Signature};
@@ -18,6 +20,7 @@ use crate::teams::team::TeamState;
 use crate::transfers::direct::{FAST, near};
 use crate::transfers::range;
 use crate::wait::{self, Collectives, Needs, Reason, suspended};
+use words::{verb, words};
 
 /// Slices begin at cache lines.
 const LINE: usize = 64;
@@ -92,6 +95,13 @@ impl<'a> Call<'a> {
             );
         }
         Self { signature, ..self }
+    }
+
+    /// Declares how many splits of the team this PE has made, in the call with which the team ends. Most splits send nothing, so a
+    /// PE that has missed one is noticed there.
+    pub(crate) fn declare_splits(self, kind: CallKind) -> Self {
+        // A declaration of nothing is not written.
+        self.declare(kind, self.team.leases_given() as usize + 1, 0)
     }
 
     /// Records the call, which moves so many bytes, until the result is dropped.
@@ -178,6 +188,21 @@ impl<'a> Call<'a> {
             None => "a PE on another node".into(),
         };
         let is_like = theirs.is_like(self.signature);
+        if is_like && self.signature.ends_team() {
+            let said = said.filter(|said| said.signature() == theirs.bits());
+            let team = if self.is_of_all() { "the team of all PEs" } else { "the team" };
+            let own = format!("this PE ({me})");
+            let why = match said.map(|said| said.bytes.cmp(&mine.bytes)) {
+                Some(Ordering::Greater) => format!("{who} has made a split of {team} that {own} has not made"),
+                Some(Ordering::Less) => format!("{own} has made a split of {team} that {who} has not made"),
+                Some(Ordering::Equal) | None => format!("{who} has made other splits of {team} than {own}"),
+            };
+            errors::fail(
+                &Error::new(format!("{}: {members} have not made the same splits of {team}", self.name))
+                    .because(why)
+                    .fix(format!("let {all} make every split of the team, also where they are in no part of it")),
+            );
+        }
         let are_declared = mine.signature() == self.signature.bits()
             && said.is_some_and(|said| said.signature() == theirs.bits() && said.root() == mine.root());
         if let Some(said) = said.filter(|said| is_like && are_declared && said.bytes != mine.bytes) {
@@ -267,30 +292,6 @@ fn behind_suspended(team: &TeamState, name: &'static str) {
             suspended::move_on();
             (suspended::pending(key) == 0).then_some(())
         });
-    }
-}
-
-/// The verb of a call that has a length.
-fn verb(signature: Signature) -> &'static str {
-    match () {
-        () if signature.is_reduction() => "reduces",
-        () if signature.is_like(Signature::of(CallKind::Broadcast)) => "broadcasts",
-        () => "passes",
-    }
-}
-
-/// A call in words; with its numbers if what was said belongs to it. The type of a reduction is told where types differ.
-fn words(signature: Signature, said: CallDeclaration, have_types: bool) -> String {
-    match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) {
-        true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
-            format!("{signature} ({}, root {})", size::counted(said.bytes), said.root())
-        }
-        true if have_types && signature.is_reduction() => {
-            let of = Kind::ALL.get(said.root() as usize).map_or("another type", |kind| kind.name());
-            format!("{signature} ({} of {of})", size::counted(said.bytes))
-        }
-        true => format!("{signature} ({})", size::counted(said.bytes)),
-        false => signature.to_string(),
     }
 }
 

@@ -121,6 +121,11 @@ impl Signature {
         (CallKind::And as usize..=CallKind::Exscan as usize).contains(&kind)
     }
 
+    /// Whether the team, or the job, ends with the call, which declares how many splits the PE has made.
+    pub(crate) fn ends_team(self) -> bool {
+        [CallKind::Destroy, CallKind::Finalize].iter().any(|kind| self.is_like(Self::of(*kind)))
+    }
+
     /// The word for exchange number `number` of a call with this signature: it grows with the number. Ten million a second
     /// fill the 48 bits in 326 days.
     #[inline(always)]

@@ -198,6 +198,11 @@ impl TeamState {
         mix(&[self.name, self.identity(), next(&self.splits), slot.into(), base])
     }
 
+    /// How many leases it has given to splits: the same number on all members that have made the same splits.
+    pub(crate) fn leases_given(&self) -> u64 {
+        self.splits.load(Relaxed)
+    }
+
     /// With leases for its children.
     pub(crate) fn holding(self, held: TeamLeases) -> Self {
         Self { held: Mutex::new(held), ..self }
