@@ -19,9 +19,9 @@ pub(crate) const fn of(n: usize, element: usize) -> usize {
     }
 }
 
-/// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it.
-#[cold]
-#[inline(never)]
+/// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it. It
+/// is chosen inline: registers would have to survive a call.
+#[inline(always)]
 const fn overflown(n: usize) -> usize {
     if n > IMPOSSIBLE { n } else { IMPOSSIBLE }
 }
