@@ -61,11 +61,7 @@ fn fault_D2_two_teams_meet_in_opposite_order() {
 
 #[test]
 fn fault_D3_a_signal_is_never_sent() {
-    reported(
-        "signal_never_sent",
-        3,
-        &["which holds 2 and is to be == 3", "No PE is left that could change "],
-    );
+    reported("signal_never_sent", 3, &["which holds 2 and is to be == 3", "No PE is left that could change "]);
 }
 
 #[test]

@@ -158,7 +158,8 @@ fn read(mut file: impl Read + Seek) -> Option<SymbolTable> {
         if sections.get(usize::from(half(symbol, 6)?)).and_then(data_section).is_none() {
             continue;
         }
-        let Some(name) = names.get(quarter(symbol, 0)? as usize..).and_then(|name| name.split(|byte| *byte == 0).next())
+        let Some(name) =
+            names.get(quarter(symbol, 0)? as usize..).and_then(|name| name.split(|byte| *byte == 0).next())
         else {
             continue;
         };

@@ -32,7 +32,12 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
         };
         errors::fail(
             &Error::new(format!("{call}: the block at {ptr:p} was freed before"))
-                .because(freed.map_or_else(|| "no block is allocated there any more".into(), |block| format!("it is {block}")))
+                .because(
+                    freed.map_or_else(
+                        || "no block is allocated there any more".into(),
+                        |block| format!("it is {block}"),
+                    ),
+                )
                 .fix(fix),
         );
     }
