@@ -8,7 +8,10 @@ use launch::sshd::Server;
 use launch::{Ended, Folder, Running, oshrun, probe, runs, send, until};
 
 fn on(server: &Server, arguments: &[&str]) -> Command {
-    oshrun(["-H", "h1,h2", "--launch-agent", &server.words("{host}"), "-x", "HERE"].iter().chain(arguments))
+    let mut command =
+        oshrun(["-H", "h1,h2", "--launch-agent", &server.words("{host}"), "-x", "HERE"].iter().chain(arguments));
+    command.env("HERE", "");
+    command
 }
 
 #[test]

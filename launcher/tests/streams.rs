@@ -54,8 +54,10 @@ fn large_output_arrives_complete() {
 
 #[test]
 fn the_launcher_s_sentence_does_not_continue_a_line_of_a_pe() {
-    let line = "\"$0\" -n 1 sh -c 'printf \"me 2\"; exit 3' 2>&1";
-    let output = std::process::Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_oshrun")]).output().unwrap();
+    let pe = "if [ $PMI_RANK = 0 ]; then printf \"me 2\"; exit 3; fi; sleep 60";
+    let line = format!("\"$0\" -n 2 sh -c '{pe}' 2>&1");
+    let output =
+        std::process::Command::new("sh").args(["-c", line.as_str(), env!("CARGO_BIN_EXE_oshrun")]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("me 2\noshrun: PE 0 ") && output.status.code() == Some(3), "{text}");
 }

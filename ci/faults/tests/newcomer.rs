@@ -52,7 +52,7 @@ fn fault_N2_calls_of_fortran_have_its_own_remedies() {
     ];
     let ended = job("allocatable").says(&words);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
-    let words = ["SHMEM_INT8_WAIT_UNTIL: no symmetric object of 8 bytes", "the argument ivar", "memory of SHPALLOC"];
+    let words = ["SHMEM_INT8_WAIT_UNTIL: ivar (8 bytes at ", "is not symmetric memory", "memory of SHPALLOC"];
     job("private wait").says(&words);
     let count = "to fix:  count the arguments of the call";
     let ended = job("null").says(&["SHMEM_INT4_MIN_TO_ALL: pSync is NULL", count]);

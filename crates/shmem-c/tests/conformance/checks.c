@@ -46,7 +46,7 @@ TEST(OWN_3, "at level 2 two different collectives are named", CHECKED, .aborts =
 }
 
 TEST(OWN_3_size, "at level 2 collectives of different sizes are named", CHECKED, .aborts = 1, .min_pes = 2,
-     .says = "shmem_max_reduce|16 bytes|8 bytes")
+     .says = "shmem_long_max_reduce|16 bytes|8 bytes")
 {
     shmem_long_max_reduce(SHMEM_TEAM_WORLD, target, source, me == 0 ? 2 : 1);
 }

@@ -46,6 +46,7 @@ pub(super) const FAULTS: &[&str] = &[
 pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("crash", "it crashes"),
     ("dead_handles", "its handles stand for nothing"),
+    ("dealt", "a rig deals its PEs to hosts in turn"),
     ("deadlock", "its PEs wait for ever"),
     ("deadlocks", "its PEs wait for ever"),
     ("ended_in_call", "one of its PEs dies"),
