@@ -22,11 +22,11 @@ class Lock:
     ...     shmem.put(row, np.ones(10), pe=0)
     """
 
-    __slots__ = ("_word", "_is_held", "_has_ended", "__weakref__")
+    __slots__ = ("_word", "_is_held", "_has_ended", "_is_freed", "__weakref__")
 
     def __init__(self) -> None:
         self._word: NDArray[Any] = zeros(1, dtype=np.int64)
-        self._is_held, self._has_ended = False, False
+        self._is_held, self._has_ended, self._is_freed = False, False, False
         _start.until_end(self)
 
     def _end(self) -> None:
@@ -35,6 +35,8 @@ class Lock:
 
     def acquire(self, blocking: bool = True) -> bool:
         """Takes the lock; without `blocking` only if it is free. Says whether this PE has it."""
+        if self._is_freed:  # its memory may be another array's by now
+            raise RuntimeError("Lock.acquire: this lock has been freed: make another one")
         if self._has_ended:
             raise RuntimeError("Lock.acquire: finalize() has ended this lock: make another one")
         if blocking:
@@ -48,6 +50,8 @@ class Lock:
 
     def release(self) -> None:
         """Completes the operations of this PE and gives the lock back, which this PE has acquired."""
+        if self._is_freed:
+            raise RuntimeError("Lock.release: this lock has been freed: release it first, and free it then")
         if not self._is_held:
             raise RuntimeError("Lock.release: this PE does not hold the lock: call acquire() first, or acquire(False) and release only "
                                "if it returned True; `with lock:` does both")
@@ -55,8 +59,11 @@ class Lock:
         _core.call(_CLEAR, "n", self._word)
 
     def free(self) -> None:
-        """Gives the memory of the lock back. All PEs call this."""
+        """Gives the memory of the lock back. All PEs call this, and none uses the lock afterwards."""
+        if self._is_freed:
+            raise RuntimeError("Lock.free: this lock has been freed already")
         free(self._word)
+        self._is_held, self._is_freed = False, True
 
     def __enter__(self) -> Lock:
         self.acquire()

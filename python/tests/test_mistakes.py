@@ -165,6 +165,21 @@ class Mistakes(unittest.TestCase):
             lock.release()
         lock.free()
 
+    def test_a_freed_lock_takes_no_memory_of_others(self) -> None:
+        lock = shmem.Lock()
+        lock.free()
+        after = shmem.zeros(1, dtype=int)
+        calls: List[Tuple[Callable[[], Any], str]] = [
+            (lock.acquire, "^Lock.acquire: this lock has been freed: make another one$"),
+            (lambda: lock.acquire(blocking=False), "^Lock.acquire: this lock has been freed"),
+            (lock.release, "^Lock.release: this lock has been freed"), (lock.free, "^Lock.free: this lock has been freed already$"),
+        ]
+        for call, text in calls:
+            with self.assertRaisesRegex(RuntimeError, text):
+                call()
+        self.assertEqual(after[0], 0)
+        shmem.free(after)
+
     def test_every_function_is_documented_with_an_example(self) -> None:
         for name in shmem.__all__:
             entry = getattr(shmem, name)
