@@ -65,7 +65,8 @@ pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool
 }
 
 /// Shows the stack of a PE that crashes.
-const DEBUGGER: &str = "oshrun -l -n N gdb -batch -ex run -ex backtrace --args PROGRAM";
+const DEBUGGER: &str = "oshrun -l -n N gdb -batch -ex run -ex backtrace --args PROGRAM; of a Python program \
+                        `python -X faulthandler` names the line";
 
 /// `1 PE`, `2 PEs`.
 pub(crate) fn counted(pes: usize) -> String {
@@ -122,6 +123,7 @@ mod tests {
         let crash = ExitStatus::from_raw(libc::SIGSEGV);
         assert!([0, 1, 2].iter().all(|level| advice(crash, true, *level, false).contains("NULL; SHMEM_CHECK=3 names")));
         assert!(advice(crash, true, 3, false).starts_with("\n  to fix:  let a debugger show where: oshrun"));
+        assert!(advice(crash, true, 3, false).ends_with("of a Python program `python -X faulthandler` names the line"));
         assert!(advice(crash, true, 3, true).contains("to fix:  count the arguments"));
         assert!(advice(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
         assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));

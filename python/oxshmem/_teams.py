@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+import inspect
+from typing import Any, Dict, Optional, Tuple, Type, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from ._start import address, c_int
 from ._table import CONSTANTS
 
 _MASK = CONSTANTS["TEAM_NUM_CONTEXTS"]
+_Kind = TypeVar("_Kind", bound="Team")
 
 
 def _config(name: str, num_contexts: int) -> NDArray[Any]:
@@ -29,10 +31,21 @@ class Team:
     """
 
     __slots__ = ("_handle", "_predefined", "__weakref__")
+    __signature__ = inspect.Signature()  # `help` shows no arguments: a program calls a split
+    _handle: int
+    _predefined: bool
 
-    def __init__(self, handle: int, predefined: bool = False) -> None:
-        self._handle, self._predefined = handle, predefined
-        _start.until_end(self)
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """A team is made by a split of another one."""
+        raise TypeError("a team is made by TEAM_WORLD.split_strided, split_2d or split")
+
+    @classmethod
+    def _of(cls: Type[_Kind], handle: int, predefined: bool = False) -> _Kind:
+        """The team that the library knows by a handle; 0: none."""
+        team = cls.__new__(cls)
+        team._handle, team._predefined = handle, predefined
+        _start.until_end(team)
+        return team
 
     def _end(self) -> None:
         """The library has ended, and its teams with it. The predefined ones are there again in another life."""
@@ -74,10 +87,11 @@ class Team:
         >>> row = shmem.TEAM_WORLD.split_strided(0, 2)
         """
         parent, members = self._valid("Team.split_strided"), self.n_pes()
-        stride = c_int(stride, "Team.split_strided", "the stride")
+        start, stride = (c_int(number, "Team.split_strided", f"the {word}") for number, word in ((start, "start"), (stride, "stride")))
         if size is None:
             step = stride or 1
             size = len(range(start, members if step > 0 else -1, step))
+        size = c_int(size, "Team.split_strided", "the size")
         last = start + stride * (size - 1)
         if size < 1 or not 0 <= start < members or not 0 <= last < members or stride == 0 and size > 1:
             raise ValueError(f"Team.split_strided: {size} PEs from PE {start} in steps of {stride} are no part of a team whose PEs "
@@ -86,7 +100,7 @@ class Team:
         _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, _MASK if num_contexts else 0, new)
         if not new[0] and self.my_pe() in ([start] if stride == 0 else range(start, last + (1 if stride > 0 else -1), stride)):
             raise RuntimeError("Team.split_strided: the library has no team left")
-        return Team(int(new[0]))
+        return Team._of(int(new[0]))
 
     def split_2d(self, width: int, num_contexts: int = 0) -> Tuple[Team, Team]:
         """The teams of this PE's row and column, where the members lie in rows of that width.
@@ -102,7 +116,7 @@ class Team:
                              teams[:1], config, mask, teams[1:])
         if refused:
             raise RuntimeError("Team.split_2d: the library has no team left: destroy teams that are not used any more")
-        return Team(int(teams[0])), Team(int(teams[1]))
+        return Team._of(int(teams[0])), Team._of(int(teams[1]))
 
     def split(self, color: int, key: int = 0) -> Team:
         """The team of the members that say the same colour, in the order of their keys. A member with a negative colour gets a team that
@@ -113,7 +127,7 @@ class Team:
         new = np.zeros(1, dtype=np.uint64)
         color, key = c_int(color, "Team.split", "the color"), c_int(key, "Team.split", "the key")
         _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), color, key, new)
-        return Team(int(new[0]))
+        return Team._of(int(new[0]))
 
     def get_config(self) -> Dict[str, int]:
         """How the team was made: `num_contexts`."""
@@ -159,5 +173,5 @@ class Team:
 
 
 _MY_PE, _N_PES = address("shmem_team_my_pe"), address("shmem_team_n_pes")
-TEAM_WORLD = Team(_start.TEAM_WORLD, predefined=True)
-TEAM_SHARED = Team(_start.TEAM_SHARED, predefined=True)
+TEAM_WORLD = Team._of(_start.TEAM_WORLD, predefined=True)
+TEAM_SHARED = Team._of(_start.TEAM_SHARED, predefined=True)

@@ -23,6 +23,7 @@ class Mistakes(unittest.TestCase):
     def test_each_has_a_sentence(self) -> None:
         a, whole, plate = shmem.zeros(4), shmem.zeros(4, dtype=int), shmem.zeros((4, 4))
         askew = whole.view("u1")[1:25].view("i8")
+        outside = shmem.TEAM_WORLD.split(-1)
         cases: List[Tuple[Callable[[], Any], type, str]] = [
             (lambda: shmem.put(np.zeros(4), np.zeros(4), 0), ValueError, "put: dest: this array is not symmetric: make it with oxshmem.zeros"),
             (lambda: shmem.get(np.zeros(4), np.zeros(4), 0), ValueError, "get: source: this array is not symmetric"),
@@ -94,10 +95,14 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.TEAM_WORLD.split_2d(1 << 32), OverflowError, "Team.split_2d: the width is 4294967296, which does not fit"),
             (lambda: shmem.TEAM_WORLD.split_strided(0, 1, 1, np.int64(1 << 32)), OverflowError, "num_contexts is 4294967296"),  # type: ignore[arg-type]
             (lambda: shmem.TEAM_WORLD.translate_pe(1 << 32), OverflowError, "Team.translate_pe: the PE is 4294967296, which"),
-            (lambda: shmem.TEAM_WORLD.translate_pe(0, shmem.Team(0)), RuntimeError, "Team.translate_pe: this PE is not in the team"),
+            (lambda: shmem.TEAM_WORLD.translate_pe(0, outside), RuntimeError, "Team.translate_pe: this PE is not in the team"),
             (lambda: shmem4py.TEAM_WORLD.translate_pe(0, shmem4py.TEAM_INVALID), RuntimeError, "this PE is not in the team"),
             (lambda: shmem.TEAM_WORLD.translate_pe(0, 3), TypeError, "Team.translate_pe: team is 3; pass a team"),  # type: ignore[arg-type]
-            (lambda: shmem.Ctx(0, shmem.Team(0)), RuntimeError, "oxshmem.Ctx: this PE is not in the team"),
+            (lambda: shmem.Ctx(0, outside), RuntimeError, "oxshmem.Ctx: this PE is not in the team"),
+            (lambda: shmem.Team(1), TypeError, "^a team is made by TEAM_WORLD.split_strided, split_2d or split$"),
+            (lambda: shmem.Team([0, 1]), TypeError, "^a team is made by TEAM_WORLD.split_strided, split_2d or split$"),
+            (lambda: shmem.TEAM_WORLD.split_strided(0.5), TypeError, "Team.split_strided: the start is 0.5; it is a whole"),  # type: ignore[arg-type]
+            (lambda: shmem.TEAM_WORLD.split_strided(0, 1, "x"), TypeError, "Team.split_strided: the size is 'x'; it is a"),  # type: ignore[arg-type]
             (lambda: shmem.pe_accessible(1 << 32), OverflowError, "pe_accessible: the PE is 4294967296, which does not fit"),
             (lambda: shmem.addr_accessible(a, 1 << 32), OverflowError, "addr_accessible: the PE is 4294967296, which"),
             (lambda: shmem.ptr(a, -1 << 32), OverflowError, "ptr: the PE is -4294967296, which does not fit"),
@@ -205,6 +210,8 @@ class Mistakes(unittest.TestCase):
         self.assertNotIn("capitalize", shown)
         self.assertNotIn("numpy._typing", shown)
         self.assertIn("SERIALIZED", shown)
+        self.assertNotIn("Team(handle", shown)
+        self.assertNotIn("Team(*", shown)
         self.assertEqual((shmem.CMP.GE + 1, shmem.OP("max"), list(shmem.THREAD)[0]), (5, shmem.OP.MAX, shmem.THREAD.SINGLE))
 
 
@@ -328,6 +335,11 @@ class Jobs(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "the job has ended with status 4"):
             job("import os; os._exit(4)")
         job.end()
+
+    def test_a_crash_has_a_hint_for_python(self) -> None:
+        ended = self.job("import ctypes\nctypes.string_at(0)\n", "-n", "2")
+        self.assertEqual(ended.returncode, 139, ended.stderr)
+        self.assertIn("`python -X faulthandler` names the line", ended.stderr)
 
     def test_all_end_with_global_exit(self) -> None:
         ended = self.job("if me == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\n", "-n", "2")

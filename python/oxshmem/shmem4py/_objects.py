@@ -163,13 +163,8 @@ class Team(_Team):
     def __init__(self, team: "Optional[Team]" = None) -> None:
         if team is not None and not isinstance(team, Team):
             raise TypeError(f"Team: {team!r} is no team")
-        super().__init__(team._handle if team is not None else 0)
-
-    @classmethod
-    def _of(cls, handle: int, predefined: bool = False) -> "Team":
-        team = cls()
-        team._handle, team._predefined = handle, predefined
-        return team
+        self._handle, self._predefined = team._handle if team is not None else 0, False
+        _start.until_end(self)
 
     def destroy(self) -> None:
         """Ends the team. The world and the team of the node stay."""
