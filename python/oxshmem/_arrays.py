@@ -223,12 +223,18 @@ def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
     return fill(new(given.shape, given.dtype, kind, clear=False), given)
 
 
+def _like(name: str, other: Any) -> Any:
+    if not isinstance(other, (np.ndarray, np.generic)):
+        raise TypeError(f"{name}: other is {other!r}; pass an array of numpy, as numpy.array(values)")
+    return other
+
+
 def zeros_like(other: NDArray[Any]) -> NDArray[Any]:
     """A symmetric array of zeros with the shape and the dtype of another array.
 
     >>> shmem.zeros_like(np.arange(10))
     """
-    return zeros(other.shape, other.dtype)
+    return zeros(_like("zeros_like", other).shape, other.dtype)
 
 
 def empty_like(other: NDArray[Any]) -> NDArray[Any]:
@@ -236,7 +242,7 @@ def empty_like(other: NDArray[Any]) -> NDArray[Any]:
 
     >>> shmem.empty_like(np.arange(10))
     """
-    return empty(other.shape, other.dtype)
+    return empty(_like("empty_like", other).shape, other.dtype)
 
 
 def free(array: Any) -> None:
@@ -275,7 +281,7 @@ def new_signal() -> NDArray[Any]:
 
 
 def is_symmetric(array: Any) -> bool:
-    """Whether other PEs reach this array.
+    """Whether other PEs reach this array. What is no array is not symmetric.
 
     >>> shmem.is_symmetric(np.zeros(3))
     """
@@ -287,7 +293,8 @@ def addr_accessible(array: Any, pe: int) -> bool:
 
     >>> shmem.addr_accessible(shmem.zeros(1), 0)
     """
-    return bool(_core.call(_REACHES, "I", array, c_int(pe, "addr_accessible", "the PE")))
+    memory = np.asarray(array)  # what is no array yet becomes a private one
+    return bool(_core.call(_REACHES, "I", memory.ctypes.data, c_int(pe, "addr_accessible", "the PE")))
 
 
 def pe_accessible(pe: int) -> bool:

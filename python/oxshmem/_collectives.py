@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import _core, _start
 from ._names import Names
 from ._requests import Request
-from ._start import address, c_int
+from ._start import address, c_int, integer
 from ._table import FAMILIES
 from ._teams import Team
 
@@ -201,6 +201,7 @@ def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team:
     """
     into, number, size, _, _ = _pair(dest, source, "alltoalls")
     members = _members(team, "alltoalls")
+    dst, sst, nelems = (integer(value, "alltoalls", name) for value, name in ((dst, "dst"), (sst, "sst"), (nelems, "nelems")))
     if dst < 1 or sst < 1 or nelems < 0:
         raise ValueError("alltoalls: strides are at least 1 and nelems at least 0")
     if nelems == 0:

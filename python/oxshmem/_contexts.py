@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
 import numpy as np
@@ -30,6 +31,26 @@ class CTX(enum.IntFlag, metaclass=Names):
 
 
 _OPTIONS = int(CTX.PRIVATE | CTX.SERIALIZED | CTX.NOSTORE)
+
+
+def _options(options: Any) -> int:
+    """Options of a context as the library takes them."""
+    text = f"oxshmem.Ctx: the options are {options!r}; they are oxshmem.CTX.PRIVATE, SERIALIZED and NOSTORE, joined by |"
+    try:
+        wanted = operator.index(options)
+    except TypeError:
+        raise TypeError(text) from None
+    if wanted & ~_OPTIONS or wanted < 0:
+        raise ValueError(text)
+    return wanted
+
+
+def _members(team: Any) -> int:
+    """The handle of a team, whose file imports this one."""
+    if not hasattr(team, "_valid"):
+        raise TypeError(f"oxshmem.Ctx: team is {team!r}; pass a team, as oxshmem.TEAM_WORLD or what a split has made")
+    handle: int = team._valid("oxshmem.Ctx")
+    return handle
 
 
 class Stream:
@@ -87,15 +108,14 @@ class Ctx:
         self._handle, self._pes = 0, 0
         self._kept: List[Any] = []
         self._stream: Optional[Stream] = None
-        if int(options) & ~_OPTIONS or int(options) < 0:
-            raise ValueError(f"oxshmem.Ctx: the options are {options!r}; they are oxshmem.CTX.PRIVATE, SERIALIZED and NOSTORE, joined by |")
+        wanted = _options(options)
+        members = None if team is None else _members(team)
         end_dropped()
         handle = np.zeros(1, dtype=np.uint64)
-        if team is None:
-            refused = _core.call(address("shmem_ctx_create"), "i", int(options), handle)
+        if members is None:
+            refused = _core.call(address("shmem_ctx_create"), "i", wanted, handle)
         else:
-            members = team._valid("oxshmem.Ctx")
-            refused = _core.call(address("shmem_team_create_ctx"), "i", members, int(options), handle)
+            refused = _core.call(address("shmem_team_create_ctx"), "i", members, wanted, handle)
         if refused:
             raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
                                "(Team.split_strided(..., num_contexts=1))")
@@ -155,6 +175,8 @@ def _taken(kept: List[Any]) -> List[Any]:
 def _handle(ctx: Optional[Ctx], routine: str) -> int:
     if ctx is None:
         return _start.CTX_DEFAULT
+    if not isinstance(ctx, Ctx):
+        raise TypeError(f"{routine}: ctx is {ctx!r}; pass a context that oxshmem.Ctx has made")
     if not ctx._handle:
         raise ValueError(f"{routine}: this context has been destroyed, or finalize() has ended it")
     return ctx._handle
@@ -173,12 +195,13 @@ def quiet(ctx: Optional[Ctx] = None) -> None:
 
     >>> shmem.quiet()
     """
+    handle = _handle(ctx, "quiet")
     end_dropped()
     held = _taken(_start.kept if ctx is None else ctx._kept)
     if ctx is None:
         _core.call(_PLAIN_QUIET, "n")
     else:
-        _core.call(_QUIET, "n", _handle(ctx, "quiet"))
+        _core.call(_QUIET, "n", handle)
     del held
 
 
@@ -187,8 +210,13 @@ def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
 
     >>> shmem.pe_quiet([0, 1])
     """
+    handle, number = _handle(ctx, "pe_quiet"), _start.n_pes() if ctx is None else ctx._pes
+    if not hasattr(pes, "__iter__"):
+        raise TypeError(f"pe_quiet: pes is {pes!r}; it is a list of PEs, as [{pes!r}]")
     numbers = np.array([_start.c_int(pe, "pe_quiet", "a PE") for pe in pes], dtype=np.int32)
-    _core.call(_PE_QUIET, "n", _handle(ctx, "pe_quiet"), numbers, numbers.size)
+    for pe in numbers[(numbers < 0) | (numbers >= number)]:
+        raise ValueError(f"pe_quiet: there is no PE {pe}: PEs have numbers from 0 to {number - 1}")
+    _core.call(_PE_QUIET, "n", handle, numbers, numbers.size)
 
 
 def barrier_all() -> None:

@@ -54,12 +54,17 @@ def address(name: str) -> int:
     return found
 
 
-def c_int(number: Any, routine: str, argument: str) -> int:
-    """A whole number that the library takes as an int of C, whose upper half it would not see."""
+def integer(number: Any, routine: str, argument: str) -> int:
+    """A whole number."""
     try:
-        whole = operator.index(number)
+        return operator.index(number)
     except TypeError:
         raise TypeError(f"{routine}: {argument} is {number!r}; it is a whole number") from None
+
+
+def c_int(number: Any, routine: str, argument: str) -> int:
+    """A whole number that the library takes as an int of C, whose upper half it would not see."""
+    whole = integer(number, routine, argument)
     if not -2**31 <= whole < 2**31:
         raise OverflowError(f"{routine}: {argument} is {number}, which does not fit int32, the type that the library takes")
     return whole

@@ -108,6 +108,16 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.ptr(a, -1 << 32), OverflowError, "ptr: the PE is -4294967296, which does not fit"),
             (lambda: shmem.pe_quiet(np.full(1, 1 << 32)), OverflowError, "pe_quiet: a PE is 4294967296, which"),  # type: ignore[arg-type]
             (lambda: shmem.pe_quiet([0.7]), TypeError, "pe_quiet: a PE is 0.7; it is a whole number"),  # type: ignore[list-item]
+            (lambda: shmem.pe_quiet([0, PES]), ValueError, f"^pe_quiet: there is no PE {PES}: PEs have numbers from 0 to {PES - 1}$"),
+            (lambda: shmem.pe_quiet([-1]), ValueError, "^pe_quiet: there is no PE -1: PEs have numbers"),
+            (lambda: shmem.pe_quiet(0), TypeError, r"^pe_quiet: pes is 0; it is a list of PEs, as \[0\]$"),  # type: ignore[arg-type]
+            (lambda: shmem.quiet(3), TypeError, "^quiet: ctx is 3; pass a context that oxshmem.Ctx has made$"),  # type: ignore[arg-type]
+            (lambda: shmem.fence("x"), TypeError, "^fence: ctx is 'x'; pass a context"),  # type: ignore[arg-type]
+            (lambda: shmem.Ctx(team=5), TypeError, "^oxshmem.Ctx: team is 5; pass a team, as oxshmem.TEAM_WORLD"),  # type: ignore[arg-type]
+            (lambda: shmem.Ctx("private"), TypeError, "the options are 'private'; they are oxshmem.CTX.PRIVATE"),  # type: ignore[arg-type]
+            (lambda: shmem.zeros_like([1, 2]), TypeError, r"^zeros_like: other is \[1, 2\]; pass an array of numpy"),  # type: ignore[arg-type]
+            (lambda: shmem.empty_like(3), TypeError, "^empty_like: other is 3; pass an array of numpy"),  # type: ignore[arg-type]
+            (lambda: shmem.alltoalls(a, a, 1.0, 1, 1), TypeError, "^alltoalls: dst is 1.0; it is a whole number$"),  # type: ignore[arg-type]
             (lambda: shmem.global_exit(1 << 32), OverflowError, "global_exit: the status is 4294967296, which"),
             (lambda: shmem.pcontrol(1 << 32), OverflowError, "pcontrol: the level is 4294967296, which"),
             (lambda: shmem.init(77), ValueError, "init: there is no level of threads 77: levels are oxshmem.THREAD.SINGLE"),

@@ -235,7 +235,10 @@ class Memory(unittest.TestCase):
     def test_memory_of_others(self) -> None:
         a = shmem.full((2, 3), ME)
         self.assertTrue(shmem.is_symmetric(a) and shmem.addr_accessible(a, NEXT) and shmem.pe_accessible(NEXT))
-        self.assertFalse(shmem.is_symmetric(np.zeros(3)))
+        for private in (np.zeros(3), [1], None, np.zeros(3, dtype="M8[s]")):
+            self.assertFalse(shmem.is_symmetric(private))
+        self.assertTrue(shmem.is_symmetric(a.view("m8[s]")))
+        shmem.pe_quiet([ME, NEXT])
         there = shmem.ptr(a, NEXT)
         if there is not None:
             self.assertEqual((there.shape, there[1, 2]), ((2, 3), NEXT))
