@@ -67,6 +67,13 @@ static int measure(struct array *array, const char *routine, const char *argumen
         array->stride = buffer->strides[only] / buffer->itemsize;
         return 0;
     }
+    if (longer == 1) { /* a field of records */
+        PyErr_Format(PyExc_ValueError,
+                     "%s: the stride of %s is %zd bytes, which is no multiple of its elements of %zd bytes: transfer whole records, or "
+                     "make one array for each field",
+                     routine, argument, buffer->strides[only], buffer->itemsize);
+        return -1;
+    }
     PyErr_Format(PyExc_ValueError,
                  "%s: the elements of %s do not lie together, and it is no slice of one dimension with a stride. Transfer it "
                  "row by row%s",
@@ -74,8 +81,20 @@ static int measure(struct array *array, const char *routine, const char *argumen
     return -1;
 }
 
+/* Whether the array lies in the heap of an earlier life of the library. */
+static int has_ended(const struct array *array) {
+    PyObject *arrays = array->buffer.obj == NULL ? NULL : PyImport_ImportModule("oxshmem._arrays");
+    PyObject *answer = arrays == NULL ? NULL : PyObject_CallMethod(arrays, "has_ended", "O", array->buffer.obj);
+    int is_old = answer != NULL && PyObject_IsTrue(answer) == 1;
+    PyErr_Clear();
+    if (answer != NULL) Py_DecRef(answer);
+    if (arrays != NULL) Py_DecRef(arrays);
+    return is_old;
+}
+
 static void not_symmetric(const struct array *array, const char *routine, const char *argument) {
-    const char *what = array->buffer.ndim == 0 && array->buffer.readonly
+    const char *what = has_ended(array) ? "finalize() has ended the memory of this array: make it again after init()"
+                       : array->buffer.ndim == 0 && array->buffer.readonly
                            ? "this is a number that was copied out of an array: pass a slice, as a[3:4], or the array with index=3"
                        : strcmp(argument, "signal") == 0
                            ? "this array is not symmetric: make it with oxshmem.new_signal, on all PEs"
@@ -85,18 +104,30 @@ static void not_symmetric(const struct array *array, const char *routine, const 
     PyErr_Format(PyExc_ValueError, "%s: %s: %s", routine, argument, what);
 }
 
+/* Raises the exception for an array of numpy whose memory numpy does not export, as one of dates; 0: it is no array of numpy. */
+static int is_not_exported(PyObject *object, const char *routine, const char *argument) {
+    PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+    PyObject *kind = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "kind");
+    PyObject *size = kind == NULL ? NULL : PyObject_GetAttrString(dtype, "itemsize");
+    int is_of_numpy = size != NULL;
+    PyErr_Clear();
+    if (is_of_numpy) {
+        long long bytes = PyLong_AsLongLong(size);
+        const char *view = bytes == 8 ? "i8" : bytes == 4 ? "i4" : bytes == 2 ? "i2" : "u1";
+        PyErr_Format(PyExc_TypeError, "%s: numpy does not export the memory of %s, because its dtype is %S: pass a.view(\"%s\")", routine,
+                     argument, dtype, view);
+        Py_DecRef(size);
+    }
+    if (kind != NULL) Py_DecRef(kind);
+    if (dtype != NULL) Py_DecRef(dtype);
+    return is_of_numpy;
+}
+
 int array_take(struct array *array, PyObject *object, int need, const char *routine, const char *argument) {
     if (!is_started() && begin() < 0) return -1;
     if (PyObject_GetBuffer(object, &array->buffer, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
         PyErr_Clear();
-        PyObject *dtype = PyObject_GetAttrString(object, "dtype");
-        if (dtype != NULL) {
-            PyErr_Format(PyExc_TypeError, "%s: numpy shows no memory of %s, which has %R: pass a view of it as integers, as a.view(\"i8\")",
-                         routine, argument, dtype);
-            Py_DecRef(dtype);
-            return -1;
-        }
-        PyErr_Clear();
+        if (is_not_exported(object, routine, argument)) return -1;
         PyErr_Format(PyExc_TypeError, "%s: %s is no array: pass a numpy array%s", routine, argument,
                      need & SYMMETRIC       ? " that oxshmem.zeros, empty, full or array has made"
                      : need == LOCAL_SOURCE ? ", as numpy.array(values, dtype=dest.dtype)"
@@ -221,6 +252,7 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
             value->f64 = number;
         } else {
             value->f32 = (float)number;
+            if (__builtin_isinf(value->f32) && !__builtin_isinf(number)) return does_not_fit(object, array, routine);
         }
         return 0;
     }

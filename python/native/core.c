@@ -91,11 +91,16 @@ static int pe_take(int *pe, PyObject *object, const struct ctx *ctx, const char 
     return 0;
 }
 
-static int integer_or(Py_ssize_t *number, PyObject *object, Py_ssize_t otherwise) {
+static int integer_or(Py_ssize_t *number, PyObject *object, Py_ssize_t otherwise, const char *routine, const char *argument) {
     *number = otherwise;
     if (object == NULL) return 0;
     *number = (Py_ssize_t)PyLong_AsLongLong(object);
-    return *number == -1 && PyErr_Occurred() ? -1 : 0;
+    if (*number != -1 || !PyErr_Occurred()) return 0;
+    int is_long = PyErr_ExceptionMatches(PyExc_OverflowError);
+    PyErr_Clear();
+    PyErr_Format(is_long ? PyExc_OverflowError : PyExc_TypeError, "%s: %s is %R; it is a whole number%s", routine, argument, object,
+                 is_long ? " of at most 64 bits" : "");
+    return -1;
 }
 
 static PyObject *none(void) {

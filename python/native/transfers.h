@@ -86,21 +86,35 @@ static int is_same_other(const struct array *dest, const struct array *source) {
     return is_same;
 }
 
-static int is_same_type(const struct array *dest, const struct array *source, const char *routine) {
+static int is_one_type(const struct array *dest, const struct array *source) {
+    return dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool &&
+           (dest->code != OTHER || is_same_other(dest, source));
+}
+
+/* Whether the elements of both are of one type and lie in one order. What a put sends can be converted; what a get reads is memory of
+ * another PE, so that its destination is made anew. */
+static int is_same_type(const struct array *dest, const struct array *source, const char *routine, int is_get) {
     if (dest->is_fortran != source->is_fortran) {
+        const char *remedy = is_get ? (source->is_fortran ? "make dest with order='F'" : "make dest with order='C'")
+                             : dest->is_fortran ? "pass numpy.asfortranarray(source)"
+                                                : "pass numpy.ascontiguousarray(source)";
         PyErr_Format(PyExc_ValueError,
-                     "%s: the elements of dest lie in order %s and those of source in order %s, so they would change places: "
-                     "copy one of them into the other order (numpy.ascontiguousarray, asfortranarray)",
-                     routine, dest->is_fortran ? "F" : "C", source->is_fortran ? "F" : "C");
+                     "%s: the elements of dest lie in order %s and those of source in order %s, so they would change places: %s", routine,
+                     dest->is_fortran ? "F" : "C", source->is_fortran ? "F" : "C", remedy);
         return 0;
     }
-    if (dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool &&
-        (dest->code != OTHER || is_same_other(dest, source)))
-        return 1;
+    if (is_one_type(dest, source)) return 1;
     PyObject *into = array_type(dest), *from = into == NULL ? NULL : array_type(source);
     if (from != NULL) {
-        PyErr_Format(PyExc_TypeError, "%s: dest has %S and source has %S%s: convert one of them, as source.astype(dest.dtype)", routine,
-                     into, from, array_is_swapped(dest) != array_is_swapped(source) ? ", whose bytes have another order" : "");
+        const char *bytes = array_is_swapped(dest) != array_is_swapped(source) ? ", whose bytes have another order" : "";
+        if (is_get) {
+            PyErr_Format(PyExc_TypeError,
+                         "%s: dest has %S and source has %S%s: make dest with dtype %S, as numpy.empty(n, source.dtype)", routine, into,
+                         from, bytes, from);
+        } else {
+            PyErr_Format(PyExc_TypeError, "%s: dest has %S and source has %S%s: convert source, as source.astype(dest.dtype)", routine,
+                         into, from, bytes);
+        }
         Py_DecRef(from);
     }
     if (into != NULL) Py_DecRef(into);
@@ -122,7 +136,7 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
     if (array_take(&dest, given[0], is_get ? WRITABLE : SYMMETRIC, routine->name, "dest") < 0) return NULL;
     if (array_take(&source, given[1], is_get ? SYMMETRIC : LOCAL_SOURCE, routine->name, "source") < 0) goto without;
     if (ctx_take(&ctx, given[3], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
-    if (!is_same_type(&dest, &source, routine->name)) goto out;
+    if (!is_same_type(&dest, &source, routine->name, is_get)) goto out;
     if (dest.count < source.count) {
         PyErr_Format(PyExc_ValueError, "%s: dest has %zd elements and source has %zd: take a slice of source, as source[:%zd]",
                      routine->name, (Py_ssize_t)dest.count, (Py_ssize_t)source.count, (Py_ssize_t)dest.count);
@@ -134,6 +148,14 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
         goto out;
     }
     if (dest.stride != 1 || source.stride != 1) {
+        if (dest.stride == 0 || source.stride == 0) {
+            int is_source = source.stride == 0;
+            PyErr_Format(PyExc_ValueError,
+                         "%s: all elements of %s are one number in memory (stride 0, as numpy.broadcast_to makes it): pass %s",
+                         routine->name, is_source ? "source" : "dest",
+                         is_source && !is_get ? "source.copy()" : "an array whose elements have places of their own");
+            goto out;
+        }
         if (dest.stride < 1 || source.stride < 1) {
             PyErr_Format(PyExc_ValueError, "%s: a slice with a negative stride cannot be transferred: reverse it after the copy",
                          routine->name);
@@ -159,7 +181,7 @@ without:
 
 /* The elements from the first to the last one that a strided transfer touches lie in the array. */
 static int fits(const struct array *array, Py_ssize_t stride, Py_ssize_t block, Py_ssize_t blocks, const char *routine,
-                const char *argument) {
+                const char *argument, const char *remedy) {
     if (!array_is_solid(array, routine, argument)) return 0;
     if (stride < 1 || block < 0 || blocks < 0) {
         PyErr_Format(PyExc_ValueError, "%s: strides are at least 1 and numbers of elements at least 0", routine);
@@ -168,14 +190,19 @@ static int fits(const struct array *array, Py_ssize_t stride, Py_ssize_t block, 
     size_t most = array->count;
     if (blocks == 0 || block == 0) return 1;
     if ((size_t)block > most || (blocks > 1 && (size_t)stride > (most - (size_t)block) / (size_t)(blocks - 1))) {
-        PyErr_Format(PyExc_ValueError, "%s: %zd blocks of %zd elements, %zd from one to the next, reach past the %zd of %s",
-                     routine, blocks, block, stride, (Py_ssize_t)most, argument);
+        if (block == 1) {
+            PyErr_Format(PyExc_ValueError, "%s: %zd elements, %zd from one to the next, reach past the %zd of %s%s", routine, blocks,
+                         stride, (Py_ssize_t)most, argument, remedy);
+        } else {
+            PyErr_Format(PyExc_ValueError, "%s: %zd blocks of %zd elements, %zd from one to the next, reach past the %zd of %s%s",
+                         routine, blocks, block, stride, (Py_ssize_t)most, argument, remedy);
+        }
         return 0;
     }
     return 1;
 }
 
-/* iput, iget: dest, source, pe, dst, sst, nelems; ibput, ibget: dest, source, pe, dst, sst, bsize, nblocks. `fetches`: blocks. */
+/* iput, iget: dest, source, pe, dst, sst, nelems, without which all of source[::sst] is moved; ibput, ibget: dest, source, pe, dst, sst, bsize, nblocks. `fetches`: blocks. */
 static PyObject *move_strided(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const single[] = {"dest", "source", "pe", "dst", "sst", "nelems", "ctx", NULL};
     static const char *const blocks[] = {"dest", "source", "pe", "dst", "sst", "bsize", "nblocks", "ctx", NULL};
@@ -189,17 +216,15 @@ static PyObject *move_strided(struct routine *routine, PyObject *const *args, Py
     if (array_take(&dest, given[0], is_get ? WRITABLE : SYMMETRIC, routine->name, "dest") < 0) return NULL;
     if (array_take(&source, given[1], is_get ? SYMMETRIC : LOCAL_SOURCE, routine->name, "source") < 0) goto without;
     if (ctx_take(&ctx, given[has_blocks ? 7 : 6], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
-    if (!is_same_type(&dest, &source, routine->name)) goto out;
-    if (integer_or(&dst, given[3], 1) < 0 || integer_or(&sst, given[4], 1) < 0) goto out;
-    if (has_blocks && integer_or(&size, given[5], 1) < 0) goto out;
-    size_t fitting = 0;
-    if (!has_blocks && dst > 0 && sst > 0) {
-        size_t into = (dest.count + (size_t)dst - 1) / (size_t)dst, from = (source.count + (size_t)sst - 1) / (size_t)sst;
-        fitting = into < from ? into : from;
-    }
-    if (integer_or(&number, given[has_blocks ? 6 : 5], (Py_ssize_t)fitting) < 0) goto out;
-    if (!fits(&dest, dst, size, number, routine->name, "dest")) goto out;
-    if (!fits(&source, sst, size, number, routine->name, "source")) goto out;
+    if (!is_same_type(&dest, &source, routine->name, is_get)) goto out;
+    if (integer_or(&dst, given[3], 1, routine->name, "dst") < 0 || integer_or(&sst, given[4], 1, routine->name, "sst") < 0) goto out;
+    if (has_blocks && integer_or(&size, given[5], 1, routine->name, "bsize") < 0) goto out;
+    PyObject *wanted = given[has_blocks ? 6 : 5];
+    size_t all = sst < 1 ? 0 : (source.count + (size_t)sst - 1) / (size_t)sst;
+    if (integer_or(&number, wanted, (Py_ssize_t)all, routine->name, has_blocks ? "nblocks" : "nelems") < 0) goto out;
+    const char *remedy = wanted == NULL ? ": pass a slice of source, or nelems" : "";
+    if (!fits(&dest, dst, size, number, routine->name, "dest", remedy)) goto out;
+    if (!fits(&source, sst, size, number, routine->name, "source", "")) goto out;
     void *f = by_size(routine, &dest);
     if (f == NULL) goto out;
     size_t bytes = (size_t)(size * number) * dest.size;
@@ -245,9 +270,9 @@ static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_
     if (array_take(&source, given[1], LOCAL_SOURCE, routine->name, "source") < 0) goto one;
     if (signal_take(&signal, given[3], routine->name) < 0) goto two;
     if (ctx_take(&ctx, given[6], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
-    if (!is_same_type(&dest, &source, routine->name) || value_take(&value, given[4], &signal, routine->name) < 0) goto out;
+    if (!is_same_type(&dest, &source, routine->name, 0) || value_take(&value, given[4], &signal, routine->name) < 0) goto out;
     if (!array_is_solid(&dest, routine->name, "dest") || !array_is_solid(&source, routine->name, "source")) goto out;
-    if (integer_or(&op, given[5], 0) < 0) { /* a word, for example */
+    if (integer_or(&op, given[5], 0, routine->name, "op") < 0) { /* a word, for example */
         PyErr_Clear();
         op = -1;
     }

@@ -37,6 +37,20 @@ end:
     return done;
 }
 
+/* What an atomic fetches has the type of what it changes. */
+static int is_fetch_of(const struct array *fetch, const struct array *dest, const char *routine) {
+    if (is_one_type(fetch, dest)) return 1;
+    PyObject *into = array_type(fetch), *from = into == NULL ? NULL : array_type(dest);
+    if (from != NULL) {
+        PyErr_Format(PyExc_TypeError,
+                     "%s: fetch has %S and dest has %S: make fetch with dtype=dest.dtype, as numpy.empty(1, dest.dtype)", routine, into,
+                     from);
+        Py_DecRef(from);
+    }
+    if (into != NULL) Py_DecRef(into);
+    return 0;
+}
+
 /* Nonblocking atomics: fetch, dest, then so many values, then pe. */
 static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[][7] = {{"fetch", "dest", "pe", "ctx", NULL},
@@ -52,9 +66,9 @@ static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_s
     if (array_take(&dest, given[1], SYMMETRIC, routine->name, "dest") < 0) goto without;
     if (array_at(&fetch, NULL, routine->name) < 0 || array_at(&dest, NULL, routine->name) < 0) goto end;
     if (ctx_take(&ctx, given[values + 3], routine->name) < 0 || pe_take(&pe, given[values + 2], &ctx, routine->name) < 0) goto end;
-    if (!is_same_type(&fetch, &dest, routine->name)) goto end;
     void *f = by_type(routine, &dest);
-    if (f == NULL || !array_is_aligned(&dest, routine->name, "dest")) goto end;
+    if (f == NULL || !is_fetch_of(&fetch, &dest, routine->name)) goto end;
+    if (!array_is_aligned(&dest, routine->name, "dest")) goto end;
     if (!array_is_aligned(&fetch, routine->name, "fetch")) goto end;
     if (values > 0 && value_take(&a, given[2], &dest, routine->name) < 0) goto end;
     if (values > 1 && value_take(&b, given[3], &dest, routine->name) < 0) goto end;

@@ -57,7 +57,7 @@ class Heap:
         self.since, self.calls = 0, 0
         self.scratch = 0
 
-    def allocate(self, size: int, align: Optional[int], clear: bool, hints: int) -> Block:
+    def allocate(self, size: int, align: Optional[int], clear: bool, hints: int, name: str) -> Block:
         """Takes a block on all PEs."""
         if self.calls >= 64 or self.since > max(1 << 24, sum(bytes for _, bytes in self.blocks.values()) // 2):
             self.sweep()
@@ -67,8 +67,8 @@ class Heap:
             taken = self._take(size, align, clear, hints)
         if not taken:
             used = sum(bytes for _, bytes in self.blocks.values())
-            raise MemoryError(f"{size} bytes more do not fit the symmetric heap of a PE, where arrays have {used}: free "
-                              "arrays (oxshmem.free), or do what the library says above")
+            raise MemoryError(f"{name}: the symmetric heap has no room for {_in_words(size)} more; arrays take {_in_words(used)} of it. "
+                              "Free arrays with oxshmem.free, or set SHMEM_SYMMETRIC_SIZE")
         number, self.made = self.made, self.made + 1
         self.blocks[number] = (taken, size)
         self.since, self.calls = self.since + size, self.calls + 1
@@ -139,12 +139,27 @@ def block_of(array: Any) -> Optional[Block]:
     return None
 
 
-def _dimensions(shape: Any) -> Tuple[int, ...]:
+def has_ended(array: Any) -> bool:
+    """Whether an array lies in the heap of an earlier life of the library. The part in C asks for it."""
+    block = block_of(array)
+    return block is not None and 0 <= block.number < _heap.first
+
+
+def _dimensions(name: str, shape: Any) -> Tuple[int, ...]:
     """A shape as numpy takes it: a whole number or several; a text is none."""
     try:
         return tuple(operator.index(n) for n in (shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)))
     except TypeError:
-        raise TypeError(f"the shape is {shape!r}; it is a whole number, or a tuple of such numbers") from None
+        raise TypeError(f"{name}: the shape is {shape!r}; it is a whole number, or a tuple of such numbers") from None
+
+
+def _in_words(size: float) -> str:
+    """So many bytes."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, "TiB"
+    return f"{round(size, 1):g} {unit}"
 
 
 def sized(dtype: DType, value: Any = None) -> "np.dtype[Any]":
@@ -157,19 +172,20 @@ def sized(dtype: DType, value: Any = None) -> "np.dtype[Any]":
     return kind if kind.itemsize else np.dtype(f"{kind.kind}1")
 
 
-def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0) -> NDArray[Any]:
-    """An array in memory of its own."""
+def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int] = None, hints: int = 0,
+        name: str = "zeros") -> NDArray[Any]:
+    """An array in memory of its own, for the call with this name."""
     kind = sized(dtype)
     if kind.hasobject:
-        raise TypeError("arrays of Python objects cannot be symmetric: other PEs cannot follow their pointers. Use a dtype of "
+        raise TypeError(f"{name}: arrays of Python objects cannot be symmetric: other PEs cannot follow their pointers. Use a dtype of "
                         "numbers, or transfer bytes (pickle.dumps)")
     if order not in ("C", "F"):
-        raise ValueError(f"order is {order!r}; a new array has order 'C' or 'F'")
-    dimensions = _dimensions(shape)
+        raise ValueError(f"{name}: order is {order!r}; a new array has order 'C' or 'F'")
+    dimensions = _dimensions(name, shape)
     size = math.prod(dimensions) * kind.itemsize
     if size < 0 or any(n < 0 for n in dimensions):
-        raise ValueError(f"the shape {dimensions} has a negative dimension")
-    whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints))
+        raise ValueError(f"{name}: the shape {dimensions} has a negative dimension")
+    whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints, name))
     return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
 
 
@@ -185,7 +201,7 @@ def empty(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[A
 
     >>> shmem.empty((4, 100), dtype="f4")
     """
-    return new(shape, dtype, order, clear=False)
+    return new(shape, dtype, order, clear=False, name="empty")
 
 
 def zeros(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
@@ -201,7 +217,7 @@ def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[An
 
     >>> shmem.ones(10, dtype=int)
     """
-    return full(shape, 1, dtype, order)
+    return fill(new(shape, dtype, order, clear=False, name="ones"), 1)
 
 
 def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDArray[Any]:
@@ -210,7 +226,7 @@ def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDA
     >>> shmem.full(10, shmem.my_pe())
     """
     kind = np.asarray(value).dtype if dtype is None else sized(dtype, value)
-    return fill(new(shape, kind, order, clear=False), value)
+    return fill(new(shape, kind, order, clear=False, name="full"), value)
 
 
 def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
@@ -220,7 +236,7 @@ def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
     """
     given = np.array(values, dtype=dtype, copy=True, order=order)  # type: ignore[call-overload]
     kind = "F" if given.flags.f_contiguous and not given.flags.c_contiguous else "C"
-    return fill(new(given.shape, given.dtype, kind, clear=False), given)
+    return fill(new(given.shape, given.dtype, kind, clear=False, name="array"), given)
 
 
 def _like(name: str, other: Any) -> Any:
@@ -234,7 +250,7 @@ def zeros_like(other: NDArray[Any]) -> NDArray[Any]:
 
     >>> shmem.zeros_like(np.arange(10))
     """
-    return zeros(_like("zeros_like", other).shape, other.dtype)
+    return new(_like("zeros_like", other).shape, other.dtype, "C", clear=True, name="zeros_like")
 
 
 def empty_like(other: NDArray[Any]) -> NDArray[Any]:
@@ -242,7 +258,7 @@ def empty_like(other: NDArray[Any]) -> NDArray[Any]:
 
     >>> shmem.empty_like(np.arange(10))
     """
-    return empty(_like("empty_like", other).shape, other.dtype)
+    return new(_like("empty_like", other).shape, other.dtype, "C", clear=False, name="empty_like")
 
 
 def free(array: Any) -> None:
@@ -254,7 +270,7 @@ def free(array: Any) -> None:
     block = block_of(array)
     if block is None:
         raise ValueError("free: this array is not symmetric: only arrays that oxshmem has made can be freed")
-    if 0 <= block.number < _heap.first:
+    if has_ended(array):
         raise ValueError("free: finalize() has ended the memory of this array, which can only be read: there is nothing "
                          "to free")
     if block.number not in _heap.blocks:
@@ -277,7 +293,7 @@ def new_signal() -> NDArray[Any]:
 
     >>> arrived = shmem.new_signal()
     """
-    return zeros(1, dtype=np.uint64)
+    return new(1, np.uint64, "C", clear=True, name="new_signal")
 
 
 def is_symmetric(array: Any) -> bool:

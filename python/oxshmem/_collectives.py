@@ -82,11 +82,11 @@ def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bo
     # Types without a code, as records, are told apart by their dtypes.
     is_other = code >= len(_TYPES) and np.asarray(dest).dtype != np.asarray(source).dtype
     if (size, code, is_bool) != (other, kind, too) or is_other:
-        raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: convert one of them, "
-                        "as source.astype(dest.dtype)")
+        raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: make both with one dtype, "
+                        "as oxshmem.zeros(n, dtype=source.dtype)")
     if fortran != order:
-        raise ValueError(f"{name}: dest and source lie in different orders (C and F), so elements would change places: copy one of "
-                         "them into the other order (numpy.ascontiguousarray, asfortranarray)")
+        raise ValueError(f"{name}: dest lies in order {'F' if fortran else 'C'} and source in order {'F' if order else 'C'}, so elements would change "
+                         "places: make both in one order, as oxshmem.zeros(shape, order='F')")
     if step != 1 or stride != 1:
         raise ValueError(f"{name}: slices with a stride are not taken: use arrays whose elements lie together")
     return into, number, size, code, is_bool
@@ -232,8 +232,8 @@ def _operator(op: Operator, source: Array) -> str:
     if logical is not None:
         kind = np.asarray(source).dtype
         if kind != np.bool_:
-            raise TypeError(f"reduce: numpy.logical_{logical} is taken for arrays of bool, and source has {kind}: use "
-                            f"numpy.bitwise_{logical}, or arrays made with dtype=bool")
+            raise TypeError(f"reduce: numpy.logical_{logical} takes arrays of bool, and source has {kind}: put `a != 0` into an array "
+                            "made with dtype=bool")
         return logical
     if found is None:
         raise ValueError(f"reduce: {op!r} is no operator: it is one of {', '.join(known.value for known in OP)}, or a function of "

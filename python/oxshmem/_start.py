@@ -253,7 +253,13 @@ def pcontrol(level: int = 1) -> None:
 
 
 def _to_bytes(value: Any, array: Any) -> bytes:
-    return np.asarray(value, dtype=np.asarray(array).dtype).tobytes()
+    """One element for `p`, which alone takes the types that the part in C does not know."""
+    kind = np.asarray(array).dtype
+    with np.errstate(over="ignore"):
+        given = np.asarray(value, dtype=kind)
+    if kind.kind in "fc" and np.isinf(given).any() and not np.isinf(np.asarray(value, dtype="g" if kind.kind == "f" else "G")).any():
+        raise OverflowError(f"p: the value {value!r} does not fit {kind}")
+    return given.tobytes()
 
 
 def _from_bytes(data: bytes, array: Any) -> Any:

@@ -55,7 +55,7 @@ class Transfers(unittest.TestCase):
                 shmem.broadcast(b, a)
                 other: Any = np.zeros(4, dtype=f"S{kind.itemsize}")
                 for text in (other, memoryview(other)):
-                    with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert one of them"):
+                    with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert source, as"):
                         shmem.put(a, text, NEXT)  # type: ignore[arg-type]
                 shmem.barrier_all()
                 shmem.free(a)

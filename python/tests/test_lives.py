@@ -44,6 +44,10 @@ for call in (lambda: shmem.free(old), lambda: shmem.put(old, np.ones(1000), me),
     except (RuntimeError, ValueError):
         continue
     raise SystemExit("a thing of the first life was used")
+try:
+    shmem.put(old, np.ones(1000), me)
+except ValueError as error:
+    assert str(error) == "put: dest: finalize() has ended the memory of this array: make it again after init()", error
 assert not shmem.is_symmetric(old) and old.sum() == 1000
 for thing in (team, ctx, other):
     thing.destroy()

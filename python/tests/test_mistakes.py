@@ -24,6 +24,7 @@ class Mistakes(unittest.TestCase):
         a, whole, plate = shmem.zeros(4), shmem.zeros(4, dtype=int), shmem.zeros((4, 4))
         askew = whole.view("u1")[1:25].view("i8")
         outside = shmem.TEAM_WORLD.split(-1)
+        turned, records = shmem.zeros((4, 4), order="F"), shmem.zeros(3, dtype=[("x", "f8"), ("i", "i4")])
         cases: List[Tuple[Callable[[], Any], type, str]] = [
             (lambda: shmem.put(np.zeros(4), np.zeros(4), 0), ValueError, "put: dest: this array is not symmetric: make it with oxshmem.zeros"),
             (lambda: shmem.get(np.zeros(4), np.zeros(4), 0), ValueError, "get: source: this array is not symmetric"),
@@ -37,15 +38,38 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(whole.view("i1"), 128, 0), OverflowError, "the value 128 does not fit int8"),
             (lambda: shmem.p(a, 1.0), TypeError, "the argument pe is missing"),  # type: ignore[call-arg]
             (lambda: shmem.p(a, 1.0, 0, where=1), TypeError, "p has no argument 'where'"),  # type: ignore[call-arg]
-            (lambda: shmem.put(a, np.zeros(4, dtype=int), 0), TypeError, "dest has float64 and source has int64"),
+            (lambda: shmem.put(a, np.zeros(4, dtype=int), 0), TypeError, r"int64: convert source, as source.astype\(dest.dtype\)$"),
             (lambda: shmem.put(a[:2], np.zeros(4), 0), ValueError, r"dest has 2 elements and source has 4: take a slice of source"),
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row"),
-            (lambda: shmem.put(plate, np.zeros((4, 4)).T.copy(order="F"), 0), ValueError, "would change places"),
+            (lambda: shmem.put(plate, np.zeros((4, 4)).T.copy(order="F"), 0), ValueError, r"change places: pass numpy.ascontiguousarray\(source\)$"),
+            (lambda: shmem.put(turned, np.zeros((4, 4)), 0), ValueError, r"would change places: pass numpy.asfortranarray\(source\)$"),
+            (lambda: shmem.get(np.zeros((4, 4)), turned, 0), ValueError, "would change places: make dest with order='F'$"),
+            (lambda: shmem.get(np.zeros((4, 4), order="F"), plate, 0), ValueError, "would change places: make dest with order='C'$"),
+            (lambda: shmem.sum_reduce(plate, turned), ValueError, "dest lies in order C and source in order F, .*: make both in one order"),
+            (lambda: shmem.get(np.zeros(4), whole, 0), TypeError, r"^get: .*: make dest with dtype int64, as numpy.empty\(n, source.dtype\)$"),
+            (lambda: shmem.iget(np.zeros(4), whole, 0), TypeError, "^iget: .*: make dest with dtype int64, as numpy.empty"),
+            (lambda: shmem.sum_reduce(a, whole), TypeError, "^sum_reduce: dest has float64 and source has int64: make both with one dtype"),
+            (lambda: shmem.put(a, np.broadcast_to(1.0, 4), 0), ValueError, r"number in memory \(stride 0, .*\): pass source.copy\(\)$"),
+            (lambda: shmem.get(np.zeros(4), np.broadcast_to(a[:1], 4), 0), ValueError, "elements of source are one number .* of their own$"),
+            (lambda: shmem.put(records["x"], np.zeros(3), 0), ValueError,
+             "^put: the stride of dest is 12 bytes, which is no multiple of its elements of 8 bytes: transfer whole records"),
             (lambda: shmem.put([1, 2], np.zeros(2), 0), TypeError, "dest is no array"),  # type: ignore[arg-type]
             (lambda: shmem.put(a, [1, 2], 0), TypeError, r"source is no array: pass a numpy array, as numpy.array\(values"),  # type: ignore[arg-type]
-            (lambda: shmem.put(a.view("M8[s]"), np.zeros(4), 0), TypeError, r"a view of it as integers, as a.view\("),
+            (lambda: shmem.put(a.view("M8[s]"), np.zeros(4), 0), TypeError, 
+             r"^put: numpy does not export the memory of dest, because its dtype is datetime64\[s\]: pass a.view\(\"i8\"\)$"),
+            (lambda: shmem.sum_reduce(a, a.view("m8[s]")), TypeError, r"the memory of source, because its dtype is timedelta64\[s\]: pass"),
+            (lambda: shmem.put(shmem, np.zeros(4), 0), TypeError, "^put: dest is no array: pass a numpy array that"),  # type: ignore[arg-type]
             (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "negative stride"),
-            (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "reach past the 4 of dest"),
+            (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "^iput: 3 elements, 2 .* reach past the 4 of dest$"),
+            (lambda: shmem.iput(a, np.zeros(4), 0, dst=2), ValueError,
+             "^iput: 4 elements, 2 from one to the next, reach past the 4 of dest: pass a slice of source, or nelems$"),
+            (lambda: shmem.iget(np.zeros(1), a, 0, sst=2), ValueError, "^iget: 2 elements, 1 from one to the next, reach past the 1 of dest"),
+            (lambda: shmem.iput(a, a, 0, dst=1.5), TypeError, "^iput: dst is 1.5; it is a whole number$"),  # type: ignore[arg-type]
+            (lambda: shmem.iput(a, a, 0, nelems=1 << 70), OverflowError, "^iput: nelems is .*; it is a whole number of at most 64 bits$"),
+            (lambda: shmem.ibput(a, a, 0, 1, 1, "x", 1), TypeError, "^ibput: bsize is 'x'; it is a whole"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a.view("f2"), 1e9, 0), OverflowError, "^p: the value 1000000000.0 does not fit float16$"),
+            (lambda: shmem.p(a.view("F"), 1e300, 0), OverflowError, r"^p: the value 1e\+300 does not fit complex64$"),
+            (lambda: shmem.p(a.view("f4"), 1e300, 0), OverflowError, r"^p: the value 1e\+300 does not fit float32$"),
             (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64: make it with dtype=int$"),
             (lambda: shmem.atomic_inc(a.view("?"), 0), TypeError, "the array has bool; this call"),
             (lambda: shmem.atomic_inc(a.view("f2"), 0), TypeError, "the array has float16; this call"),
@@ -53,8 +77,8 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.sum_reduce(a.view(">i4"), a.view(">i4")), TypeError, "the arrays have >i4; .* with dtype=\"i4\"$"),
             (lambda: shmem.put(a.view("i8"), np.zeros(2, dtype=">i8"), 0), TypeError, "source has >i8, whose bytes have another order: conv"),
             (lambda: shmem.put(a.view(">f8"), np.zeros(4, dtype=">i8"), 0), TypeError, "put: dest has >f8 and source has >i8: convert"),
-            (lambda: shmem.put(a.view("i4,f4"), np.zeros(4, dtype="f4,i4"), 0), TypeError, "put: dest has .*: convert one of them"),
-            (lambda: shmem.broadcast(a.view(">f8"), a.view(">i8")), TypeError, "broadcast: dest has >f8 and source has >i8: convert"),
+            (lambda: shmem.put(a.view("i4,f4"), np.zeros(4, dtype="f4,i4"), 0), TypeError, "put: dest has .*: convert source, as"),
+            (lambda: shmem.broadcast(a.view(">f8"), a.view(">i8")), TypeError, "broadcast: dest has >f8 and source has >i8: make"),
             (lambda: shmem.wait_until(a, ">=", 1), TypeError, "the array has float64; .*: make it with dtype=int$"),
             (lambda: shmem.wait_until_all(a, ">=", 1), TypeError, "the arrays have float64; .*: make them with dtype=int$"),
             (lambda: shmem.put(0.5 * a, a, 0), ValueError, "An expression or a list of indices, .* makes a new private array"),
@@ -71,9 +95,10 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.wait_until(whole, "=", 1), ValueError, "is no comparison"),
             (lambda: shmem.and_reduce(a, a), TypeError, "and_reduce: the arrays have float64; this call takes bool, int8,"),
             (lambda: shmem.reduce(a, a, np.sin), ValueError, "is no operator"),
-            (lambda: shmem.reduce(whole, whole, np.logical_and), TypeError, "source has int64: use numpy.bitwise_and, or arrays made with"),
-            (lambda: shmem.reduce_nb(whole, whole, np.logical_xor), TypeError, "source has int64: use numpy.bitwise_xor"),
-            (lambda: shmem.reduce(a, a, np.logical_or), TypeError, "source has float64: use numpy.bitwise_or"),
+            (lambda: shmem.reduce(whole, whole, np.logical_and), TypeError, 
+             "^reduce: numpy.logical_and takes arrays of bool, and source has int64: put `a != 0` into an array made with dtype=bool$"),
+            (lambda: shmem.reduce_nb(whole, whole, np.logical_xor), TypeError, "numpy.logical_xor takes arrays of bool, and source has int64"),
+            (lambda: shmem.reduce(a, a, np.logical_or), TypeError, "source has float64: put `a != 0` into an array"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, a, 1), TypeError, "make it with oxshmem.new_signal"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, whole.view("u8"), 1, "add"), ValueError, "op is oxshmem.SIGNAL.SET or"),  # type: ignore[arg-type]
             (lambda: shmem.p(a, 1.0, 0, index=-9), IndexError, "p: index -9 of an array with 4 elements"),
@@ -81,7 +106,7 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(a, "x", 0), TypeError, "p: the value 'x' is no real number, which an array of float64"),  # type: ignore[arg-type]
             (lambda: shmem.p(a, 1j, 0), TypeError, "p: the value 1j is no real number, which an array of float64"),
             (lambda: shmem.Ctx(99), ValueError, "the options are 99; they are oxshmem.CTX.PRIVATE"),
-            (lambda: shmem.zeros("3"), TypeError, "the shape is '3'; it is a whole number"),  # type: ignore[arg-type]
+            (lambda: shmem.zeros("3"), TypeError, "^zeros: the shape is '3'; it is a whole number"),  # type: ignore[arg-type]
             (lambda: shmem.zeros((2, 1.5)), TypeError, r"the shape is \(2, 1.5\); it is a whole number"),  # type: ignore[arg-type]
             (lambda: shmem.TEAM_WORLD.split_2d(0), ValueError, "rows of 0 PEs cannot be made: the width is at least 1"),
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row$"),
@@ -129,6 +154,9 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.fcollect_nb(a, a, team=0), TypeError, "fcollect_nb: team is 0; pass a team"),  # type: ignore[arg-type]
             (lambda: shmem.atomic_inc(askew, 0), ValueError, "atomic_inc: the elements of dest, of 8 bytes each, do not lie at multiples"),
             (lambda: shmem.atomic_fetch_inc_nbi(np.zeros(1, dtype=int), askew, 0), ValueError, "the elements of dest, of 8 bytes"),
+            (lambda: shmem.atomic_fetch_add_nbi(np.zeros(1), whole, 1, 0), TypeError, "^atomic_fetch_add_nbi: fetch has float64 and dest has "
+             r"int64: make fetch with dtype=dest.dtype, as numpy.empty\(1, dest.dtype\)$"),
+            (lambda: shmem.atomic_fetch_add_nbi(np.zeros(1, dtype=int), a, 1, 0), TypeError, "the array has float64; this call takes"),
             (lambda: shmem.atomic_swap(askew.view("f8"), 1.0, 0), ValueError, "atomic_swap: the elements of dest, of 8 bytes"),
             (lambda: shmem.wait_until(askew, "==", 0), ValueError, "wait_until: the elements of ivar, of 8 bytes"),
             (lambda: shmem.test_all(askew, "==", 0), ValueError, "test_all: the elements of ivars, of 8 bytes"),
@@ -143,7 +171,7 @@ class Mistakes(unittest.TestCase):
             with self.subTest(text=text):
                 with self.assertRaisesRegex(kind, text):
                     call()
-        for array in (a, whole, plate):
+        for array in (a, whole, plate, turned, records):
             shmem.free(array)
 
     def test_a_collect_does_not_write_past_its_destination(self) -> None:
@@ -259,6 +287,12 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(ended.returncode, 1, ended.stderr)
                 self.assertIn("program.py\", line 5, in <module>", ended.stderr)
                 self.assertNotIn("oxshmem/_", ended.stderr)
+
+    def test_a_heap_without_room_is_told_in_words(self) -> None:
+        ended = self.job("a = shmem.empty(1 << 20)\nshmem.zeros(10**12)\n", "-n", "1")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("MemoryError: zeros: the symmetric heap has no room for 7.3 TiB more; arrays take 8 MiB of it. Free arrays with "
+                      "oxshmem.free, or set SHMEM_SYMMETRIC_SIZE", ended.stderr)
 
     def test_an_exit_status_ends_the_job(self) -> None:
         ended = self.job("if me == 1:\n    sys.exit(3)\nshmem.barrier_all()\n", "-n", "3")

@@ -38,6 +38,16 @@ class Sizes(unittest.TestCase):
         for array in (a, b, signal):
             shmem.free(array)
 
+    def test_strided_calls_move_what_both_arrays_have(self) -> None:
+        a, b = shmem.array([1] * 8, dtype="i4"), shmem.zeros(8, dtype="i4")
+        shmem.iput(b, a, ME, tst=2)
+        self.assertEqual(b.tolist(), [1, 0] * 4)
+        shmem.iget(b, a, ME, sst=3)
+        self.assertEqual(b.tolist(), [1, 1, 1, 0] + [1, 0] * 2)
+        shmem.sync_all()
+        for array in (a, b):
+            shmem.free(array)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -144,6 +144,11 @@ def _size(size: int, most: int) -> int:
     return size
 
 
+def _fitting(to: Array, of: Array, tst: int, sst: int) -> int:
+    """The most elements that both have with these strides, of which shmem4py moves as many."""
+    return min(-(-to.size // tst), -(-of.size // sst)) if min(tst, sst) > 0 else 0
+
+
 def put(target: Array, source: Array, pe: int, size: Optional[int] = None, ctx: Optional[Ctx] = None) -> None:
     """put of size elements."""
     to, of = _cut(target, source, size)
@@ -171,13 +176,15 @@ def get_nbi(target: Array, source: Array, pe: int, size: Optional[int] = None, c
 def iput(target: Array, source: Array, pe: int, tst: int = 1, sst: int = 1, size: Optional[int] = None,
          ctx: Optional[Ctx] = None) -> None:
     """iput of size elements, tst apart in target and sst apart in source."""
-    _core.iput(_flat(target), _flat(source), pe, tst, sst, size, _known(ctx))
+    to, of = _flat(target), _flat(source)
+    _core.iput(to, of, pe, tst, sst, _fitting(to, of, tst, sst) if size is None else size, _known(ctx))
 
 
 def iget(target: Array, source: Array, pe: int, tst: int = 1, sst: int = 1, size: Optional[int] = None,
          ctx: Optional[Ctx] = None) -> None:
     """iget of size elements, tst apart in target and sst apart in source."""
-    _core.iget(_flat(target), _flat(source), pe, tst, sst, size, _known(ctx))
+    to, of = _flat(target), _flat(source)
+    _core.iget(to, of, pe, tst, sst, _fitting(to, of, tst, sst) if size is None else size, _known(ctx))
 
 
 def put_signal(target: Array, source: Array, pe: int, signal: Array, value: int, sigop: int, size: Optional[int] = None,
