@@ -11,6 +11,7 @@
 
 #include "array.h"
 #include "places.h"
+#include "signals.h"
 
 struct job job;
 
@@ -116,14 +117,15 @@ static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
     return bytes >= LONG_TRANSFER || ctx->pes != job.pes || job.near == NULL || !job.near[pe];
 }
 
-/* Such a call may wait for ever, so it says where in the program it is. */
+/* Such a call may wait for ever, so it says where in the program it is, and lets handlers of signals run. */
 #define ASIDE(long_one, call)                                              \
     do {                                                                   \
         int is_aside = (long_one);                                         \
         const char **line = is_aside ? line_begin() : NULL;                \
         PyThreadState *state = is_aside ? PyEval_SaveThread() : NULL;      \
+        PyThreadState **outer = is_aside ? signals_begin(&state) : NULL;   \
         call;                                                              \
-        if (is_aside) PyEval_RestoreThread(state);                         \
+        if (is_aside) signals_end(outer), PyEval_RestoreThread(state);     \
         line_end(line);                                                    \
     } while (0)
 
@@ -199,6 +201,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     uint64_t out;
     ASIDE(*result >= 'a', out = routine(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7],
                                         values[8], values[9], values[10], values[11]));
+    if (PyErr_Occurred()) goto done; /* a handler has interrupted the wait */
     switch (*result | 0x20) {
     case 'n': given = none(); break;
     case 'i': given = PyLong_FromLongLong((int32_t)out); break;
@@ -357,6 +360,7 @@ __attribute__((visibility("default"))) PyObject *oxshmem_attach(PyObject *module
     lines_prepare(file == NULL ? NULL : PyUnicode_AsUTF8AndSize(file, NULL));
     PyErr_Clear();
     if (file != NULL) Py_DecRef(file);
+    signals_prepare();
     if (PyModule_AddFunctions(module, methods) < 0) return NULL;
     if (lines.of_all_calls && PyModule_AddFunctions(module, told_methods) < 0) return NULL;
     return none();

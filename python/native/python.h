@@ -43,6 +43,7 @@ PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
 PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
+int PyErr_CheckSignals(void);
 void PyErr_Clear(void), PyErr_SetString(PyObject *, const char *);
 int PyErr_ExceptionMatches(PyObject *);
 PyObject *PyEval_GetFrame(void); /* borrowed */

@@ -124,7 +124,7 @@ static PyObject *wait_one(struct routine *routine, PyObject *const *args, Py_ssi
         done = PyBool_FromLong(holds);
     } else {
         BY_TYPE(ivar, ASIDE(1, ((void (*)(T *, int, T))f)((T *)ivar.address, cmp, IN(value))))
-        done = none();
+        done = PyErr_Occurred() ? NULL : none(); /* a handler of a signal may have raised it */
     }
 end:
     array_release(&ivar);
@@ -168,6 +168,7 @@ static PyObject *signal_look(struct routine *routine, PyObject *const *args, Py_
         if (cmp_take(&cmp, given[1], routine->name) < 0) goto end;
         if (value_take(&value, given[2], &signal, routine->name) < 0) goto end;
         ASIDE(1, seen = ((uint64_t(*)(uint64_t *, int, uint64_t))f)((uint64_t *)signal.address, cmp, (uint64_t)value.integer));
+        if (PyErr_Occurred()) goto end; /* a handler of a signal has raised it */
     }
     done = PyLong_FromUnsignedLongLong(seen);
 end:

@@ -105,8 +105,8 @@ def init(threads: int = MULTIPLE) -> int:
             _registered = True
             _core.finalize_at_exit()
             os.register_at_fork(after_in_child=_in_child)
-        # Python's handler could run in a wait and change what is waited for, so that no deadlock would be certain; and it would
-        # not end a wait anyway. A job of several PEs is ended by its launcher.
+        # Python's handler runs in waits for variables alone, and would keep Ctrl-C from ending the program in a barrier, say. The only
+        # PE of a job waits for nobody there.
         if pes > 1 and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)

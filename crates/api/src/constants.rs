@@ -131,6 +131,8 @@ pub const INTERNAL: &[&str] = &[
     "oxshmem_collect_nb",
     "oxshmem_heap_high_water",
     "oxshmem_heap_is_collected",
+    "oxshmem_interrupt_check",
+    "oxshmem_interrupt_only_ends_calls",
     "oxshmem_lies_apart",
     "oxshmem_program_line",
     "oxshmem_sum_over",

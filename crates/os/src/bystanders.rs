@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 
+use crate::interrupts;
+
 /// A thread of this process: its number and when it began, so that a reused number is another thread.
 pub type Thread = (u32, u64);
 
@@ -63,8 +65,11 @@ pub fn catches_signals() -> Option<bool> {
     Some((1..=64).filter(is_caught).filter(is_program).any(|signal| !is_harmless(signal)))
 }
 
-/// Whether the handler of a signal lies in one of the [`HARMLESS`] libraries.
+/// Whether the handler of a signal lies in one of the [`HARMLESS`] libraries, or is an interpreter's that only ends a call.
 fn is_harmless(signal: libc::c_int) -> bool {
+    if signal == libc::SIGINT && interrupts::only_end_calls() {
+        return true;
+    }
     // SAFETY: all-zero is an action, and all-zero is an answer of dladdr; both calls write only to what is passed.
     let file = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

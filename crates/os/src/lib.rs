@@ -20,6 +20,7 @@ pub mod faults;
 pub mod fortran_module;
 pub mod futex;
 pub mod interfaces;
+pub mod interrupts;
 pub mod job_folder;
 pub mod library;
 pub mod limits;

@@ -36,6 +36,7 @@ mod loom_models;
 
 pub use diagnosis::program_line::program_line;
 pub use memory::collected::heap_is_collected;
+pub use oxshmem_os::interrupts;
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
 pub use start::state::heap_high_water;
 pub use teams::context::{ContextHandle, ContextObject};

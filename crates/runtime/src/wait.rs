@@ -8,6 +8,7 @@
 
 pub(crate) mod bell;
 pub(crate) mod departed;
+mod gone;
 mod limits;
 pub(crate) mod pace;
 mod private_variable;
@@ -20,15 +21,15 @@ use crate::diagnosis::deadlock::LongWait;
 use crate::diagnosis::errors;
 use crate::diagnosis::intruder;
 use crate::diagnosis::recorder::RecordedCall;
-use crate::memory::control::{ControlBlock, State};
+use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
-use crate::start::state;
 use crate::wait::bell::Bell;
 use crate::wait::limits::{BELL_SLEEP, CHECK_EVERY, LONG_SLEEP, SHORT_SLEEP, SLEEP_SHARE};
 use crate::wait::reason::WaitReason;
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, TeamMeeting};
+use oxshmem_os::interrupts;
 
 /// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
 ///
@@ -88,13 +89,23 @@ pub(crate) struct Reason<'a> {
 /// Returns what `ready` comes up with. `bell` is rung by whoever makes it so, if that one is the runtime.
 ///
 /// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
+#[inline(always)]
+pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: impl FnMut() -> Option<R>) -> R {
+    until_interrupted(reason, bell, ready).expect("only waits for the program's variables are interrupted")
+}
+
+/// As [`until`]; `None`: an interpreter has to end the program's call, which can only be a wait for [`Needs::Variables`].
 #[cfg(not(loom))]
 #[inline(always)]
-pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
+pub(crate) fn until_interrupted<R>(
+    reason: Reason<'_>,
+    bell: Option<Bell<'_>>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Option<R> {
     let looks = pace::eager_looks();
     for _ in 0..looks.count() {
         if let Some(result) = ready() {
-            return result;
+            return Some(result);
         }
         looks.pause();
     }
@@ -103,10 +114,14 @@ pub(crate) fn until<R>(reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: im
 
 /// Under the model checker nobody spins, and no timeout mends a lost wake-up.
 #[cfg(loom)]
-pub(crate) fn until<R>(_reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: impl FnMut() -> Option<R>) -> R {
+pub(crate) fn until_interrupted<R>(
+    _reason: Reason<'_>,
+    bell: Option<Bell<'_>>,
+    mut ready: impl FnMut() -> Option<R>,
+) -> Option<R> {
     loop {
         if let Some(result) = ready() {
-            return result;
+            return Some(result);
         }
         let Some(bell) = bell else {
             crate::sync::yield_now();
@@ -117,7 +132,7 @@ pub(crate) fn until<R>(_reason: Reason<'_>, bell: Option<Bell<'_>>, mut ready: i
             result = ready();
             result.is_some()
         });
-        if let Some(result) = result {
+        if result.is_some() {
             return result;
         }
     }
@@ -131,7 +146,7 @@ fn wait_long<R>(
     needs: Needs<'_>,
     bell: Option<Bell<'_>>,
     mut ready: impl FnMut() -> Option<R>,
-) -> R {
+) -> Option<R> {
     let _recorded = match needs {
         Needs::Variables(..) | Needs::Lock(_) if ControlBlock::if_open().is_some() => {
             let peer = if let Needs::Lock(pe) = needs { Some(pe) } else { None };
@@ -148,7 +163,7 @@ fn wait_long<R>(
     if !suspended::until(|| Reason { call, address, needs }.describe(), &mut look) {
         climb(Reason { call, address, needs }, bell, &mut look);
     }
-    result.expect("the climb ends when there is a result")
+    result
 }
 
 /// How a rung was left.
@@ -209,7 +224,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     }
 }
 
-/// Looks whether a wait can still end, and tells of one that takes long. Returns whether it is over.
+/// Looks whether a wait can still end, and tells of one that takes long. Returns whether it is over, or interrupted.
 fn outlives(
     reason: &Reason<'_>,
     own: &'static ControlBlock,
@@ -226,7 +241,8 @@ fn outlives(
         return true;
     }
     intruder::look_for(reason.call, own);
-    false
+    // A wait for the program's variables leaves nothing half done.
+    matches!(reason.needs, Needs::Variables(..)) && interrupts::end_call()
 }
 
 /// A wait that has outlived its first looks.
@@ -353,7 +369,7 @@ impl Collectives<'_> {
 fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     private_variable::check(reason, ready);
     // The PE may have done its part before it went.
-    if let Some(gone) = gone_among(reason.needs)
+    if let Some(gone) = gone::among(reason.needs)
         && !ready()
     {
         errors::peer_gone(reason.call, gone);
@@ -364,35 +380,4 @@ fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     {
         errors::fail(&error);
     }
-}
-
-/// A PE among those that a wait needs which has ended without finalize.
-fn gone_among(needs: Needs<'_>) -> Option<u32> {
-    let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
-    state::current().iter().for_each(|life| life.windows.roll().call(first));
-    match needs {
-        Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All) => last_to_go(),
-        Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => gone(std::iter::once(pe)),
-        Needs::All(circle) | Needs::Collectives(Collectives::Of(circle, _) | Collectives::One(circle, ..)) => {
-            gone((0..circle.size()).map(|member| circle.world(member)))
-        }
-    }
-}
-
-/// A PE whose end leaves nobody who could end the wait, because all others have gone before it.
-fn last_to_go() -> Option<u32> {
-    // Another thread may have ended the library meanwhile: then nobody is a PE.
-    let me = ControlBlock::if_open()?;
-    let mut others = (0..job::pes_on_node()).filter(|&window| !core::ptr::eq(ControlBlock::of(window), me));
-    let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
-    if network::is_open() || job::pes_on_node() < 2 || !others.clone().all(is_gone) {
-        return None;
-    }
-    others.next().map(job::pe_in_window)
-}
-
-fn gone(pes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
-    let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;
-    let on_node = pes.clone().find(|pe| job::window_of(*pe).is_some_and(is_gone));
-    on_node.or_else(|| network::gone_among(job::joined()?, pes.filter(|pe| job::window_of(*pe).is_none())))
 }

@@ -12,6 +12,18 @@ extern "C" fn oxshmem_program_line() -> *mut *const c_char {
     oxshmem_runtime::program_line()
 }
 
+/// The word of the calling thread for an interpreter's function that runs handlers: see [`oxshmem_runtime::interrupts`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_interrupt_check() -> *mut Option<oxshmem_runtime::interrupts::InterruptCheck> {
+    oxshmem_runtime::interrupts::check_word()
+}
+
+/// Whether an interrupt does no more than end a call: see [`oxshmem_runtime::interrupts`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_interrupt_only_ends_calls(yes: c_int) {
+    oxshmem_runtime::interrupts::set_only_end_calls(yes != 0);
+}
+
 /// The end of the highest block that the PE's symmetric heap has ever had, in bytes; 0 outside of the library's life.
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_heap_high_water() -> u64 {

@@ -18,7 +18,7 @@ pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let to = recipe.libdir.join(FOLDER).join("oxshmem");
     copy(&top().join("python/oxshmem"), &prefix.join(&to))?;
     let native = to.join(NATIVE);
-    let sources = ["core.c", "array.c", "places.c"].map(|name| top().join("python/native").join(name));
+    let sources = ["core.c", "array.c", "places.c", "signals.c"].map(|name| top().join("python/native").join(name));
     let mut compiler = recipe.toolchain.cc();
     compiler.args([
         "-std=gnu11",

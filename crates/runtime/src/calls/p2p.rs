@@ -73,11 +73,13 @@ pub(crate) unsafe fn until<T: AmoType + PartialOrd>(call: &'static str, ivar: *m
     // SAFETY: until the wait ends, the caller promises a valid, aligned object that others change atomically.
     let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
-    match comparison {
-        CmpOperator::Eq => wait::until(reason, None, move || Some(look()).filter(|seen| *seen == value)),
-        CmpOperator::Ne => wait::until(reason, None, move || Some(look()).filter(|seen| *seen != value)),
-        _ => wait::until(reason, None, move || Some(look()).filter(|seen| comparison.holds(*seen, value))),
-    }
+    let seen = match comparison {
+        CmpOperator::Eq => wait::until_interrupted(reason, None, move || Some(look()).filter(|seen| *seen == value)),
+        CmpOperator::Ne => wait::until_interrupted(reason, None, move || Some(look()).filter(|seen| *seen != value)),
+        _ => wait::until_interrupted(reason, None, move || Some(look()).filter(|seen| comparison.holds(*seen, value))),
+    };
+    // The interpreter that has interrupted the wait raises an exception in the place of a result.
+    seen.unwrap_or_else(look)
 }
 
 /// Waits until `*ivar cmp value`.

@@ -13,7 +13,8 @@
 //! **Not certain, and so not reported** are jobs in which a process has threads of its own that do not wait in the library, a
 //! debugger, or a forked process with its memory; jobs in which a PE waits for an operation of the network, or for a place in a
 //! table; and, if a PE waits for its own variables, jobs in which a PE has a signal handler or a device that may store to
-//! them. `SHMEM_HANG_SECS` reports these as well.
+//! them. Python's own handler of SIGINT, which only raises an exception, is no such handler. `SHMEM_HANG_SECS` reports these as
+//! well.
 
 mod idle;
 mod places;

@@ -155,7 +155,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// See [`satisfied`](Self::satisfied), as long as it waits.
     unsafe fn wait_all(self, call: &'static str) {
         // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
-        wait::until(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
+        wait::until_interrupted(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
     }
 
     /// Waits for [`any`](Self::any); the largest number if none counts.
@@ -168,7 +168,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
             return usize::MAX;
         }
         // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
-        wait::until(self.reason(call), None, move || unsafe { self.any() })
+        wait::until_interrupted(self.reason(call), None, move || unsafe { self.any() }).unwrap_or(usize::MAX)
     }
 
     /// Waits until [`some`](Self::some) are, or none counts.
@@ -182,7 +182,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
         }
         // SAFETY: until the wait ends, the caller promises `nelems` variables that others change, and room for as many `indices`.
         let look = move || unsafe { self.some(indices) };
-        wait::until(self.reason(call), None, move || Some(look()).filter(|count| *count > 0))
+        wait::until_interrupted(self.reason(call), None, move || Some(look()).filter(|count| *count > 0)).unwrap_or(0)
     }
 }
 
