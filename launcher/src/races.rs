@@ -75,12 +75,37 @@ pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], ht
 
 /// Refuses a program whose races nobody would see. A script is believed to start such a program.
 pub(crate) fn require(program: &Path) -> Result<(), Error> {
-    match linked::needed(program) {
-        Some(names) if !names.iter().any(|name| name.starts_with(DETECTOR)) => {
-            Err(Error::new(format!("{} cannot find its races", program.display()))
-                .because(format!("it is not linked with {DETECTOR}"))
-                .fix("compile and link it with oshcc --race, oshc++ --race or oshfort --race"))
+    let needed = linked::needed(program);
+    let cannot = || Error::new(format!("{} cannot find its races", program.display()));
+    match &needed {
+        Some(names) if names.iter().any(|name| name.starts_with(DETECTOR)) => Ok(()),
+        _ if is_python(program) => Err(cannot()
+            .because("the detector sees programs of C, C++ and Fortran only")
+            .fix("leave `--race` out, and let the program check its values")),
+        Some(_) => Err(cannot()
+            .because(format!("it is not linked with {DETECTOR}"))
+            .fix("compile and link it with oshcc --race, oshc++ --race or oshfort --race")),
+        None => Ok(()),
+    }
+}
+
+/// Whether Python runs the program, as far as its name says.
+fn is_python(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("python") || program.extension().is_some_and(|ending| ending == "py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_python_is_refused_and_a_script_is_not() {
+        for program in ["python3", "/nowhere/bin/python3.11", "./race.py"] {
+            let text = require(Path::new(program)).unwrap_err().to_string();
+            let words = "the detector sees programs of C, C++ and Fortran only";
+            assert!(text.starts_with(&format!("{program} cannot find its races")) && text.contains(words), "{text}");
         }
-        _ => Ok(()),
+        assert!(require(Path::new("./start.sh")).is_ok());
     }
 }
