@@ -96,11 +96,15 @@ fn advice(source: &Path) -> Option<String> {
         true => made.display().to_string(),
         false => format!("./{}", made.display()),
     };
+    // The options of the command stay, those of `oxshmem sim` too.
+    let run_by = |name: &str, interpreter: &str| {
+        format!("let {name} run it: the same command with `{interpreter} {shown}` in the place of `{shown}`")
+    };
     let compiled =
         |compiler: &str| format!("compile it, `{compiler} {shown} -o {}`, and run `oshrun {run}`", made.display());
     match source.extension()?.to_str()? {
-        "py" => Some(format!("let Python run it: `oshrun python3 {shown}`")),
-        "sh" => Some(format!("let the shell run it: `oshrun sh {shown}`")),
+        "py" => Some(run_by("Python", "python3")),
+        "sh" => Some(run_by("the shell", "sh")),
         "c" => Some(compiled("oshcc")),
         "cc" | "cpp" | "cxx" | "C" => Some(compiled("oshc++")),
         "f" | "F" | "for" | "f77" | "f90" | "F90" | "f95" | "f03" | "f08" => Some(compiled("oshfort")),
@@ -137,7 +141,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("oshrun-sources-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         for (name, words) in [
-            ("hello.py", "`oshrun python3 hello.py`"),
+            ("hello.py", "`python3 hello.py` in the place of `hello.py`"),
             ("hello.f90", "`oshfort hello.f90 -o hello`, and run `oshrun ./hello`"),
             ("hello.c", "`oshcc hello.c -o hello`"),
             ("hello.cpp", "`oshc++ hello.cpp -o hello`"),

@@ -73,15 +73,26 @@ pub(super) fn foreign(option: &str) -> Option<Error> {
 
 /// A note about a number of PEs behind the program, which gets it as an argument, in a job of one PE.
 pub(super) fn stray_count(command: &[OsString]) -> Option<String> {
-    let arguments = command.get(1..)?;
-    let names_count = |pair: &&[OsString]| {
+    let names_count = |pair: &[OsString]| {
         matches!(pair[0].to_str(), Some("-n" | "-np" | "--np"))
             && pair[1].to_str().is_some_and(|n| number_of_pes(n).is_ok())
     };
-    let found = arguments.windows(2).find(names_count)?;
-    let (option, count, program) = (found[0].display(), found[1].display(), command[0].display());
+    let found = 1 + command.get(1..)?.windows(2).position(names_count)?;
+    let (option, count) = (command[found].display(), command[found + 1].display());
+    let program: Vec<String> = program_words(&command[..found]).iter().map(|word| word.display().to_string()).collect();
+    let program = program.join(" ");
     Some(format!(
         "note: one PE runs, and {option} {count} goes to {program}: options of oshrun stand before the program, \
          `oshrun -n {count} {program}`"
     ))
+}
+
+/// The words that name the program: the first one, and those of Python up to its script or module.
+fn program_words(command: &[OsString]) -> &[OsString] {
+    let is_python = command[0].to_string_lossy().rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    let script = command.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'));
+    match script {
+        Some(place) if is_python => &command[..place + 2],
+        _ => &command[..1],
+    }
 }

@@ -113,6 +113,15 @@ fn a_number_of_pes_behind_the_program_is_noted() {
     for line in ["./a -n 4", "./a x -np 4", "-l ./a --np 4"] {
         assert!(note(line).contains("options of oshrun stand before the program, `oshrun -n 4 ./a`"), "{line}");
     }
+    for (line, command) in [
+        ("python a.py -n 4", "python a.py"),
+        ("venv/bin/python3 -u a.py x -n 4", "venv/bin/python3 -u a.py"),
+        ("python -m job -n 4", "python -m job"),
+        ("python -n 4", "python"),
+    ] {
+        assert!(note(line).contains(&format!("-n 4 goes to {command}: options of")), "{line}");
+        assert!(note(line).contains(&format!("`oshrun -n 4 {command}`")), "{line}");
+    }
     for line in ["-n 2 ./a -n 4", "-n 1 ./a -n 4", "-N 2 ./a -n 4", "-H b ./a -n 4", "./a -n x", "./a -n", "./a 4"] {
         assert_eq!(note(line), "", "{line}");
     }
