@@ -76,7 +76,7 @@ fn a_stopped_pe_is_missing() {
         "stopped",
         &[
             "PE 2 is missing: stopped by a signal or a debugger",
-            "its last call was shmem_barrier_all (all PEs, meeting",
+            "its last recorded call was shmem_barrier_all (all PEs, meeting",
         ],
     );
 }

@@ -74,7 +74,8 @@ fn open_call(one: &Witness) -> Option<&CallEntry> {
 fn latest(one: &Witness) -> String {
     let ended = |call: &&CallEntry| one.state == State::Running && call.took.is_some();
     let Some(call) = one.calls.first().filter(ended) else { return String::new() };
-    format!("; its last call was {}, {} s ago", named_call(call), call.age / 1_000_000_000)
+    // Short calls (puts, gets and atomics on the node, quiet, test) are not recorded.
+    format!("; its last recorded call was {}, {} s ago", named_call(call), call.age / 1_000_000_000)
 }
 
 /// A call with its peer, its bytes and its number.

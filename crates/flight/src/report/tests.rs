@@ -121,7 +121,7 @@ fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
     let text = picture(&known, 2, Certainty::Seen);
     for words in [
         "without PE 1, for 3 s\n    called from main at app.c:9\n",
-        "PE 1: not waiting in the library, but computing; its last call was shmem_sum_reduce of 80 bytes (all PEs, meeting 6), 5 s ago",
+        "PE 1: not waiting in the library, but computing; its last recorded call was shmem_sum_reduce of 80 bytes (all PEs, meeting 6), 5 s ago",
         "PE 1 is missing: not waiting in the library, but computing",
     ] {
         assert!(text.contains(words), "{text}");
