@@ -294,6 +294,12 @@ class Jobs(unittest.TestCase):
         self.assertIn("MemoryError: zeros: the symmetric heap has no room for 7.3 TiB more; arrays take 8 MiB of it. Free arrays with "
                       "oxshmem.free, or set SHMEM_SYMMETRIC_SIZE", ended.stderr)
 
+    def test_arrays_that_are_freed_in_another_order_are_blamed_on_earlier_calls(self) -> None:
+        program = "a, b = shmem.zeros(1000), shmem.zeros(1000)\nshmem.free(a if me == 0 else b)\nshmem.zeros(1000)\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("earlier allocations or frees differ between the PEs (one PE has freed another", ended.stderr)
+
     def test_an_exit_status_ends_the_job(self) -> None:
         ended = self.job("if me == 1:\n    sys.exit(3)\nshmem.barrier_all()\n", "-n", "3")
         self.assertEqual(ended.returncode, 3, ended.stderr)

@@ -7,7 +7,10 @@ pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
     let (theirs_told, own_told) = (size::display(theirs), size::display(own));
     let sizes = match () {
         () if theirs == own => {
-            format!("both last ones are of {own_told}, so they are of other kinds, or earlier ones differ")
+            format!(
+                "both last ones are of {own_told}, so earlier allocations or frees differ between the PEs (one PE has freed another \
+                 block, or in another order), or the last ones are of other kinds"
+            )
         }
         () if theirs_told == own_told => {
             format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes")
@@ -25,6 +28,6 @@ mod tests {
     fn sizes_that_differ_are_named_so_that_they_differ() {
         assert!(sizes(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
         assert!(sizes(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
-        assert!(sizes(3, 8, 8).contains("earlier ones differ"));
+        assert!(sizes(3, 8, 8).contains("earlier allocations or frees differ between the PEs"));
     }
 }
