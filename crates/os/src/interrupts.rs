@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub type InterruptCheck = extern "C" fn() -> c_int;
 
 thread_local! {
-    /// What this thread calls in its waits.
+    /// The function that this thread calls in its waits.
     static CHECK: Cell<Option<InterruptCheck>> = const { Cell::new(None) };
 }
 
@@ -18,7 +18,7 @@ thread_local! {
 /// it, and its reader looks again and again.
 static ONLY_END_CALLS: AtomicBool = AtomicBool::new(false);
 
-/// The word of the calling thread that holds the interpreter's function. Who writes it writes null, or the address of a function
+/// The word of the calling thread that holds the interpreter's function. A writer stores null, or the address of a function
 /// that stays as long as the word holds it.
 pub fn check_word() -> *mut Option<InterruptCheck> {
     CHECK.with(Cell::as_ptr)
