@@ -19,11 +19,11 @@ pub(crate) const fn of(n: usize, element: usize) -> usize {
     }
 }
 
-/// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it. It
-/// is chosen inline: registers would have to survive a call.
+/// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it.
+/// One instruction says so on the way of every transfer.
 #[inline(always)]
 const fn overflown(n: usize) -> usize {
-    if n > IMPOSSIBLE { n } else { IMPOSSIBLE }
+    n | IMPOSSIBLE
 }
 
 /// Whether a length is that of a negative number of elements, which it equals then.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn fault_S1_what_overflows_is_longer_than_any_memory() {
-        assert_eq!(bytes::<u64>(1 << 61), IMPOSSIBLE);
+        assert_eq!(bytes::<u64>(1 << 61), IMPOSSIBLE | 1 << 61);
         for (stride, piece, count) in [
             (isize::MIN, 1, 3),
             (isize::MAX, 1, 3),
