@@ -47,6 +47,23 @@ fn lines_that_a_board_has_no_room_for_go_in_batches() {
     }
 }
 
+/// A short block is no message in a mailbox where 31 bits do not hold its place.
+#[test]
+fn a_short_block_behind_three_gib_of_others_comes_to_its_place() {
+    if std::env::var_os("CHECK_LONG").is_none() {
+        println!("not run: it takes 12 GiB of memory (CHECK_LONG=1 runs it)");
+        return;
+    }
+    let far = program("far_block.c");
+    let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_SYMMETRIC_SIZE", "7G");
+    let ended = job.run(&far, [""; 0]);
+    if ended.stdout.contains("not run: ") {
+        println!("{}", ended.stdout);
+        return;
+    }
+    assert!(ended.expect(0).stdout.contains("all right"));
+}
+
 /// Where hosts get the PEs in turn, those of a host have no numbers in a row.
 #[test]
 fn sets_of_pes_meet_however_hosts_get_the_pes() {

@@ -51,6 +51,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("deadlocks", "its PEs wait for ever"),
     ("ended_in_call", "one of its PEs dies"),
     ("ends", "its PEs end in the middle of the job"),
+    ("far_block", "it takes 12 GiB of memory"),
     ("first_hours", "its mistakes end the job"),
     ("forked", "a child that a PE has forked takes no turns"),
     ("full_queue", "a PE stands still for ever"),
