@@ -172,8 +172,19 @@ impl Running {
         self.child.as_ref().expect("the job is ended by `wait` only").id()
     }
 
-    /// Waits for the end of the job, at most so long.
-    pub fn wait(mut self, limit: Duration) -> JobEnd {
+    /// Waits for the end of the job, until it has been given so much time.
+    pub fn wait(self, limit: Duration) -> JobEnd {
+        let mut given = GivenTime::begin();
+        self.wait_unless(move || given.so_far() > limit)
+    }
+
+    /// Waits for the end of a job that may wait for ever, so long by the clock: such jobs shall not keep a busy machine busy.
+    pub fn wait_by_the_clock(self, limit: Duration) -> JobEnd {
+        let begun = Instant::now();
+        self.wait_unless(move || begun.elapsed() > limit)
+    }
+
+    fn wait_unless(mut self, mut is_over: impl FnMut() -> bool) -> JobEnd {
         let mut child = self.child.take().expect("the job is ended by `wait` only");
         let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
             std::thread::spawn(move || {
@@ -185,11 +196,11 @@ impl Running {
         };
         let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as _));
         let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as _));
-        let (begun, mut given) = (Instant::now(), GivenTime::begin());
+        let begun = Instant::now();
         let status = loop {
             match child.try_wait().expect("our child") {
                 Some(status) => break Some(status),
-                None if given.so_far() > limit => break None,
+                None if is_over() => break None,
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };

@@ -63,8 +63,8 @@ fn try_pair(options: &str, check: &str, one: &str, other: &str) {
 
 /// [`try_pair`] of a job that was started with these options and others.
 fn try_pair_of(job: Job, options: &str, check: &str, one: &str, other: &str) {
-    let job = job.env("SHMEM_CHECK", check).limit(Duration::from_secs(2));
-    let ended = job.run(mismatch(), [one, other]);
+    let job = job.env("SHMEM_CHECK", check).start(mismatch(), [one, other]);
+    let ended = job.wait_by_the_clock(Duration::from_secs(2));
     let about = format!("oshrun {options}, SHMEM_CHECK={check}: {one} against {other}: {ended}");
     assert!(!ended.crashed() && !ended.stderr.contains("panicked"), "{about}");
     match ended.status {
