@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::ask::{self, JobView};
 
-/// So many PEs are told how their stack is seen.
+/// The largest number of PEs for which the text has the command that shows their stack.
 const STACKS: usize = 4;
 
 /// The job and how much of it.

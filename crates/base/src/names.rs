@@ -1,15 +1,15 @@
 //! Names of people's: the one that somebody meant to type, and that of a variable in its source.
 
-/// The candidate nearest to `unknown`, if it is near enough to be what was meant: one slip in three letters, and one more for every
-/// four others. Two letters that have changed places are one slip. Upper and lower case are the same letter; the first of several
-/// equally near candidates wins.
+/// The candidate with the smallest edit distance from `unknown`, if that is small enough. A word of three letters may differ by one
+/// edit, and each four letters more allow one more edit. A swap of two neighbouring letters is one edit. Upper and lower case are the
+/// same letter. The first of several equally near candidates wins.
 pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = unknown.to_ascii_uppercase();
-    let near_enough = |&(slips, _): &(usize, &str)| slips * 4 <= typed.chars().count() + 1;
+    let near_enough = |&(edits, _): &(usize, &str)| edits * 4 <= typed.chars().count() + 1;
     candidates
         .into_iter()
         .map(|name| (strsim::osa_distance(&typed, &name.to_ascii_uppercase()), name))
-        .min_by_key(|&(slips, _)| slips)
+        .min_by_key(|&(edits, _)| edits)
         .filter(near_enough)
         .map(|(_, name)| name)
 }

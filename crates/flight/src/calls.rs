@@ -311,7 +311,7 @@ impl CallRing {
         record.end.store(stamp(number + 1, ticks), Relaxed);
     }
 
-    /// So many bytes more. A call that will be refused may ask for more than there can be.
+    /// Adds the bytes of a call to the count, which wraps: a call that will be refused may ask for any number.
     #[inline(always)]
     fn count_bytes(&self, bytes: u64) {
         self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);

@@ -87,17 +87,7 @@ mod tests {
     /// PEs that wait in a ring for their left neighbours, and then meet: when each came, and how long it had waited.
     fn cause(pes: &[(u64, f64)]) -> Option<LateCause> {
         let count = pes.len() as u32;
-        let site = |routine: &str, category, time| SiteRecord {
-            routine: routine.into(),
-            category,
-            caller: 0,
-            line: String::new(),
-            calls: 1,
-            bytes: 0,
-            time,
-            timed: 1,
-            longest: time,
-        };
+        let site = SiteRecord::timed_once;
         let key = TeamKey { first: 0, stride: 1, size: count, sum: 0, number: Some(0) };
         let ledger = |(pe, &(came, waited)): (u32, &(u64, f64))| CallLedger {
             pe,

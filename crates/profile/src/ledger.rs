@@ -137,6 +137,15 @@ pub struct SiteRecord {
     pub longest: f64,
 }
 
+#[cfg(test)]
+impl SiteRecord {
+    /// One call that was timed.
+    pub(crate) fn timed_once(routine: &str, category: RoutineKind, time: f64) -> Self {
+        let (routine, line) = (routine.into(), String::new());
+        Self { routine, category, caller: 0, line, calls: 1, bytes: 0, time, timed: 1, longest: time }
+    }
+}
+
 /// One call of a collective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeetingRecord {

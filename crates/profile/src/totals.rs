@@ -348,17 +348,7 @@ mod tests {
     #[test]
     #[allow(non_snake_case, reason = "tests carry the number of the fault")]
     fn fault_T8_the_slow_pe_of_a_wait_is_the_one_that_came_late() {
-        let site = |routine: &str, category, time| SiteRecord {
-            routine: routine.into(),
-            category,
-            caller: 0,
-            line: String::new(),
-            calls: 1,
-            bytes: 0,
-            time,
-            timed: 1,
-            longest: time,
-        };
+        let site = SiteRecord::timed_once;
         let team = TeamRecord {
             key: TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) },
             calls: 1,
