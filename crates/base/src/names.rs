@@ -1,8 +1,8 @@
 //! Names of people's: the one that somebody meant to type, and that of a variable in its source.
 
-/// The candidate with the smallest edit distance from `unknown`, if that is small enough. A word of three letters may differ by one
-/// edit, and each four letters more allow one more edit. A swap of two neighbouring letters is one edit. Upper and lower case are the
-/// same letter. The first of several equally near candidates wins.
+/// Finds the candidate with the smallest edit distance from `unknown`. A word of three letters may have one edit, and one of seven
+/// letters two; each four letters more allow another one. A swap of two neighbouring letters counts as one edit. The comparison
+/// ignores case. If several candidates have the same distance, the first one wins.
 pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = unknown.to_ascii_uppercase();
     let near_enough = |&(edits, _): &(usize, &str)| edits * 4 <= typed.chars().count() + 1;
