@@ -1,8 +1,8 @@
 //! Names of people's: the one that somebody meant to type, and that of a variable in its source.
 
-/// Finds the candidate with the smallest edit distance from `unknown`. A word of three letters may have one edit, and one of seven
-/// letters two; each four letters more allow another one. A swap of two neighbouring letters counts as one edit. The comparison
-/// ignores case. If several candidates have the same distance, the first one wins.
+/// Finds the candidate with the smallest edit distance from `unknown`. The limit is a quarter of (characters + 1),
+/// rounded down. Swapped neighbours count as a single edit. The comparison ignores case. On a tie the first
+/// candidate wins.
 pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = unknown.to_ascii_uppercase();
     let near_enough = |&(edits, _): &(usize, &str)| edits * 4 <= typed.chars().count() + 1;
