@@ -141,3 +141,13 @@ fn atomics() {
 fn openmp_in_fortran() {
     collection("oshfort", "openmp.f90", &["-fopenmp"]);
 }
+
+#[test]
+fn private_memory_is_not_looked_at() {
+    let program = compiled("oshcc", None, "private.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    for nodes in NODES.into_iter().chain(["-n 1", "-n 3 --nodes 2"]) {
+        let end = Job::new(nodes).run(&program, [] as [&str; 0]).expect(0);
+        assert!(end.stderr.is_empty(), "{nodes}: private memory is taken for symmetric memory: {end}");
+    }
+    std::fs::remove_file(program).expect("our file");
+}

@@ -25,6 +25,7 @@ pub mod job_folder;
 pub mod library;
 pub mod limits;
 pub mod locks;
+pub mod mappings;
 pub mod memory;
 pub mod process;
 pub mod program;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
 use oxshmem_base::Error;
 use oxshmem_os::fortran_module;
+use oxshmem_os::mappings;
 use oxshmem_os::memory::page_size;
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
@@ -164,8 +165,13 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
     let heaps: Vec<usize> = pes.iter().map(|&pe| copy(heap, pe)).collect();
     let mut sorted: Vec<usize> = heaps.iter().copied().filter(|&base| base != 0).collect();
     sorted.sort_unstable();
-    let stride = sorted.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1 << 36);
+    // Windows lie one behind the other in one mapping. What follows the last one is no symmetric memory.
+    let rest = sorted.last().and_then(|&base| mappings::rest_of_file(base)).unwrap_or(0);
+    let stride = sorted.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(rest).min(rest);
     let reach = mapping::common_reach(block, pes, stride.min(MOST_SHADOW / SHADOW / pes.len()) & !(page_size() - 1));
+    if reach == 0 {
+        return Err("a PE cannot read in /proc/self/maps where its heap ends".into());
+    }
     let (start, len) = loaded.statics;
     let mut windows = Vec::new();
     for (pe, (&world, &base)) in pes.iter().zip(&heaps).enumerate() {

@@ -1,0 +1,60 @@
+//! Where mappings of this process lie.
+
+use std::fs;
+
+/// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
+/// is, or the system does not tell.
+///
+/// Parts of one file that the kernel lists one by one, because their protection differs, are one mapping here.
+pub fn rest_of_file(address: usize) -> Option<usize> {
+    rest_in(&fs::read_to_string("/proc/self/maps").ok()?, address)
+}
+
+/// [`rest_of_file`] in a list of this form: `7f00-7f80 rw-s 00000000 00:01 1024 /memfd:name`, by address.
+fn rest_in(maps: &str, address: usize) -> Option<usize> {
+    let mut end = address;
+    let mut file = None;
+    for line in maps.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let (from, to) = fields.next()?.split_once('-')?;
+        let [from, to] = [usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?];
+        // The device and the number of the file there.
+        let this = (fields.nth(2)?, fields.next()?);
+        let is_next = file.is_some_and(|file| file == this) && from == end;
+        if (file.is_none() && (from..to).contains(&address)) || is_next {
+            (end, file) = (to, Some(this));
+        }
+    }
+    file.filter(|&(_, number)| number != "0").map(|_| end - address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{AddressRange, Pages, SharedMemory, page_size};
+
+    #[test]
+    fn parts_of_one_file_are_one_mapping_and_neighbours_are_not() {
+        let maps = "\
+            1000-2000 r--p 00000000 fe:00 7 /bin/program\n\
+            5000-6000 rw-s 00000000 00:01 1024 /memfd:oxshmem heap (deleted)\n\
+            6000-7000 ---s 00001000 00:01 1024 /memfd:oxshmem heap (deleted)\n\
+            7000-8000 rw-s 00000000 00:01 1025 /memfd:oxshmem heap (deleted)\n\
+            9000-a000 rw-s 00003000 00:01 1024 /memfd:oxshmem heap (deleted)\n\
+            b000-c000 rw-p 00000000 00:00 0 [stack]\n";
+        let told = [0x5000, 0x5008, 0x6fff, 0x7000, 0x1fff].map(|address| rest_in(maps, address));
+        assert_eq!(told, [Some(0x2000), Some(0x1ff8), Some(1), Some(0x1000), Some(1)]);
+        assert_eq!([0x2000, 0x8000, 0xb800, 0xc000].map(|address| rest_in(maps, address)), [None; 4]);
+    }
+
+    #[test]
+    fn the_kernel_tells_of_a_mapping() {
+        let pages = 3 * page_size();
+        let file = SharedMemory::create(c"oxshmem mappings", pages as u64, Pages::Small).expect("memory");
+        let mut range = AddressRange::reserve(2 * pages, page_size()).expect("addresses");
+        range.map(0, &file, 0, pages).expect("a mapping");
+        let start = range.base() as usize;
+        assert_eq!(rest_of_file(start + page_size()), Some(2 * page_size()));
+        assert_eq!(rest_of_file(start + pages), None, "reserved, and no file");
+    }
+}
