@@ -78,32 +78,34 @@ pub(crate) fn take_failures() -> Vec<String> {
 pub(crate) struct StepResult {
     pub(crate) name: String,
     pub(crate) took: Duration,
-    /// Share of the machine's processors that worked meanwhile, in percent.
-    pub(crate) busy: u64,
+    /// Processor time of the step's processes.
+    pub(crate) used: Duration,
     pub(crate) counts: CheckCounts,
     pub(crate) failures: Vec<String>,
 }
 
 /// The steps with what each took, the counts, and the failures with their step. It ends the output, where a reader looks first.
 pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
-    let row = |name: &str, took: Duration, busy: &str, counts: &CheckCounts| {
+    let row = |name: &str, took: Duration, used: Duration, counts: &CheckCounts| {
         let CheckCounts { passed, failed, skipped } = counts;
-        format!("{name:15} {:>6} {busy:>6} {passed:>7} {failed:>7} {skipped:>8}\n", took.as_secs())
+        let [took, used] = [took, used].map(|time| time.as_secs());
+        format!("{name:15} {took:>6} {used:>6} {passed:>7} {failed:>7} {skipped:>8}\n")
     };
     let mut text = format!("{HEAD}\n");
-    let mut total = CheckCounts::default();
-    for StepResult { name, took, busy, counts, .. } in results {
-        text += &row(name, *took, &busy.to_string(), counts);
+    let (mut total, mut work) = (CheckCounts::default(), Duration::ZERO);
+    for StepResult { name, took, used, counts, .. } in results {
+        text += &row(name, *took, *used, counts);
         total += *counts;
+        work += *used;
     }
-    text += &row("together", together, "", &total);
+    text += &row("together", together, work, &total);
     for StepResult { name, failures, .. } in results {
         text.extend(failures.iter().map(|line| format!("{FAILED}{name}: {line}\n")));
     }
     text
 }
 
-const HEAD: &str = "step                 s % busy  passed  failed  not run";
+const HEAD: &str = "step                 s  CPU s  passed  failed  not run";
 const FAILED: &str = "FAILED ";
 
 /// The results of these steps in the last table of a text.
@@ -112,13 +114,13 @@ pub(crate) fn results_in(text: &str, names: &[&str]) -> Vec<StepResult> {
     let result = |name: &&str| {
         let row = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         let numbers: Vec<u64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        let [took, busy, passed, failed, skipped] = numbers[..] else { return None };
+        let [took, used, passed, failed, skipped] = numbers[..] else { return None };
         let [passed, failed, skipped] = [passed, failed, skipped].map(|count| count as usize);
         let failure = |line: &str| Some(line.strip_prefix(FAILED)?.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
         Some(StepResult {
             name: (*name).into(),
             took: Duration::from_secs(took),
-            busy,
+            used: Duration::from_secs(used),
             counts: CheckCounts { passed, failed, skipped },
             failures: table.lines().filter_map(failure).collect(),
         })
@@ -141,7 +143,13 @@ mod tests {
 
     fn nodes(failures: Vec<String>) -> StepResult {
         let counts = CheckCounts { passed: 7, failed: failures.len(), skipped: 2 };
-        StepResult { name: "nodes".into(), took: Duration::from_millis(2500), busy: 93, counts, failures }
+        StepResult {
+            name: "nodes".into(),
+            took: Duration::from_millis(2500),
+            used: Duration::from_secs(4),
+            counts,
+            failures,
+        }
     }
 
     #[test]
@@ -149,8 +157,8 @@ mod tests {
         failed!("LCK_1 on {} PEs: hung\n  the job said nothing", 4);
         let failures = take_failures().into_iter().filter(|line| line.starts_with("LCK_1")).collect();
         let text = table(&[nodes(failures)], Duration::from_secs(5));
-        assert!(text.contains("nodes                2     93       7       1        2\n"), "{text}");
-        assert!(text.contains("together             5              7       1        2\n"), "{text}");
+        assert!(text.contains("nodes                2      4       7       1        2\n"), "{text}");
+        assert!(text.contains("together             5      4       7       1        2\n"), "{text}");
         assert!(text.ends_with("FAILED nodes: LCK_1 on 4 PEs: hung\n"), "{text}");
     }
 
@@ -161,7 +169,7 @@ mod tests {
         let read = results_in(&text, &["nodes", "nodes2", "loom"]);
         assert_eq!(read.len(), 2);
         for (read, written) in read.iter().zip(&written) {
-            assert_eq!((read.busy, read.took.as_secs()), (93, 2));
+            assert_eq!((read.used.as_secs(), read.took.as_secs()), (4, 2));
             assert_eq!((&read.name, &read.failures), (&written.name, &written.failures));
             assert_eq!((read.counts.passed, read.counts.failed, read.counts.skipped), (7, written.failures.len(), 2));
         }

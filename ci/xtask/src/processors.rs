@@ -1,38 +1,23 @@
-//! How busy the machine's processors are: a step that leaves them idle can run beside another one.
+//! How much of the processors the steps use: two steps run at once, so that the time of one tells little.
 
 use std::fs;
+use std::time::Duration;
 
-/// Ticks of all processors since the machine started.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct MachineTicks {
-    idle: u64,
-    together: u64,
+/// Linux counts in these for every program, whatever its own clock.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// Processor time of this process and of all its children, and theirs, that have ended and have been waited for; zero where the system
+/// does not tell.
+pub(crate) fn used() -> Duration {
+    fs::read_to_string("/proc/self/stat").map(|text| used_in(&text)).unwrap_or_default()
 }
 
-impl MachineTicks {
-    /// The state now; zero where the system does not tell.
-    pub(crate) fn now() -> MachineTicks {
-        fs::read_to_string("/proc/stat").map(|text| read(&text)).unwrap_or_default()
-    }
-
-    /// The share of the processors that worked since then, in percent.
-    pub(crate) fn busy_since(self) -> u64 {
-        self.busy_until(MachineTicks::now())
-    }
-
-    fn busy_until(self, now: MachineTicks) -> u64 {
-        let together = now.together.saturating_sub(self.together);
-        let idle = now.idle.saturating_sub(self.idle);
-        (together.saturating_sub(idle) * 100).checked_div(together).unwrap_or(0)
-    }
-}
-
-/// The first line of `/proc/stat` has the ticks of all processors: user, nice, system, idle, waiting for disks, interrupts.
-/// The last two columns repeat the time of guests, which is part of `user` and `nice`.
-fn read(text: &str) -> MachineTicks {
-    let columns = text.lines().next().unwrap_or_default().split_whitespace().skip(1).take(8);
-    let ticks: Vec<u64> = columns.filter_map(|column| column.parse().ok()).collect();
-    MachineTicks { idle: ticks.iter().skip(3).take(2).sum(), together: ticks.iter().sum() }
+/// The fields 14 to 17 of `/proc/self/stat`. The second field, the name in parentheses, may have spaces.
+fn used_in(stat: &str) -> Duration {
+    let (_, behind_name) = stat.rsplit_once(')').unwrap_or_default();
+    let times = behind_name.split_ascii_whitespace().skip(11).take(4);
+    let ticks: u64 = times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND)
 }
 
 #[cfg(test)]
@@ -40,11 +25,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_is_of_the_time_between_two_looks() {
-        let then = read("cpu  100 0 50 800 50 0 0 0 7 0\ncpu0 1 2 3 4");
-        let now = read("cpu  190 0 60 890 60 0 0 0 7 0\n");
-        assert_eq!([then.idle, then.together], [850, 1000]);
-        assert_eq!(then.busy_until(now), 50);
-        assert_eq!(then.busy_until(then), 0);
+    fn own_time_and_that_of_children_in_user_and_in_kernel_mode() {
+        let stat = "1234 (a (b) c) S 1 2 3 4 5 6 7 8 9 10 100 20 3000 400 20 0 1";
+        assert_eq!(used_in(stat), Duration::from_millis(35_200));
+        assert_eq!(used_in(""), Duration::ZERO);
     }
 }

@@ -4,15 +4,14 @@
 //! run beside them, in a process of their own, whose output is shown when it has ended. Two steps share something if they write the
 //! same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
 
-use std::io;
-use std::process::{Command, Output, Stdio};
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use crate::checks::steps::{CheckStep, STEPS};
 use crate::counts::{CheckCounts, StepResult, finish, results_in, table, take_failures};
-use crate::processors::MachineTicks;
-use crate::{OWN_PATH, Outcome, top};
+use crate::{OWN_PATH, Outcome, processors, top};
 
 /// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes.
 const BESIDE: &[&str] = &[
@@ -60,11 +59,11 @@ pub(crate) fn run(names: &[String]) -> Outcome {
 
 fn run_step(step: &CheckStep) -> StepResult {
     println!("== {}: {}", step.name, step.what);
-    let (begun, work) = (Instant::now(), MachineTicks::now());
+    let (begun, before) = (Instant::now(), processors::used());
     let counts = (step.run)().unwrap_or_else(|why| CheckCounts::of::<()>(step.name, Err(why)));
-    let (took, busy) = (begun.elapsed(), work.busy_since());
-    println!("-- {} took {} s, {busy} % of the processors", step.name, took.as_secs());
-    StepResult { name: step.name.into(), took, busy, counts, failures: take_failures() }
+    let (took, used) = (begun.elapsed(), processors::used() - before);
+    println!("-- {} took {} s, and {} s of processors", step.name, took.as_secs(), used.as_secs());
+    StepResult { name: step.name.into(), took, used, counts, failures: take_failures() }
 }
 
 /// All steps, with their results in the order of the list.
@@ -78,13 +77,16 @@ fn all() -> Outcome<Vec<StepResult>> {
         }
     }
     println!("== the second lane: {}", BESIDE.join(", "));
-    let output = beside.expect("the list has that step").join().expect("a thread that reads does not panic");
+    let (mut lane, output) = beside.expect("the list has that step");
+    let output = output.join().expect("a thread that reads does not panic");
     let output = output.map_err(|error| format!("the output of the second lane cannot be read: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    // Its processor time counts from here on, which is no part of a step of the first lane.
+    let status = lane.wait().map_err(|error| format!("the second lane is gone: {error}"))?;
+    let text = String::from_utf8_lossy(&output);
     print!("{text}");
     results.extend(results_in(&text, BESIDE));
     if let Some(missing) = STEPS.iter().find(|step| !results.iter().any(|result| result.name == step.name)) {
-        return Err(format!("the second lane ended with {} before it had run {}", output.status, missing.name));
+        return Err(format!("the second lane ended with {status} before it had run {}", missing.name));
     }
     results.sort_by_key(|result| STEPS.iter().position(|step| step.name == result.name));
     Ok(results)
@@ -92,11 +94,16 @@ fn all() -> Outcome<Vec<StepResult>> {
 
 /// Starts the steps of the second lane, with a thread that reads what they print: a full pipe would stop them. What they say as
 /// errors is seen at once.
-fn second_lane() -> Outcome<JoinHandle<io::Result<Output>>> {
+fn second_lane() -> Outcome<(Child, JoinHandle<io::Result<Vec<u8>>>)> {
     let mut lane = Command::new(&*OWN_PATH);
     lane.arg("test").args(BESIDE).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let lane = lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))?;
-    Ok(thread::spawn(|| lane.wait_with_output()))
+    let mut lane = lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))?;
+    let mut output = lane.stdout.take().expect("a pipe was asked for");
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        output.read_to_end(&mut text).map(|_| text)
+    });
+    Ok((lane, reader))
 }
 
 #[cfg(test)]
