@@ -24,10 +24,15 @@ impl std::ops::AddAssign for CheckCounts {
     }
 }
 
-/// Failures so far, said again at the end of the output: a log of which only a part is kept still has them.
+/// Failures so far, said again at the end of the output: a log of which only a part is kept still has them, and their reasons.
 static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Prints what failed and why; the first line is said again at the end.
+/// Lines of a failure that are said again.
+const MOST_LINES: usize = 24;
+/// Characters of such a line.
+const MOST_CHARACTERS: usize = 400;
+
+/// Prints what failed and why, which is said again at the end.
 macro_rules! failed {
     ($($said:tt)*) => { $crate::counts::say_failed(&format!($($said)*)) };
 }
@@ -63,10 +68,11 @@ impl CheckCounts {
     }
 }
 
-/// Keeps the first line of a failure that has been printed.
+/// Keeps the beginning of a failure that has been printed.
 pub(crate) fn remember_failure(said: &str) {
-    let line = said.lines().next().unwrap_or_default();
-    FAILURES.lock().expect("nobody panics while a line is added").push(line.into());
+    let lines = said.lines().take(MOST_LINES).map(|line| line.chars().take(MOST_CHARACTERS).collect::<String>());
+    let kept = lines.collect::<Vec<_>>().join("\n");
+    FAILURES.lock().expect("nobody panics while a line is added").push(kept);
 }
 
 /// The failures since the last call.
@@ -100,13 +106,16 @@ pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
     }
     text += &row("together", together, work, &total);
     for StepResult { name, failures, .. } in results {
-        text.extend(failures.iter().map(|line| format!("{FAILED}{name}: {line}\n")));
+        let told = |failure: &String| format!("{FAILED}{name}: {}\n", failure.replace('\n', &format!("\n{MORE}")));
+        text.extend(failures.iter().map(told));
     }
     text
 }
 
 const HEAD: &str = "step                 s  CPU s  passed  failed  not run";
 const FAILED: &str = "FAILED ";
+/// Begins the second and later lines of a failure.
+const MORE: &str = "  | ";
 
 /// The results of these steps in the last table of a text.
 pub(crate) fn results_in(text: &str, names: &[&str]) -> Vec<StepResult> {
@@ -116,13 +125,20 @@ pub(crate) fn results_in(text: &str, names: &[&str]) -> Vec<StepResult> {
         let numbers: Vec<u64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let [took, used, passed, failed, skipped] = numbers[..] else { return None };
         let [passed, failed, skipped] = [passed, failed, skipped].map(|count| count as usize);
-        let failure = |line: &str| Some(line.strip_prefix(FAILED)?.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
+        let own = |text: &str| Some(text.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
+        // Each piece begins with a failure; behind its lines there may be sentences of the run.
+        let failure = |piece: &str| {
+            let mut lines = piece.lines();
+            let first = own(lines.next()?)?;
+            let more = lines.map_while(|line| line.strip_prefix(MORE)).map(|line| format!("\n{line}"));
+            Some(first + &more.collect::<String>())
+        };
         Some(StepResult {
             name: (*name).into(),
             took: Duration::from_secs(took),
             used: Duration::from_secs(used),
             counts: CheckCounts { passed, failed, skipped },
-            failures: table.lines().filter_map(failure).collect(),
+            failures: table.split(&format!("\n{FAILED}")).skip(1).filter_map(failure).collect(),
         })
     };
     names.iter().filter_map(result).collect()
@@ -153,18 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_what_failed_by_its_first_line() {
+    fn the_table_names_what_failed_and_why() {
         failed!("LCK_1 on {} PEs: hung\n  the job said nothing", 4);
         let failures = take_failures().into_iter().filter(|line| line.starts_with("LCK_1")).collect();
         let text = table(&[nodes(failures)], Duration::from_secs(5));
         assert!(text.contains("nodes                2      4       7       1        2\n"), "{text}");
         assert!(text.contains("together             5      4       7       1        2\n"), "{text}");
-        assert!(text.ends_with("FAILED nodes: LCK_1 on 4 PEs: hung\n"), "{text}");
+        assert!(text.ends_with("FAILED nodes: LCK_1 on 4 PEs: hung\n  |   the job said nothing\n"), "{text}");
     }
 
     #[test]
     fn results_are_read_from_the_table() {
-        let written = [nodes(vec!["LCK_1: hung".into()]), StepResult { name: "nodes2".into(), ..nodes(Vec::new()) }];
+        let written = [
+            nodes(vec!["LCK_1: hung\nFAILED nodes: no\n".into(), "LCK_2: hung".into()]),
+            StepResult { name: "nodes2".into(), ..nodes(Vec::new()) },
+        ];
         let text = format!("nodes 1 1 1 1 1\n{}\n9 passed, 1 failed\n", table(&written, Duration::ZERO));
         let read = results_in(&text, &["nodes", "nodes2", "loom"]);
         assert_eq!(read.len(), 2);

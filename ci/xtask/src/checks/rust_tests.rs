@@ -43,7 +43,7 @@ pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Out
     slow_programs(&text, &said).iter().for_each(|line| println!("{line}"));
     if !output.status.success() {
         print!("{text}{said}");
-        failed_tests(&text).for_each(remember_failure);
+        failed_tests(&text).for_each(|name| remember_failure(&format!("{name}\n{}", reason(&text, name))));
         counts.failed = counts.failed.max(1);
     }
     println!("{} passed, {} failed", counts.passed, counts.failed);
@@ -56,6 +56,13 @@ pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Out
 /// The names of the tests that failed, as their program lists them before its summary.
 fn failed_tests(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+}
+
+/// The words with which a failed test has ended, and what it printed before if there are none.
+fn reason<'t>(text: &'t str, name: &str) -> &'t str {
+    let Some((_, behind)) = text.rsplit_once(&format!("---- {name} stdout ----\n")) else { return "" };
+    let printed = behind.split("\n---- ").next().unwrap_or_default().split("\nfailures:\n").next().unwrap_or_default();
+    printed.find(" panicked at ").map_or(printed, |at| &printed[at..]).trim()
 }
 
 /// The sum of the outermost summaries.
@@ -116,6 +123,14 @@ mod tests {
     fn failed_tests_are_named() {
         let text = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed";
         assert_eq!(super::failed_tests(text).collect::<Vec<_>>(), ["a::c"]);
+    }
+
+    #[test]
+    fn a_failed_test_has_a_reason() {
+        let text = "---- a stdout ----\nwell\n---- b stdout ----\none\n\nthread 'b' panicked at b.rs:3:1:\nleft: 1\n\n\
+                    ---- c stdout ----\ntwo\n\nfailures:\n    b\n    c\n";
+        let reasons = ["b", "c", "d"].map(|name| super::reason(text, name));
+        assert_eq!(reasons, ["panicked at b.rs:3:1:\nleft: 1", "two", ""]);
     }
 
     #[test]
