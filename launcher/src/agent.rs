@@ -179,9 +179,10 @@ impl Pipe {
     fn heard(&mut self, order: &AgentOrder) {
         self.pulse.heard(Instant::now());
         match order {
-            // A launcher that is stopped says nothing.
+            // A launcher that is stopped says nothing. Until it stops, a moment later, it still gives other orders.
             AgentOrder::Signal { signal: libc::SIGTSTP, .. } => self.pulse.pause(),
-            _ => self.pulse.resume(Instant::now()),
+            AgentOrder::Signal { signal: libc::SIGCONT, .. } => self.pulse.resume(Instant::now()),
+            _ => {}
         }
     }
 }
@@ -209,5 +210,24 @@ async fn read(orders: mpsc::UnboundedSender<AgentOrder>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_that_stops_is_not_lost_whatever_it_says_before_it_stops() {
+        let signal = |signal| AgentOrder::Signal { signal, except: None };
+        let limit = Duration::from_secs(8);
+        let (reports, _frames) = mpsc::unbounded_channel();
+        let mut pipe = Pipe { reports, pulse: Pulse::new(limit, Instant::now()) };
+        let need_later = |pipe: &Pipe| pipe.pulse.need(Instant::now() + 10 * limit);
+        pipe.heard(&signal(libc::SIGTSTP));
+        pipe.heard(&AgentOrder::Beat);
+        assert_ne!(need_later(&pipe), Need::GiveUp);
+        pipe.heard(&signal(libc::SIGCONT));
+        assert_eq!(need_later(&pipe), Need::GiveUp);
     }
 }
