@@ -195,6 +195,11 @@ impl RunningJob {
         }
     }
 
+    /// A PE elsewhere has taken so many bytes of its input; none: it wants no more.
+    fn taken(&self, pe: u32, bytes: u32) {
+        self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
+    }
+
     fn plan(&self) -> &JobPlan {
         &self.description.plan
     }
@@ -275,6 +280,8 @@ impl RunningJob {
             AgentReport::Map { host, text, only } => self.mapped(host, text, &only),
             AgentReport::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
             AgentReport::Ended { pe, status, stage, shortage } => {
+                // Whoever reads the same input does not wait for it.
+                self.taken(pe, 0);
                 self.ended(pe, ExitStatus::from_raw(status), stage, shortage);
             }
             AgentReport::Aborted { pe, status } => self.about_to_abort(pe, status),
@@ -289,9 +296,7 @@ impl RunningJob {
             AgentReport::Output { host, pe, stream, bytes } => self.screen.show(host, Some(pe), stream, bytes),
             AgentReport::Unkept { pe, stream, why } => self.unkept(pe, stream, &why),
             AgentReport::Record { name, offset, bytes } => self.keep(&name, offset, &bytes),
-            AgentReport::Taken { pe, bytes } => {
-                self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
-            }
+            AgentReport::Taken { pe, bytes } => self.taken(pe, bytes),
             AgentReport::Seen { host, question, witnesses } => self.seen(host, question, witnesses),
             AgentReport::Asked { host } => self.ask(ReportReason::Agent(host)),
             AgentReport::Lost { hosts, why } => self.lost(&hosts, &why),

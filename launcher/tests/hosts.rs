@@ -167,6 +167,30 @@ fn input_goes_to_pe_0_wherever_it_is() {
 }
 
 #[test]
+fn a_pe_that_has_ended_keeps_no_other_from_the_input() {
+    use std::io::Write;
+    let folder = Folder::new();
+    let reads = "if [ $PMI_RANK = 1 ]; then read line; echo $$ > $HERE/pe.1; else wc -c; fi";
+    let mut command = on("h1,h2", &script(&["-n", "2", "--stdin", "all"], reads));
+    command.env("HERE", &folder.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = Running { child: command.spawn().expect("oshrun starts"), folder };
+    let mut input = job.child.stdin.take().expect("it was asked for");
+    input.write_all(b"x\n").expect("oshrun reads");
+    let pid = job.pids(1)[0];
+    until("PE 1 has ended", || !runs(pid));
+    // The launcher hears of the end before more input comes.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let writer = std::thread::spawn(move || {
+        // More than a PE that runs may be behind the others. A job that has failed reads no more.
+        let piece = vec![b'y'; 1 << 20];
+        let _ = (0..66).try_for_each(|_| input.write_all(&piece));
+    });
+    let ended = job.wait();
+    assert_eq!((ended.status, ended.stdout.trim()), (Some(0), "69206018"), "{}", ended.stderr);
+    writer.join().expect("it does not panic");
+}
+
+#[test]
 fn variables_and_folders_travel() {
     let show = "echo $SHMEM_DEBUG,$FI_X,$MINE,$OTHER,$PWD";
     let mut job = oshrun(["-H", "h1", "--launch-agent", "env -i PATH=/bin ON={host}", "-x", "MINE", "-x", "OTHER=2"]);
