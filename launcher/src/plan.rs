@@ -1,5 +1,7 @@
 //! The job that the user wants: programs, hosts, binding, input and output, as the command line or an agent's orders tell them.
 
+mod paths;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,6 +24,7 @@ pub struct JobPlan {
     /// Whose output is shown.
     pub only: Option<PeList>,
     /// Where output goes instead.
+    #[serde(with = "paths::optional")]
     pub output_dir: Option<PathBuf>,
     /// The readers of the input.
     pub stdin: Stdin,
@@ -54,10 +57,12 @@ pub struct JobPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingPlan {
     /// Where PEs keep their records.
+    #[serde(with = "paths")]
     pub folder: PathBuf,
     /// Whether the user wants a profile, and the records behind it.
     pub profile: bool,
     /// Where the timeline goes.
+    #[serde(with = "paths::optional")]
     pub trace: Option<PathBuf>,
     /// How many calls of each thread a timeline keeps.
     pub events: u32,
@@ -76,6 +81,7 @@ pub struct HostOptions {
     /// The remote shell.
     pub launch_agent: Option<String>,
     /// Where oxshmem is on other hosts.
+    #[serde(with = "paths::optional")]
     pub remote_prefix: Option<PathBuf>,
     /// Agents wait on the hosts, and no remote shell is needed.
     pub waiting: Option<WaitingHosts>,
@@ -91,6 +97,7 @@ pub struct HostOptions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingHosts {
     /// The file with the key of the job, at this place on every host.
+    #[serde(with = "paths")]
     pub key: PathBuf,
     /// Where the agents listen.
     pub port: u16,
@@ -183,6 +190,7 @@ pub struct ProgramSpec {
     /// Additional variables.
     pub variables: Vec<(String, OsString)>,
     /// Where it runs.
+    #[serde(with = "paths::optional")]
     pub wdir: Option<PathBuf>,
 }
 
