@@ -1,11 +1,13 @@
 //! Watching one PE: what it asks on its PMI socket, and how it ends.
 
 use std::cell::RefCell;
+use std::io;
 use std::process::ExitStatus;
 use std::rc::Rc;
 
 use oxshmem_bootstrap::Conversation;
 use oxshmem_bootstrap::pmi1::Request;
+use oxshmem_os::sockets;
 use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::mpsc::UnboundedSender;
@@ -37,27 +39,34 @@ pub(crate) async fn watch_over(
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
-            ready = pmi.readable(), if open => open = ready.is_ok() && take_requests(&pmi, &conversation, &tell),
+            ready = pmi.readable(), if open => {
+                open = ready.is_ok() && take_requests(|bytes| pmi.try_read(bytes), &conversation, &tell);
+            }
         }
     };
     if let Some(pid) = pid {
         leftovers::remove(pid);
     }
-    // The system reports bytes no later than the end of who wrote them.
+    // The bytes are there since before the end, but on kernels before 5.10 the runtime may learn of the end first: there the end of
+    // any process has it ask for the ends of all.
     if open {
-        take_requests(&pmi, &conversation, &tell);
+        take_requests(|bytes| sockets::read_now(&*pmi, bytes), &conversation, &tell);
     }
     tell(Event::Ended(status.unwrap_or_default()));
 }
 
 /// Reads what is there; `false`: nothing more will come.
-fn take_requests(pmi: &UnixStream, conversation: &RefCell<Conversation>, tell: &impl Fn(Event)) -> bool {
+fn take_requests(
+    read: impl Fn(&mut [u8]) -> io::Result<usize>,
+    conversation: &RefCell<Conversation>,
+    tell: &impl Fn(Event),
+) -> bool {
     let mut bytes = [0; 4096];
     loop {
-        match pmi.try_read(&mut bytes) {
+        match read(&mut bytes) {
             Ok(0) => return false,
             Ok(length) => conversation.borrow_mut().feed(&bytes[..length]),
-            Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
+            Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
         }
         if !pass_on(conversation, tell) {
             return false;
@@ -79,4 +88,28 @@ pub(crate) fn pass_on(conversation: &RefCell<Conversation>, tell: &impl Fn(Event
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_a_pe_are_heard_before_the_runtime_has_noticed_them() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+            ours.set_nonblocking(true).expect("our socket");
+            let pmi = UnixStream::from_std(ours).expect("our socket");
+            theirs.write_all(b"cmd=abort exitcode=7\n").expect("it has room");
+            drop(theirs);
+            let (conversation, told) = (RefCell::<Conversation>::default(), RefCell::new(Vec::new()));
+            let tell = |event: Event| told.borrow_mut().push(event);
+            let is_open = take_requests(|bytes| sockets::read_now(&pmi, bytes), &conversation, &tell);
+            assert!(!is_open, "the PE is gone");
+            assert!(matches!(&told.borrow()[..], [Event::Asked(Request::Abort { status: 7 })]), "{:?}", told.borrow());
+        });
+    }
 }

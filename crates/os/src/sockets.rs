@@ -29,6 +29,11 @@ pub fn keep_on_exec(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::fcntl_setfd(socket, FdFlags::empty())?)
 }
 
+/// Reads what is there now from a socket that does not block, whatever a runtime believes about it.
+pub fn read_now(socket: &impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(socket, bytes)?)
+}
+
 /// Waits until there is something to read, a connection to accept or an end to notice; `false`: the time is over.
 pub fn wait_readable(socket: &impl AsFd, limit: Duration) -> io::Result<bool> {
     poll(&mut [PollFd::new(socket, PollFlags::IN)], limit)

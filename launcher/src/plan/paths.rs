@@ -21,7 +21,9 @@ pub(in crate::plan) mod optional {
         path.as_deref().map(Path::as_os_str).serialize(serializer)
     }
 
-    pub(in crate::plan) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    pub(in crate::plan) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
     }
 }
