@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 
 /// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
-/// have no such descriptors; there it is the number alone.
+/// have no such descriptors, and containers may forbid them; there it is the number alone.
 #[derive(Debug)]
 pub struct Process {
     pid: libc::pid_t,
@@ -21,7 +21,7 @@ impl Process {
         let number = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
         let held = match rustix::process::pidfd_open(number, PidfdFlags::empty()) {
             Ok(fd) => Some(fd),
-            Err(Errno::NOSYS) => None,
+            Err(error) if is_missing(error) => None,
             Err(error) => return Err(error.into()),
         };
         Ok(Process { pid, held })
@@ -40,6 +40,12 @@ impl Process {
             None => unsafe { syscall!(kill(self.pid, signal)) }.map(drop),
         }
     }
+}
+
+/// Whether an error of a system call says that there is no such call. The filter of a container that is older than the call refuses it
+/// with EPERM, which the call itself never gives.
+fn is_missing(error: Errno) -> bool {
+    matches!(error, Errno::NOSYS | Errno::PERM)
 }
 
 /// Sends a signal to every member of a process group; signal 0 only asks whether it has any.
@@ -97,6 +103,12 @@ mod tests {
         });
         assert_eq!(during, libc::SIG_IGN);
         assert_eq!(handler(libc::SIGILL), before);
+    }
+
+    #[test]
+    fn a_call_that_a_container_forbids_is_missing() {
+        assert!(is_missing(Errno::NOSYS) && is_missing(Errno::PERM));
+        assert!(!is_missing(Errno::SRCH) && !is_missing(Errno::MFILE));
     }
 
     #[test]
