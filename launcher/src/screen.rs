@@ -3,12 +3,12 @@
 //! launcher's output, the PEs wait.
 
 use std::cell::Cell;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
+use std::time::Duration;
 
 use oxshmem_base::Error;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -108,7 +108,6 @@ async fn write(
     orders: mpsc::UnboundedSender<AgentOrder>,
     progress: Rc<WriteProgress>,
 ) {
-    let (mut stdout, mut stderr) = (tokio::io::stdout(), tokio::io::stderr());
     let mut folding = Folding::default();
     // Both streams are one output where a terminal shows them, or one file has them.
     let together = is_one_file() || io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -120,7 +119,8 @@ async fn write(
             () = at(folding.due()) => {
                 // If it cannot be written, the next piece cannot either, and that is told.
                 let text = folding.close(Instant::now());
-                let _ = put(&mut stderr, &ends[of(OutputStream::Stderr)].separate((None, OutputStream::Stderr), &text)).await;
+                let text = ends[of(OutputStream::Stderr)].separate((None, OutputStream::Stderr), &text).into_owned();
+                let _ = put(OutputStream::Stderr, text).await;
                 progress.owes.set(folding.due().is_some());
                 progress.in_line.set(ends[of(OutputStream::Stderr)].is_open());
                 // The job looks whether everything is out.
@@ -137,10 +137,7 @@ async fn write(
             (OutputStream::Stderr, pe) => pe.map(|pe| folding.take(pe, &bytes, Instant::now())),
         };
         let text = ends[of(stream)].separate((pe, stream), folded.as_deref().unwrap_or(&bytes));
-        let written = match stream {
-            OutputStream::Stdout => put(&mut stdout, &text).await,
-            OutputStream::Stderr => put(&mut stderr, &text).await,
-        };
+        let written = put(stream, text.into_owned()).await;
         progress.owes.set(folding.due().is_some());
         progress.in_line.set(ends[of(OutputStream::Stderr)].is_open());
         progress.left.set(progress.left.get() - 1);
@@ -166,7 +163,42 @@ fn is_one_file() -> bool {
     file(1).is_some_and(|one| file(2) == Some(one))
 }
 
-async fn put(sink: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
-    sink.write_all(bytes).await?;
-    sink.flush().await
+/// Writes to a stream of the launcher. A thread waits for the reader, so that everything else goes on.
+async fn put(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
+    let written = tokio::task::spawn_blocking(move || match stream {
+        OutputStream::Stdout => write_all(io::stdout(), &bytes),
+        OutputStream::Stderr => write_all(io::stderr(), &bytes),
+    });
+    written.await.map_err(io::Error::other)?
+}
+
+/// How often a stream is tried that takes nothing and does not block.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// Writes everything. Another process that shares the stream may have made it one that does not block, as programs do whose input
+/// and output are one socket or terminal. A reader who is slow is no error there either.
+fn write_all(mut sink: impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match sink.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) => wait_out(error)?,
+        }
+    }
+    while let Err(error) = sink.flush() {
+        wait_out(error)?;
+    }
+    Ok(())
+}
+
+/// Waits a moment if the error will pass.
+fn wait_out(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock => {
+            std::thread::sleep(MOMENT);
+            Ok(())
+        }
+        _ => Err(error),
+    }
 }

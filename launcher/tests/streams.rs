@@ -53,6 +53,25 @@ fn large_output_arrives_complete() {
 }
 
 #[test]
+fn output_to_a_stream_that_does_not_block_arrives_complete() {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    // As under sshd, where input and output are one socket, after a program has changed its input.
+    theirs.set_nonblocking(true).unwrap();
+    let mut command = oshrun(["-n", "2", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x | fold -w 99; echo"]);
+    let mut job = command.stdout(OwnedFd::from(theirs)).spawn().unwrap();
+    // It has a copy of the socket, which would keep the stream open.
+    drop(command);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut text = Vec::new();
+    ours.read_to_end(&mut text).unwrap();
+    assert_eq!(job.wait().unwrap().code(), Some(0));
+    assert_eq!(text.iter().filter(|&&byte| byte == b'x').count(), 6_000_000);
+}
+
+#[test]
 fn the_launcher_s_sentence_does_not_continue_a_line_of_a_pe() {
     let pe = "if [ $PMI_RANK = 0 ]; then printf \"me 2\"; exit 3; fi; sleep 60";
     let line = format!("\"$0\" -n 2 sh -c '{pe}' 2>&1");
