@@ -127,6 +127,12 @@ fn no_slots(word: &str) -> String {
     }
 }
 
+/// A host's name as `-H` takes it: an IPv6 address goes in brackets.
+pub(crate) fn as_option(name: &str) -> String {
+    let (user, host) = name.split_at(name.rfind('@').map_or(0, |at| at + 1));
+    if host.contains(':') { format!("{user}[{host}]") } else { name.to_owned() }
+}
+
 /// Whether a name means the machine we are on: one of its addresses, its name, or a name that every machine has for itself.
 pub(crate) fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
@@ -183,6 +189,9 @@ mod tests {
             ("[1-2]:4", "1:4 2:4"),
         ] {
             assert_eq!(shown(&from_option(text).unwrap()), hosts, "{text}");
+        }
+        for name in ["a", "me@n1", "::1", "me@fe80::1%eth0"] {
+            assert_eq!(shown(&from_option(&as_option(name)).unwrap()), name);
         }
         for bad in
             ["", ",", "a:x", "a:0", "-oProxyCommand=x", "n[1-", "n[3-1]", "a b", "[::1]2", "[::1]:x", "[a:b]", "a[::1]"]

@@ -7,6 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_report::units;
 
 use super::finding::Diagnosis;
+use crate::hosts::as_option;
 use crate::machine::{beside, helper};
 use crate::wrapper::quoted;
 
@@ -48,9 +49,10 @@ pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>,
 
 /// Arguments of oshrun for one PE on each host, or for two PEs that count as two nodes.
 fn shape(hosts: &[&str], agent: Option<&str>) -> Vec<String> {
+    let named: Vec<String> = hosts.iter().map(|host| as_option(host)).collect();
     let mut words: Vec<String> = match hosts {
         [] => ["-n", "2", "--nodes", "2"].map(str::to_owned).to_vec(),
-        _ => ["-H", &hosts.join(","), "-N", "1"].map(str::to_owned).to_vec(),
+        _ => ["-H", &named.join(","), "-N", "1"].map(str::to_owned).to_vec(),
     };
     words.extend(agent.iter().flat_map(|agent| ["--launch-agent".to_owned(), (*agent).to_owned()]));
     words
@@ -97,6 +99,7 @@ mod tests {
     fn the_remedy_of_a_job_that_fails_is_a_command_that_runs() {
         assert_eq!(shape(&[], None).join(" "), "-n 2 --nodes 2");
         assert_eq!(shape(&["a", "b"], Some("rsh {host}")), ["-H", "a,b", "-N", "1", "--launch-agent", "rsh {host}"]);
+        assert_eq!(shape(&["me@2001:db8::7", "b"], None), ["-H", "me@[2001:db8::7],b", "-N", "1"]);
     }
 
     #[test]
