@@ -203,7 +203,6 @@ impl JobPlan {
             apps.push(NextApp::try_parse_from(next.words)?.app);
             swallowed = next.swallowed;
         }
-        let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         let explained = apps.iter_mut().filter(|_| options.explain);
         explained.for_each(|app| app.variables.push(EXPLAIN.into()));
         if options.demo {
@@ -221,6 +220,11 @@ impl JobPlan {
             (None, Some(file)) => Some(hosts::from_file(file)?),
             (None, None) => None,
         };
+        let size_is_open = apps.len() == 1 && apps[0].count.is_none();
+        if size_is_open && hosts.is_none() {
+            apps[0].count = options.per_host;
+        }
+        let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         if hosts.is_some() && nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
         }
@@ -236,10 +240,6 @@ impl JobPlan {
         };
         let unset = apps.iter().flat_map(|app| &app.variables).filter_map(|text| unset(text));
         let notes = stray.into_iter().chain(unset).collect();
-        let size_is_open = apps.len() == 1 && apps[0].count.is_none();
-        if size_is_open && hosts.is_none() {
-            apps[0].count = options.per_host;
-        }
         let plan = JobPlan {
             programs: apps.into_iter().map(|app| app.checked(swallowed.as_ref())).collect::<Result<_, _>>()?,
             label: match (options.label, options.tag_output) {

@@ -17,7 +17,7 @@ pub(super) fn detail(text: &str) -> Result<String, String> {
 }
 
 /// Gives the PEs of a simulated job their transport. Returns the number of nodes: as many as PEs, unless the user says
-/// otherwise, because PEs of one node need no network.
+/// otherwise, because PEs of one node need no network. The programs have their numbers of PEs.
 pub(super) fn apply(sim: Option<&str>, nodes: Option<u32>, apps: &mut [App]) -> u32 {
     let Some(detail) = sim else { return nodes.unwrap_or(1) };
     apps.iter_mut().for_each(|app| app.variables.push(format!("SHMEM_TRANSPORT=sim:{detail}").into()));

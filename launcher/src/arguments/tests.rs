@@ -148,6 +148,9 @@ fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
         assert_eq!(hint(line), "", "{line}");
     }
     assert_eq!(plan("--sim=lazy:3,death ./a").programs[0].variables[0].1, "sim:lazy:3,death");
+    for line in ["--sim -n 4 ./a", "--sim -N 4 ./a", "--sim -n 3 ./a : -n 1 ./b"] {
+        assert_eq!((plan(line).size(), plan(line).nodes), (4, 4), "{line}: PEs of one node need no network");
+    }
     assert!(plan("--only 0-3,1 -n 2 ./a").only.is_some());
 }
 
