@@ -29,9 +29,10 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
     let path = path.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let mut refused = None;
     for folder in std::env::split_paths(&path) {
-        let file = folder.join(name);
+        // A relative folder is one below that of the PE.
+        let file = wdir.map_or_else(|| folder.join(name), |wdir| wdir.join(&folder).join(name));
         match usable(&file, name) {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(if wdir.is_some() { std::path::absolute(&file).unwrap_or(file) } else { file }),
             Err((NOT_EXECUTABLE, error)) if file.is_file() => refused = Some((NOT_EXECUTABLE, error)),
             Err(_) => {}
         }
@@ -147,13 +148,22 @@ mod tests {
             ("hello.cpp", "`oshc++ hello.cpp -o hello`"),
         ] {
             fs::write(folder.join(name), "x").expect("a file");
-            let (status, error) = resolve(name.as_ref(), Some(&folder), Some("".as_ref())).unwrap_err();
+            let (status, error) = resolve(name.as_ref(), Some(&folder), Some("/no/such".as_ref())).unwrap_err();
             assert!(status == NOT_EXECUTABLE && error.to_string().contains(words), "{status} {error}");
             let path = folder.join(name);
             let (status, error) = resolve(path.as_os_str(), None, None).unwrap_err();
             let (begin, _) = words[1..].split_once(' ').expect("two words");
             assert!(status == NOT_EXECUTABLE && error.to_string().contains(begin), "{status} {error}");
         }
+        // A relative folder of PATH is looked up where the PE will run, and its file is found from there.
+        let found = |wdir: &Path, path: &str| resolve("tool".as_ref(), Some(wdir), Some(path.as_ref())).ok();
+        fs::create_dir_all(folder.join("bin")).expect("a folder");
+        let tool = folder.join("bin/tool");
+        fs::write(&tool, "#!/bin/sh\n").expect("a file");
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("our file");
+        assert_eq!(found(&folder, "bin"), Some(tool.clone()));
+        assert_eq!(found(&folder.join("bin"), "/no/such:."), Some(tool));
+        assert_eq!(found(Path::new("/"), "bin:."), None);
         // One that can be executed is, whatever it is called.
         let script = folder.join("run.py");
         fs::write(&script, "#!/bin/sh\n").expect("a file");
