@@ -182,6 +182,8 @@ fn lists_and_times() {
     assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
     assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
     assert!(seconds("-1").is_err() && seconds("nan").is_err());
+    assert!(std::time::Instant::now().checked_add(seconds("1e19").unwrap()).is_some(), "it has an end");
+    assert!(!(seconds("1e-9").unwrap() / 8).is_zero(), "a host is looked at so often");
 }
 
 #[test]

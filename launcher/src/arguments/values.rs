@@ -58,11 +58,17 @@ pub(super) fn unset(text: &OsStr) -> Option<String> {
     (!is_set).then(|| format!("note: -x {name}: this variable is not set here, so no PE gets it"))
 }
 
+/// A longer time is none to wait for, and no clock can tell its end.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// A shorter time has no part after which to look.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     let number = number.map_err(|_| format!("{text} is no number of seconds: 60, 0.5 or 60s"))?;
     Duration::try_from_secs_f64(number)
         .ok()
         .filter(|duration| !duration.is_zero())
+        .map(|duration| duration.clamp(SHORTEST, LONGEST))
         .ok_or_else(|| "a number of seconds above 0 is expected".to_string())
 }
