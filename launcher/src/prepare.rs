@@ -141,8 +141,9 @@ impl Prepared {
         }
         let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));
         let plain = plan.label == Label::None && !plan.timestamps;
-        // A PE alone may write to the terminal or file itself: not a byte is touched.
-        let alone = self.directly && plan.size() == 1 && plain;
+        // A PE alone may write to the terminal or file itself: not a byte is touched. Only the launcher is in the foreground.
+        let is_stopped = || process::stops_writers(&io::stdout()) || process::stops_writers(&io::stderr());
+        let alone = self.directly && plan.size() == 1 && plain && !is_stopped();
         let stream = || match shown {
             false => Stdio::null(),
             true if alone => Stdio::inherit(),

@@ -3,11 +3,13 @@
 use std::ffi::CStr;
 use std::io::{self, Write};
 use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::process::{Resource, Signal};
+use rustix::termios::{self, LocalModes};
 
 /// The number the system gave this process.
 pub fn pid() -> u32 {
@@ -118,6 +120,11 @@ pub extern "C" fn end_lines_at_once() {
     }
 }
 
+/// Whether a terminal stops processes of the background that write to it (`stty tostop`). Nothing else does.
+pub fn stops_writers(stream: &impl AsFd) -> bool {
+    termios::tcgetattr(stream).is_ok_and(|settings| settings.local_modes.contains(LocalModes::TOSTOP))
+}
+
 /// Whether process `pid`, as it is numbered here, has something mapped whose path contains `name`. `false` if there is no
 /// such process, or if this one may not look.
 pub fn maps(pid: u32, name: &CStr) -> bool {
@@ -205,5 +212,21 @@ mod tests {
         let mut child = std::thread::spawn(start).join().expect("the thread ends well");
         let status = child.wait().expect("our child");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+    }
+
+    #[test]
+    fn a_terminal_that_stops_the_background_is_told_from_others() {
+        use std::os::fd::{FromRawFd, OwnedFd};
+        // SAFETY: it takes a number and opens a new terminal, which nobody else has.
+        let number = unsafe { libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY) };
+        assert!(number >= 0, "there are terminals: {}", io::Error::last_os_error());
+        // SAFETY: the descriptor was just made for us.
+        let terminal = unsafe { OwnedFd::from_raw_fd(number) };
+        assert!(!stops_writers(&terminal));
+        let mut settings = termios::tcgetattr(&terminal).unwrap();
+        settings.local_modes |= LocalModes::TOSTOP;
+        termios::tcsetattr(&terminal, termios::OptionalActions::Now, &settings).unwrap();
+        assert!(stops_writers(&terminal));
+        assert!(!stops_writers(&std::fs::File::open("/dev/null").unwrap()));
     }
 }
