@@ -171,9 +171,10 @@ impl Prepared {
         2 + outputs + u64::from(self.plan().stdin == Stdin::All)
     }
 
-    /// Files that this process takes for all PEs of this host.
+    /// Files that this process takes for all PEs of this host, for agents below it and for itself.
     fn files(&self) -> u64 {
-        self.files_of_a_pe() * self.pes().len() as u64 + OWN
+        let agents = self.description.agents_below() as u64;
+        self.files_of_a_pe() * self.pes().len() as u64 + OF_AN_AGENT * agents + OWN
     }
 
     /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
@@ -187,7 +188,7 @@ impl Prepared {
             && limit < files
             && pes > 200
         {
-            let fit = limit.saturating_sub(OWN) / each;
+            let fit = limit.saturating_sub(files - each * pes) / each;
             return refused(
                 "the limit of open files is too low for so many PEs on one host",
                 format!("{pes} PEs take {files} files here, and the limit is {limit} (ulimit -Hn)"),
@@ -268,6 +269,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
 
 /// Files of this process itself.
 const OWN: u64 = 60;
+/// Files that an agent takes: its three streams, and what holds the process that leads to it.
+const OF_AN_AGENT: u64 = 4;
 
 /// Why the system did not start a program that looked startable, one of so many here, for which so many files are enough.
 fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
@@ -281,4 +284,26 @@ fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
         _ => (126, "the system refused it"),
     };
     (status, Error::new(what).because(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_below_count_among_the_files_of_a_host() {
+        let files = |hosts: u32| {
+            let words = ["-n", "2", "true"].map(std::ffi::OsString::from).to_vec();
+            let plan = JobPlan::from_arguments(words).expect("the words are well formed");
+            let host_pes: Vec<HostPes> =
+                (0..hosts).map(|host| HostPes { host, name: format!("h{host}"), pes: vec![0, 1] }).collect();
+            let (own, path) = (host_pes[0].clone(), std::env::var_os("PATH"));
+            let (mark, space, folder) = (String::new(), String::new(), "/".into());
+            let description = JobDescription { plan, mark, space, mapping: None, folder, path, host_pes };
+            Prepared::new(Rc::new(description), own, false).expect("there is `true`").files()
+        };
+        assert_eq!(files(1), 2 * 4 + OWN);
+        assert_eq!(files(4) - files(1), 3 * OF_AN_AGENT);
+        assert_eq!(files(1000) - files(1), 32 * OF_AN_AGENT);
+    }
 }

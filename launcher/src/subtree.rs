@@ -12,7 +12,7 @@ use oxshmem_os::limits::Kills;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
+use crate::link::frame::{self, AgentOrder, AgentReport, FAN_OUT, HostPes, JobDescription};
 use crate::link::pulse::{Need, Pulse};
 use crate::output;
 use crate::pmi::{JobEffect, PmiServer};
@@ -21,9 +21,6 @@ use crate::processes::{Outlet, Processes, raw};
 use crate::remote::{AgentEvent, RemoteAgent};
 use crate::signals::SignalWish;
 use crate::watch::Event;
-
-/// How many agents one host looks after itself; beyond that some of them look after others.
-const FAN_OUT: usize = 32;
 
 pub(crate) struct Subtree {
     description: Rc<JobDescription>,

@@ -101,6 +101,9 @@ pub(crate) enum AgentReport {
     Beat,
 }
 
+/// How many agents one host looks after itself; beyond that some of them look after others.
+pub(crate) const FAN_OUT: usize = 32;
+
 /// The number of the launcher's own host if all PEs are on hosts with agents.
 pub(crate) const NO_HOST: u32 = u32::MAX;
 
@@ -143,6 +146,11 @@ impl JobDescription {
     /// Whether all PEs are on the launcher's own machine and need no agents. Nothing else decides that.
     pub(crate) fn is_here(&self) -> bool {
         matches!(&self.host_pes[..], [only] if only.name.is_empty())
+    }
+
+    /// How many agents the first of the hosts looks after.
+    pub(crate) fn agents_below(&self) -> usize {
+        self.host_pes.len().saturating_sub(1).min(FAN_OUT)
     }
 }
 
