@@ -108,7 +108,14 @@ impl Conversation {
                 }
                 other => other.encode().into_bytes(),
             },
-            Version::Two => self.framed(reply),
+            Version::Two => {
+                let bytes = self.framed(reply);
+                // A script may run several programs one after the other, and each opens a conversation of its own.
+                if *reply == Reply::Finalized && !bytes.is_empty() {
+                    self.version = Version::One;
+                }
+                bytes
+            }
         }
     }
 
@@ -210,6 +217,19 @@ mod tests {
         assert!(refused.starts_with("cmd=spawn-response;errmsg=") && refused.ends_with("rc=-1;"), "{refused}");
         client.feed(&Pmi2Query::Abort { message: "why".into() }.encode());
         assert_eq!(client.next_request(), Some(Ok(Request::Abort { status: 1 })));
+    }
+
+    #[test]
+    fn the_next_program_of_a_script_opens_a_conversation_of_its_own() {
+        for version in [1, 2] {
+            let mut client = opened();
+            let closed = told(&mut client, Pmi2Query::Finalize, Request::Finalize, &Reply::Finalized);
+            assert_eq!(closed, "cmd=finalize-response;rc=0;");
+            client.feed(format!("cmd=init pmi_version={version} pmi_subversion=0\n").as_bytes());
+            assert!(matches!(client.next_request(), Some(Ok(Request::Init { version: 1, .. }))), "{version}");
+            let reply = client.encode(&Reply::Init { version: 1, subversion: 1, accepted: true });
+            assert!(reply.starts_with(format!("cmd=response_to_init pmi_version={version} ").as_bytes()), "{version}");
+        }
     }
 
     #[test]
