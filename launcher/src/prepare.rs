@@ -87,9 +87,14 @@ impl Prepared {
         &self.own.pes
     }
 
+    /// Which program of the command line a PE runs.
+    pub(crate) fn app(&self, pe: u32) -> u32 {
+        self.apps[pe as usize]
+    }
+
     /// Which program of the command line each PE of this host runs.
     pub(crate) fn apps_here(&self) -> Vec<u32> {
-        self.own.pes.iter().map(|&pe| self.apps[pe as usize]).collect()
+        self.own.pes.iter().map(|&pe| self.app(pe)).collect()
     }
 
     /// The processors for the host's PE number `local`, if PEs are to be bound.

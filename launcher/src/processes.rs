@@ -113,7 +113,8 @@ impl Processes {
                 Some(input)
             }
         };
-        let (pmi, conversation) = (Rc::new(pmi), Rc::<RefCell<Conversation>>::default());
+        let conversation = Conversation::of_app(prepared.app(pe));
+        let (pmi, conversation) = (Rc::new(pmi), Rc::new(RefCell::new(conversation)));
         let watched = (Rc::clone(&pmi), Rc::clone(&conversation));
         tokio::task::spawn_local(watch_over(local, child, watched.0, watched.1, self.tell.clone()));
         self.members.push(Member { pe, pid, pmi, conversation, running: true, input });

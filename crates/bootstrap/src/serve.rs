@@ -16,6 +16,8 @@ pub struct Conversation {
     version: Version,
     /// Requests that the client waits for, oldest first; threads of a PMI-2 client may wait for several.
     awaited: VecDeque<Awaited>,
+    /// Which program of an MPMD job the client is.
+    app: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,11 @@ enum By {
 }
 
 impl Conversation {
+    /// With a client that runs this program of an MPMD job. PMI-2 tells it with the place, where PMI-1 has a question of its own.
+    pub fn of_app(app: u32) -> Conversation {
+        Conversation { app, ..Conversation::default() }
+    }
+
     /// Takes bytes as they arrive.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.incoming.feed(bytes);
@@ -113,6 +120,7 @@ impl Conversation {
                 // A script may run several programs one after the other, and each opens a conversation of its own.
                 if *reply == Reply::Finalized && !bytes.is_empty() {
                     self.version = Version::One;
+                    self.awaited.clear();
                 }
                 bytes
             }
@@ -134,7 +142,7 @@ impl Conversation {
         let Some(Awaited { by, thread }) = self.awaited.remove(place) else { return Vec::new() };
         let answer = match (reply, by) {
             (Reply::UniverseSize(size), By::FullInit { rank }) => {
-                Pmi2Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: 0 }
+                Pmi2Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: self.app as i32 }
             }
             (Reply::SpaceName(name), _) => Pmi2Answer::JobName(name.clone()),
             (Reply::Put(done), _) => Pmi2Answer::Put(done.clone()),
@@ -158,7 +166,7 @@ mod tests {
 
     /// A conversation that has agreed on version 2.
     fn opened() -> Conversation {
-        let mut conversation = Conversation::default();
+        let mut conversation = Conversation::of_app(3);
         conversation.feed(b"cmd=init pmi_version=2 pmi_subversion=0\n");
         assert_eq!(conversation.next_request(), Some(Ok(Request::Init { version: 1, subversion: 1 })));
         let reply = conversation.encode(&Reply::Init { version: 1, subversion: 1, accepted: true });
@@ -191,7 +199,7 @@ mod tests {
             Request::UniverseSize,
             &Reply::UniverseSize(4),
         );
-        assert!(place.contains("rank=1;size=4;") && place.contains("rc=0;"), "{place}");
+        assert!(place.contains("rank=1;size=4;appnum=3;") && place.contains("rc=0;"), "{place}");
         let key = || "k".to_string();
         let put = Request::Put { space: space(), key: key(), value: "v".into() };
         let done = told(&mut client, Pmi2Query::Put { key: key(), value: "v".into() }, put, &Reply::Put(Ok(())));
