@@ -18,6 +18,8 @@ pub struct Conversation {
     awaited: VecDeque<Awaited>,
     /// Which program of an MPMD job the client is.
     app: u32,
+    /// A command of several lines whose last one has not come.
+    block: Option<Request>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,16 +64,25 @@ impl Conversation {
     /// The next complete request. After an error the conversation has no meaning any more.
     pub fn next_request(&mut self) -> Option<Result<Request, Malformed>> {
         match self.version {
-            Version::One => {
-                let request = self.incoming.next_line()?.and_then(Request::decode);
-                Some(request.map(|request| match request {
-                    Request::Init { version: 2, .. } => {
-                        self.version = Version::Opening;
-                        Request::Init { version: 1, subversion: 1 }
-                    }
-                    other => other,
-                }))
-            }
+            Version::One => loop {
+                let line = match self.incoming.next_line()? {
+                    Ok(line) => line,
+                    Err(why) => return Some(Err(why)),
+                };
+                match self.block.take() {
+                    Some(command) if line.trim_ascii() == b"endcmd" => return Some(Ok(command)),
+                    // The lines between say what is to be spawned, which is refused.
+                    Some(command) => self.block = Some(command),
+                    None => match Request::decode(&line) {
+                        Ok(command @ Request::Other(_)) if line.starts_with(b"mcmd=") => self.block = Some(command),
+                        Ok(Request::Init { version: 2, .. }) => {
+                            self.version = Version::Opening;
+                            return Some(Ok(Request::Init { version: 1, subversion: 1 }));
+                        }
+                        request => return Some(request),
+                    },
+                }
+            },
             // The client waits for the reply, and so must we: it decides how to read on.
             Version::Opening => None,
             Version::Two => Some(
@@ -187,6 +198,16 @@ mod tests {
         assert_eq!(conversation.next_request(), Some(Ok(Request::Init { version: 1, subversion: 1 })));
         assert_eq!(conversation.next_request(), Some(Ok(Request::Maxes)));
         assert_eq!(conversation.encode(&Reply::BarrierOut), b"cmd=barrier_out\n");
+    }
+
+    #[test]
+    fn a_command_of_several_lines_is_one_request() {
+        let mut client = Conversation::default();
+        client.feed(b"mcmd=spawn\nnprocs=1\nexecname=./a\narg1=cmd=abort\n");
+        assert_eq!(client.next_request(), None);
+        client.feed(b"endcmd\ncmd=get_maxes\n");
+        assert_eq!(client.next_request(), Some(Ok(Request::Other("spawn".into()))));
+        assert_eq!(client.next_request(), Some(Ok(Request::Maxes)));
     }
 
     #[test]
