@@ -19,7 +19,30 @@ pub struct Conversation {
     /// Which program of an MPMD job the client is.
     app: u32,
     /// A command of several lines whose last one has not come.
-    block: Option<Request>,
+    block: Option<CommandBlock>,
+}
+
+/// The lines of a command that has several. A client that spawns several programs sends such a command for each, and waits for the
+/// answer to the last one.
+#[derive(Debug)]
+struct CommandBlock {
+    command: Request,
+    /// How many programs are to be spawned.
+    total: u32,
+    /// The number of this one, from 1 on.
+    so_far: u32,
+}
+
+impl CommandBlock {
+    fn read(&mut self, line: &[u8]) {
+        let number = |name: &str| std::str::from_utf8(line).ok()?.trim().strip_prefix(name)?.parse().ok();
+        self.total = number("totspawns=").unwrap_or(self.total);
+        self.so_far = number("spawnssofar=").unwrap_or(self.so_far);
+    }
+
+    fn is_last(&self) -> bool {
+        self.so_far >= self.total
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,11 +93,19 @@ impl Conversation {
                     Err(why) => return Some(Err(why)),
                 };
                 match self.block.take() {
-                    Some(command) if line.trim_ascii() == b"endcmd" => return Some(Ok(command)),
-                    // The lines between say what is to be spawned, which is refused.
-                    Some(command) => self.block = Some(command),
+                    Some(block) if line.trim_ascii() == b"endcmd" => {
+                        if block.is_last() {
+                            return Some(Ok(block.command));
+                        }
+                    }
+                    Some(mut block) => {
+                        block.read(&line);
+                        self.block = Some(block);
+                    }
                     None => match Request::decode(&line) {
-                        Ok(command @ Request::Other(_)) if line.starts_with(b"mcmd=") => self.block = Some(command),
+                        Ok(command @ Request::Other(_)) if line.starts_with(b"mcmd=") => {
+                            self.block = Some(CommandBlock { command, total: 0, so_far: 0 });
+                        }
                         Ok(Request::Init { version: 2, .. }) => {
                             self.version = Version::Opening;
                             return Some(Ok(Request::Init { version: 1, subversion: 1 }));
@@ -203,7 +234,8 @@ mod tests {
     #[test]
     fn a_command_of_several_lines_is_one_request() {
         let mut client = Conversation::default();
-        client.feed(b"mcmd=spawn\nnprocs=1\nexecname=./a\narg1=cmd=abort\n");
+        client.feed(b"mcmd=spawn\nnprocs=1\nexecname=./a\ntotspawns=2\nspawnssofar=1\narg1=cmd=abort\nendcmd\n");
+        client.feed(b"mcmd=spawn\nnprocs=1\nexecname=./b\ntotspawns=2\nspawnssofar=2\n");
         assert_eq!(client.next_request(), None);
         client.feed(b"endcmd\ncmd=get_maxes\n");
         assert_eq!(client.next_request(), Some(Ok(Request::Other("spawn".into()))));
