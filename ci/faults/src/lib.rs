@@ -5,15 +5,18 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+mod complaints;
 mod given_time;
 mod group;
 mod other_user;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use complaints::{Complaint, expect_no_complaints};
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
 pub use other_user::{OtherUser, STRANGER};
@@ -269,6 +272,25 @@ impl JobEnd {
 impl std::fmt::Display for JobEnd {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let status = self.status.map_or("none (it took too long)".into(), |status| status.to_string());
-        write!(f, "status {status}\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr)
+        // A stream has the lines that the other one leaves, and half of them at least.
+        let room = |other: &str| MOST_LINES - other.lines().count().min(MOST_LINES / 2);
+        let stdout = shortened(&self.stdout, room(&self.stderr));
+        let stderr = shortened(&self.stderr, room(&self.stdout));
+        write!(f, "status {status}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
     }
+}
+
+/// Lines of a job's output in a message. A log of which only the end is kept shall have the words before them.
+const MOST_LINES: usize = 60;
+
+/// The text in so many lines at most: its first and its last ones.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    if lines.len() <= most {
+        return text.trim_end().into();
+    }
+    let first = most / 2;
+    let left_out = lines.len() - (most - 1);
+    let (begin, end) = (lines[..first].join("\n"), lines[first + left_out..].join("\n"));
+    format!("{begin}\n... {left_out} lines left out ...\n{end}").into()
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Job, program_with};
+use oxshmem_faults::{Complaint, Job, expect_no_complaints, program_with};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -38,22 +38,22 @@ fn all_cases(source: &str, options: &[&str]) {
     for case in list.lines() {
         wrong.extend(case_is_judged(&program, case));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    expect_no_complaints(&wrong);
 }
 
 /// Complaints about the detector's word on a case.
-fn case_is_judged(program: &Path, case: &str) -> Vec<String> {
+fn case_is_judged(program: &Path, case: &str) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let words = WORDS.iter().find(|(of, _)| *of == case).map_or(&[][..], |(_, words)| words);
     let nodes = ["-n 3", "-n 3 --nodes 3"];
     for options in &nodes[..if ONE_NODE.contains(&case) { 1 } else { 2 }] {
         let ended = Job::new(options).run(program, [case, "wrong"]);
         if ended.status != Some(FOUND) || !words.iter().all(|word| ended.stderr.contains(word)) {
-            complaints.push(format!("{case} is not found as {words:?} with {options}: {ended}"));
+            complaints.push(Complaint::new(format!("{case} is not found as {words:?} with {options}"), ended));
         }
         let ended = Job::new(options).run(program, [case, "right"]);
         if ended.status != Some(0) || ended.stderr.contains("data race on") {
-            complaints.push(format!("{case} is right with {options}: {ended}"));
+            complaints.push(Complaint::new(format!("{case} is right, but accused or ended with {options}"), ended));
         }
     }
     complaints

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Job, source, tool};
+use oxshmem_faults::{Complaint, Job, expect_no_complaints, source, tool};
 
 /// Programs whose reports are right: each has an access that the standard promises nothing of, and survives it.
 const EXPLAINED: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ fn files(folder: &Path, beginning: &str, ending: &str) -> Vec<PathBuf> {
 }
 
 /// Complaints about the detector's word on a program.
-fn complaint(wrapper: &str, file: &Path) -> Vec<String> {
+fn complaint(wrapper: &str, file: &Path) -> Vec<Complaint> {
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
     let program = std::env::temp_dir().join(format!("oxshmem-race-{}-{}", std::process::id(), name.replace('.', "-")));
     let mut compile = tool(wrapper);
@@ -54,7 +54,7 @@ fn complaint(wrapper: &str, file: &Path) -> Vec<String> {
             }
         };
         if !is_right {
-            complaints.push(format!("{name} with {options}: {ended}"));
+            complaints.push(Complaint::new(format!("{name} with {options} is accused, or fails"), ended));
         }
     }
     std::fs::remove_file(program).expect("our file");
@@ -63,8 +63,8 @@ fn complaint(wrapper: &str, file: &Path) -> Vec<String> {
 
 fn none_is_accused(wrapper: &str, files: &[PathBuf], least: usize) {
     assert!(files.len() >= least, "{files:?}");
-    let complaints: Vec<String> = files.iter().flat_map(|file| complaint(wrapper, file)).collect();
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    let complaints: Vec<Complaint> = files.iter().flat_map(|file| complaint(wrapper, file)).collect();
+    expect_no_complaints(&complaints);
 }
 
 #[test]
