@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader};
+use object::read::elf::{Dyn, FileHeader, SectionHeader};
 use object::{Endianness, ReadRef};
 use oxshmem_base::Error;
 
@@ -28,6 +28,26 @@ pub(crate) fn needed(program: &Path) -> Option<Vec<String>> {
     names(&file)
 }
 
+/// Whether a program has code of Rust in itself: it was written in Rust, or has our library from its archive.
+pub(crate) fn holds_rust(program: &Path) -> bool {
+    let Ok(file) = File::open(program) else { return false };
+    let file = ReadCache::new(file);
+    let made_by = compilers(&file).unwrap_or_default();
+    made_by.windows(RUST.len()).any(|part| part == RUST)
+}
+
+/// The beginning of the line that Rust's compiler leaves in what it makes; stripping a program keeps it.
+const RUST: &[u8] = b"rustc version";
+
+/// The lines of the compilers that have made the parts of a program.
+fn compilers<'data>(file: impl ReadRef<'data>) -> Option<&'data [u8]> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, file).ok()?;
+    let (_, section) = sections.section_by_name(endian, b".comment")?;
+    section.data(endian, file).ok()
+}
+
 fn names<'data>(file: impl ReadRef<'data>) -> Option<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;
@@ -48,11 +68,13 @@ mod tests {
         let this = std::env::current_exe().expect("a path");
         let needed = needed(&this).expect("a program");
         assert!(needed.iter().any(|name| name.starts_with("libc.so")), "{needed:?}");
-        assert!(note(&this).is_none());
+        assert!(note(&this).is_none() && holds_rust(&this));
     }
 
     #[test]
     fn what_is_no_program_needs_nothing() {
-        assert!(needed(Path::new(file!())).is_none() && needed(Path::new("/nowhere")).is_none());
+        for path in [Path::new(file!()), Path::new("/nowhere")] {
+            assert!(needed(path).is_none() && !holds_rust(path), "{}", path.display());
+        }
     }
 }

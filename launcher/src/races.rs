@@ -18,6 +18,8 @@ use crate::{linked, results};
 
 /// The beginning of the name of the detector's library.
 const DETECTOR: &str = "liboxshmem-race.so";
+/// That of the shared library, whose calls the detector sees.
+const SHARED: &str = "liboxshmem.so";
 /// A longer file is not what the detector has written: it reports each pair of lines once.
 const LONGEST_FILE: u64 = 64 << 20;
 
@@ -77,11 +79,18 @@ pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], ht
 pub(crate) fn require(program: &Path) -> Result<(), Error> {
     let needed = linked::needed(program);
     let cannot = || Error::new(format!("{} cannot find its races", program.display()));
+    let needs = |names: &[String], library: &str| names.iter().any(|name| name.starts_with(library));
     match &needed {
-        Some(names) if names.iter().any(|name| name.starts_with(DETECTOR)) => Ok(()),
+        Some(names) if needs(names, DETECTOR) => Ok(()),
         _ if is_python(program) => Err(cannot()
             .because("the detector sees programs of C, C++ and Fortran only")
             .fix("leave `--race` out, and let the program check its values")),
+        Some(names) if !needs(names, SHARED) && linked::holds_rust(program) => Err(cannot()
+            .because("it uses the Rust API or has the library from its archive, and the detector sees neither")
+            .fix(
+                "in Rust leave `--race` out and let the program check its values, or let a test look for orders with \
+                 oxshmem::test::threads; link C, C++ and Fortran with oshcc --race, oshc++ --race or oshfort --race",
+            )),
         Some(_) => Err(cannot()
             .because(format!("it is not linked with {DETECTOR}"))
             .fix("compile and link it with oshcc --race, oshc++ --race or oshfort --race")),
@@ -107,5 +116,14 @@ mod tests {
             assert!(text.starts_with(&format!("{program} cannot find its races")) && text.contains(words), "{text}");
         }
         assert!(require(Path::new("./start.sh")).is_ok());
+    }
+
+    #[test]
+    fn a_program_in_rust_is_refused_with_what_finds_its_races() {
+        let this = std::env::current_exe().expect("a path");
+        let text = require(&this).unwrap_err().to_string();
+        for words in ["cannot find its races", "it uses the Rust API", "oxshmem::test::threads", "leave `--race` out"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
     }
 }

@@ -104,7 +104,10 @@ const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's 
   -showme:version           print the version
   -static-oxshmem           take oxshmem from its archive, the rest as usual
   --make-modules            compile the Fortran modules of the installation (oshfort)
-  --race                    look for data races between PEs when the program runs
+  --race                    look for data races between PEs when the program runs;
+                            programs in Python and of the Rust API are not seen:
+                            `oxshmem sim` is for both, oxshmem::test::threads for
+                            tests in Rust
   --help, -showme:help      print this; `cc --help` lists the compiler's own
 
 OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";
