@@ -106,21 +106,40 @@ fn a_seed_decides_the_end_of_a_process() {
     assert!(runs.iter().all(|run| *run == runs[0]), "{runs:?}");
 }
 
+/// The first nonblocking put that was under way when the outcome turned, and the whole report.
+fn put_under_way(name: &str) -> (String, String) {
+    let text = text(&sim(&["-n", "2", "--seeds", "100"], &[program(&format!("luck/{name}"))]));
+    let operation = text.lines().find(|line| line.contains("of PE ") && line.contains("put_nbi #"));
+    let operation = operation.unwrap_or_else(|| panic!("no operation in: {text}")).to_owned();
+    (operation, text)
+}
+
+/// The first line of a program with these words, as the story names it.
+fn line(name: &str, of: &str) -> String {
+    let source = std::fs::read_to_string(source(&format!("luck/{name}"))).expect("the program");
+    let at = source.lines().position(|line| line.contains(of)).expect("such a line") + 1;
+    format!("{name}:{at}")
+}
+
 /// The story names the operation, the peer and the line.
 #[test]
 fn the_story_names_what_was_under_way() {
-    let wrong = program("luck/wrong_source_reused.c");
-    let output = sim(&["-n", "2", "--seeds", "100"], &[wrong]);
-    let text = text(&output);
-    let line = |of: &str| {
-        let source = std::fs::read_to_string(source("luck/wrong_source_reused.c")).expect("the program");
-        let at = source.lines().position(|line| line.contains(of)).expect("such a line") + 1;
-        format!("wrong_source_reused.c:{at}")
-    };
-    let operation = text.lines().find(|line| line.contains("of PE ") && line.contains("put_nbi #"));
-    let operation = operation.unwrap_or_else(|| panic!("no operation in: {text}"));
-    assert!(operation.contains(" `dest` at Statics+0x") && operation.contains(&line("put_nbi")), "{operation}");
+    let name = "wrong_source_reused.c";
+    let (operation, text) = put_under_way(name);
+    let is_named = operation.contains(" `dest` at Statics+0x") && operation.contains(&line(name, "put_nbi"));
+    assert!(is_named, "{operation}");
     assert!(text.contains("The outcome turns at step ") && text.contains("Repeat it with: oshrun --sim="), "{text}");
+}
+
+/// It names bytes of the heap by their block, and where that was allocated.
+#[test]
+fn the_story_names_the_block_of_the_heap() {
+    let name = "wrong_block_reused.c";
+    let (operation, text) = put_under_way(name);
+    let block = format!(" of the block of 256 bytes allocated at {}, at Heap+0x", line(name, "/* the block */"));
+    // A call may issue its bytes in two operations, so the first byte is not always that of the call.
+    let is_named = operation.contains(&block) && operation.contains(&format!("({})", line(name, "put_nbi")));
+    assert!(is_named, "{operation}\n{text}");
 }
 
 #[test]

@@ -56,7 +56,8 @@ fn file_and_line(place: &str) -> String {
 
 /// Where debug information has lines only, functions of Rust come without their module: those of our files are ours.
 fn is_our_file(function: &str, place: Option<&str>) -> bool {
-    let ours = ["base", "os", "runtime", "shmem", "shmem-c"].map(|name| format!("crates/{name}/src/"));
+    let ours = ["base", "os", "runtime", "shmem", "shmem-c", "transport", "transport-sim"];
+    let ours = ours.map(|name| format!("crates/{name}/src/"));
     let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(&**folder));
     // The parameters of a generic one have their modules.
     let name = function.split('<').next().unwrap_or_default();

@@ -2,7 +2,10 @@
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_void};
+use core::fmt;
 use core::ptr;
+
+use oxshmem_base::call_site::CallSite;
 
 use crate::library;
 
@@ -41,6 +44,31 @@ pub fn asked() -> Option<&'static str> {
 
 /// The function of an interpreter's module that gives the line at which the thread is.
 const ASKED: &CStr = c"oxshmem_interpreter_line";
+
+/// Where the program called: the interpreter's line if there is one, or the place in the compiled program.
+#[derive(Debug)]
+pub enum BlockPlace {
+    /// An interpreter has told it.
+    Line(&'static str),
+    /// It is looked up when it is shown.
+    Compiled(CallSite),
+}
+
+impl BlockPlace {
+    /// The call that the thread is in.
+    pub fn here() -> Self {
+        asked().map_or_else(|| Self::Compiled(CallSite::here()), Self::Line)
+    }
+}
+
+impl fmt::Display for BlockPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => f.write_str(line),
+            Self::Compiled(site) => site.fmt(f),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -144,6 +144,20 @@ pub(crate) fn step_out() {
     }
 }
 
+/// The program has a block of its heap, new or with another size. Only a network that tells of the run remembers it.
+pub(crate) fn allocated(offset: u64, bytes: u64) {
+    if let Some(turns) = fabric().and_then(Fabric::turns) {
+        turns.allocated(offset, bytes);
+    }
+}
+
+/// The block at this offset is none any more.
+pub(crate) fn freed(offset: u64) {
+    if let Some(turns) = fabric().and_then(Fabric::turns) {
+        turns.freed(offset);
+    }
+}
+
 /// Sleeps until something comes over the network, for `most` at most, and serves it. `None`: there is no network that one
 /// can sleep on. Otherwise whether anything was done.
 pub(crate) fn rest(most: Duration) -> Option<bool> {

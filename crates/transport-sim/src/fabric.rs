@@ -161,6 +161,18 @@ impl TakesTurns for Sim {
     fn step_out(&self) {
         self.pe.step_out();
     }
+
+    fn allocated(&self, offset: u64, bytes: u64) {
+        if let Some(story) = &self.pe.story {
+            story.blocks.lock().add(offset, bytes);
+        }
+    }
+
+    fn freed(&self, offset: u64) {
+        if let Some(story) = &self.pe.story {
+            story.blocks.lock().remove(offset);
+        }
+    }
 }
 
 impl Drop for Sim {

@@ -73,9 +73,9 @@ impl SimLane {
         action: Movement,
         parts: Vec<OperationPart>,
     ) -> u64 {
-        let site = self.pe.story.as_ref().map_or_else(String::new, |story| story.site());
         let n = parts.last().map_or(0, |part| part.bytes.end);
-        let number = queue.push(&self.account, self.place(after), to, action, parts, site);
+        let target = self.pe.story.as_ref().map_or_else(String::new, |story| story.target(to, n));
+        let number = queue.push(&self.account, self.place(after), to, action, parts, target);
         if let Some(issued) = queue.operations.last() {
             self.pe.note(|| format!("issues {} of {n} bytes", describe(issued)));
         }

@@ -19,9 +19,11 @@
 //!   [`watch`]: PEs that keep their turn for too long, or have died.
 //! - [`operation`], [`queue`]: operations under way, and what may happen to them next.
 //! - [`network`]: one PE's operations and its service thread; [`reach`], [`mailbox`]: how it reaches the memory of others.
-//! - [`lane`], [`fabric`]: the interface of every provider; [`story`]: what has happened, for people.
+//! - [`lane`], [`fabric`]: the interface of every provider; [`story`]: what has happened, for people; [`blocks`]: names of the
+//!   heap's blocks in it.
 
 mod arena;
+mod blocks;
 mod chance;
 mod fabric;
 mod lane;

@@ -266,6 +266,6 @@ fn range(operation: &Operation, part: usize) -> String {
 
 /// An operation as the story names it.
 pub(crate) fn describe(operation: &Operation) -> String {
-    let Operation { number, to, site, .. } = operation;
-    format!("{} #{number} to PE {} {:?}+{:#x} ({site})", operation.name(), to.pe, to.region, to.offset)
+    let Operation { number, target, .. } = operation;
+    format!("{} #{number} {target}", operation.name())
 }

@@ -24,8 +24,8 @@ pub(crate) struct Operation {
     pub(crate) parts: Vec<OperationPart>,
     /// Its lane has said that buffers may be reused: what has been read is not read again.
     pub(crate) kept: bool,
-    /// The program's line, for the story.
-    pub(crate) site: String,
+    /// Its target and the program's line, for the story.
+    pub(crate) target: String,
 }
 
 /// The action of an operation.

@@ -77,7 +77,7 @@ impl OperationQueue {
         to: Remote,
         action: Movement,
         parts: Vec<OperationPart>,
-        site: String,
+        target: String,
     ) -> u64 {
         let LanePlace { lane, era, put_era, after } = place;
         account.issue(1);
@@ -95,7 +95,7 @@ impl OperationQueue {
             action,
             parts,
             kept: false,
-            site,
+            target,
         });
         number
     }

@@ -5,15 +5,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use oxshmem_base::call_site::CallSite;
-use oxshmem_os::{program_line, statics};
+use oxshmem_os::program_line::BlockPlace;
+use oxshmem_os::statics;
+use oxshmem_transport::Remote;
+use parking_lot::Mutex;
 
 use crate::arena::SimArena;
+use crate::blocks::NamedBlocks;
 
 /// The file, open for one PE. A story that cannot be written is not written: the run goes on.
 pub(crate) struct Story {
     file: Option<File>,
     me: u32,
+    /// Nobody names them where there is no story.
+    pub(crate) blocks: Mutex<NamedBlocks>,
 }
 
 impl Story {
@@ -22,7 +27,7 @@ impl Story {
         if let Err(error) = &file {
             tracing::warn!(path = %path.display(), %error, "the story of a simulated run cannot be written");
         }
-        let story = Self { file: file.ok(), me };
+        let story = Self { file: file.ok(), me, blocks: Mutex::default() };
         if me == 0 {
             story.write_executable();
         }
@@ -49,10 +54,17 @@ impl Story {
         }
     }
 
-    /// The line of the program that has called the library. That of an interpreter's program is known without its debug information,
-    /// whose look-up takes longer than a turn may.
+    /// The line of the program that has called the library. That of an interpreter's program is known without its debug
+    /// information, whose look-up takes longer than a turn may.
     pub(crate) fn site(&self) -> String {
-        program_line::asked().map_or_else(|| CallSite::here().to_string(), str::to_owned)
+        BlockPlace::here().to_string()
+    }
+
+    /// The target of an operation of `n` bytes, and the line that issues it.
+    pub(crate) fn target(&self, to: Remote, n: usize) -> String {
+        let Remote { pe, region, offset } = to;
+        let object = self.blocks.lock().name(to, n).map_or_else(String::new, |name| format!("{name}, at "));
+        format!("to PE {pe} {object}{region:?}+{offset:#x} ({})", self.site())
     }
 }
 

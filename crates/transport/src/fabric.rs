@@ -98,13 +98,19 @@ pub trait Fabric: Send + Sync {
     fn describe(&self) -> String;
 }
 
-/// PEs that take turns, so that a run can be repeated ([`Fabric::turns`]). A thread has its turn until its next call.
+/// PEs that take turns, so that a run can be repeated and told ([`Fabric::turns`]). A thread has its turn until its next call.
 pub trait TakesTurns: Send + Sync {
     /// A wait has looked at its condition: for the first time, or `again` in vain. Returns when it is the caller's turn again.
     fn look(&self, again: bool);
 
     /// The caller is about to wait for something outside of the network, which other PEs bring about.
     fn step_out(&self);
+
+    /// The call that the thread is in has made a block of the symmetric heap, or has given it another size.
+    fn allocated(&self, offset: u64, bytes: u64);
+
+    /// The block at this offset is none any more.
+    fn freed(&self, offset: u64);
 }
 
 /// The lane has no room for an operation now. Whoever gets this calls [`Lane::progress`], serves peers, and tries again.

@@ -130,6 +130,15 @@ mod tests {
     }
 
     #[test]
+    fn a_block_of_the_heap_stands_before_its_place() {
+        let block = "bytes 16 to 23 of the block of 64 bytes allocated at a.c:5, at Heap+0x50";
+        let text = format!("3 0 network issues put #1 to PE 1 {block} (a.c:10) of 8 bytes\n");
+        let told = story(&text, 4);
+        let open = format!("of PE 0: put #1 to PE 1 {block} (a.c:10) of 8 bytes, of which 0 have landed\n");
+        assert!(told.contains(&open), "{told}");
+    }
+
+    #[test]
     fn a_story_without_lines_is_told_all_the_same() {
         assert!(story("", 5).contains("nothing: the order in which PEs run"));
     }

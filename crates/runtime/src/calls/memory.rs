@@ -26,6 +26,7 @@ use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::account;
 use crate::memory::collected;
 use crate::memory::heap::SymmetricHeap;
+use crate::network;
 use crate::start::job;
 use crate::start::state::{self, LibraryState};
 use crate::teams::team::{TeamHandle, TeamState};
@@ -210,7 +211,10 @@ fn allocate_or_say(
     let offset = placed.map_err(FailedAllocation::everywhere)?;
     grown?;
     match failed {
-        None => Ok(address(offset)),
+        None => {
+            network::allocated(offset, bytes as u64);
+            Ok(address(offset))
+        }
         Some(pe) => Err(FailedAllocation::elsewhere(call, bytes, pe)),
     }
 }
@@ -289,6 +293,7 @@ pub unsafe fn free(ptr: *mut c_void) {
     if !lock(life).free(offset_of(ptr)) {
         no_block(life, CALL, ptr);
     }
+    network::freed(offset_of(ptr));
 }
 
 /// Changes the size of a block.
@@ -339,6 +344,8 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
         }
         Ok(Resized::InPlace) | Err(_) => ptr,
     };
+    network::freed(old);
+    network::allocated(offset_of(new), bytes as u64);
     agree(CALL, bytes, true, sequence, 0);
     new
 }
