@@ -13,7 +13,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("put_then_load", &["data race on `data` of PE 1 (8 bytes)", "shmem_long_p by PE 0 at races.c:", "a load by PE 1"]),
     ("store_then_get", &["`data` of PE 0", "a store by PE 0", "shmem_long_g by PE 1"]),
     ("two_puts", &["`table`", "shmem_long_put by PE 0", "shmem_long_put by PE 1"]),
-    ("flag_without_fence", &["`table` of PE 1 (bytes 24 to 31)", "shmem_long_put by PE 0", "a load by PE 1"]),
+    ("flag_without_fence", &["`table` of PE 1 (bytes 24 to 31, table[3])", "shmem_long_put by PE 0", "a load by PE 1"]),
     ("fence_for_another_pe", &["`data` of PE 1", "shmem_long_p by PE 0", "shmem_long_g by PE 2"]),
     (
         "source_changed_early",
@@ -28,14 +28,17 @@ const CASES: &[(&str, &[&str])] = &[
     ("no_lock", &["`data` of PE 0", "shmem_long_p by PE"]),
     ("source_of_a_reduction", &["`data` of PE 0", "shmem_long_p by PE 1", "shmem_long_sum_reduce by PE 0"]),
     ("target_of_a_broadcast", &["`target", "shmem_long_broadcast by PE 1", "shmem_long_g by PE 0"]),
-    ("signal_for_other_data", &["`table` of PE 1 (bytes 16 to 23)", "shmem_long_put_signal by PE 0", "a load by PE 1"]),
+    (
+        "signal_for_other_data",
+        &["`table` of PE 1 (bytes 16 to 23, table[2])", "shmem_long_put_signal by PE 0", "a load by PE 1"],
+    ),
     ("put_before_a_signal", &["`data` of PE 1", "shmem_long_p by PE 0", "a load by PE 1"]),
     ("wrong_flag", &["`data` of PE 1", "shmem_long_p by PE 0", "a load by PE 1"]),
     ("sync_of_another_team", &["`data` of PE 2", "shmem_long_p by PE 0", "a load by PE 2"]),
     ("quiet_of_another_context", &["`data` of PE 1", "shmem_ctx_long_p by PE 0", "a load by PE 1"]),
     ("store_through_a_pointer", &["`data` of PE 1", "a store by PE 0", "a load by PE 1"]),
     ("block_of_the_heap", &["of the block of 800 bytes of PE 1, allocated at races.c:", "shmem_long_put by PE 0"]),
-    ("strided_put", &["`table` of PE 1 (bytes 32 to 39)", "shmem_long_iput by PE 0", "a store by PE 1"]),
+    ("strided_put", &["`table` of PE 1 (bytes 32 to 39, table[4])", "shmem_long_iput by PE 0", "a store by PE 1"]),
     ("fetch_read_early", &["local buffer of a nonblocking operation", "shmem_long_atomic_fetch_add_nbi by PE"]),
     ("poll_without_wait", &["data race on", "a store by PE 0"]),
 ];

@@ -70,6 +70,25 @@ fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     job(&["update"]).says(&["if several PEs update one variable, use shmem_atomic_add"]);
 }
 
+/// By the type of the variable: that of a block of the heap is not known.
+#[test]
+fn elements_of_arrays_have_the_names_of_the_program() {
+    let in_c = [
+        "`grid` of PE 0 (bytes 24 to 27, grid[1][2])",
+        "`cells` of PE 0 (bytes 56 to 63, cells[3])",
+        "race on bytes 16 to 23 of the block of 64 bytes of PE 0, allocated at elements.c:",
+    ];
+    let in_fortran = ["`grid` of PE 0 (bytes 80 to 87, grid(2,3))"];
+    for (file, words) in [("elements.c", &in_c[..]), ("elements.f90", &in_fortran[..])] {
+        if file.ends_with(".f90") && !Path::new("/usr/bin/gfortran").exists() {
+            println!("not run: elements_of_arrays_have_the_names_of_the_program: {file}: there is no gfortran here");
+            continue;
+        }
+        let program = program_with(&format!("race/{file}"), &["--race"]);
+        Job::new("-n 2").run(&program, [""; 0]).expect(FOUND).says(words);
+    }
+}
+
 #[test]
 fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     let folder = std::env::temp_dir().join(format!("oxshmem-race-page-{}", std::process::id()));
@@ -106,7 +125,8 @@ fn races_between_nodes_are_found_as_on_one_node() {
     let program = program_with("races.c", &["--race"]);
     for options in ["-n 2", "-n 2 --nodes 2", "-n 2 --nodes 2 --sim=5"] {
         let case = |way: &str| Job::new(options).run(&program, ["strided_put", way]);
-        case("wrong").expect(FOUND).says(&["data race on `table` of PE 1 (bytes 32 to 39)", "shmem_long_iput by PE 0"]);
+        let words = ["data race on `table` of PE 1 (bytes 32 to 39, table[4])", "shmem_long_iput by PE 0"];
+        case("wrong").expect(FOUND).says(&words);
         let ended = case("right").expect(0);
         assert!(ended.stderr.is_empty(), "{options}: {ended}");
     }

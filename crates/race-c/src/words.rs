@@ -4,6 +4,7 @@ use oxshmem_race::access::Access;
 use oxshmem_race::clock::{Column, Stream};
 use oxshmem_race::{AccessKind, MemoryPart, SymmetricPlace};
 
+use crate::arrays;
 use crate::node::RaceNode;
 use crate::symbols::ProgramSymbols;
 
@@ -74,12 +75,16 @@ pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: Symmetric
     let unknown = || format!("{count} of symmetric memory of PE {pe}");
     match place.segment {
         MemoryPart::Statics => {
-            let address = node.loaded.statics.0 - node.loaded.bias + place.offset;
-            match symbols.symbol(address as u64) {
-                Some((name, 0)) => format!("`{name}` of PE {pe} ({count})"),
-                Some((name, offset)) => format!("`{name}` of PE {pe} ({})", numbered(offset as usize, bytes)),
-                None => unknown(),
-            }
+            let address = (node.loaded.statics.0 - node.loaded.bias + place.offset) as u64;
+            let Some((name, offset)) = symbols.symbol(address) else { return unknown() };
+            let elements = arrays::at(address - offset).and_then(|array| array.touched(&name, offset, bytes as u64));
+            let touched = match (elements, offset) {
+                (Some(elements), _) => format!("{}, {elements}", numbered(offset as usize, bytes)),
+                (None, 0) => count,
+                (None, _) => numbered(offset as usize, bytes),
+            };
+            // The variable keeps its own name: users leave reports out by it, and equal races are known by it.
+            format!("`{name}` of PE {pe} ({touched})")
         }
         MemoryPart::Heap => {
             let blocks = node.blocks.lock();
