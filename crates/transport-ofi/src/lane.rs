@@ -129,12 +129,6 @@ impl OfiLane {
         self.account.error().or_else(|| self.further.error()).or_else(|| self.net.failure())
     }
 
-    /// Whether there is such an error.
-    #[inline(always)]
-    fn has_failed(&self) -> bool {
-        self.account.has_failed() || self.further.has_failed() || self.net.is_broken()
-    }
-
     fn state<'e>(&self, engine: &'e mut Engine) -> &'e mut LaneState {
         &mut engine.states[self.number as usize]
     }
@@ -255,6 +249,9 @@ unsafe impl Lane for OfiLane {
 
     unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
         let mut engine = self.net.lock_briefly();
+        if self.has_failed() {
+            return Ok(());
+        }
         // The endpoint keeps puts and atomics in order, and no put is on another rail.
         if !self.notes_atomics
             && to.pe != self.net.me
@@ -268,12 +265,21 @@ unsafe impl Lane for OfiLane {
         }
         drop(engine);
         self.fence_puts()?;
+        // What was outstanding may have failed meanwhile.
+        if self.has_failed() {
+            return Ok(());
+        }
         // SAFETY: no old value is asked for; our caller has made the promise about the object.
         unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
     }
 
     fn outstanding(&self) -> u64 {
         self.account.outstanding() + self.further.outstanding()
+    }
+
+    #[inline(always)]
+    fn has_failed(&self) -> bool {
+        self.account.has_failed() || self.further.has_failed() || self.net.is_broken()
     }
 
     fn progress(&self) -> Result<usize, Error> {

@@ -192,6 +192,10 @@ unsafe impl Lane for SimLane {
         self.account.outstanding()
     }
 
+    fn has_failed(&self) -> bool {
+        self.account.has_failed()
+    }
+
     fn progress(&self) -> Result<usize, Error> {
         self.poll();
         self.error().map(|()| 0)

@@ -169,6 +169,10 @@ unsafe impl Lane for TcpLane {
         self.account.outstanding()
     }
 
+    fn has_failed(&self) -> bool {
+        self.account.has_failed()
+    }
+
     fn progress(&self) -> Result<usize, Error> {
         let before = self.outstanding();
         // With nothing under way, looking would only hurry acknowledgements that can travel with the next operation.

@@ -125,6 +125,10 @@ unsafe impl Lane for UcxLane {
         self.channel.under_way()
     }
 
+    fn has_failed(&self) -> bool {
+        self.channel.has_failed()
+    }
+
     fn progress(&self) -> Result<usize, Error> {
         self.channel.lock().progress(&self.net.peers)
     }

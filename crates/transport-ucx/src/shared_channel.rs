@@ -91,6 +91,11 @@ impl SharedChannel {
         self.under_way.load(Ordering::Acquire) == 0 && !self.failed.load(Ordering::Relaxed)
     }
 
+    /// Whether an operation has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
     fn try_lock(&self) -> Option<LockedChannel<'_>> {
         Some(LockedChannel { shared: self, channel: self.channel.try_lock()? })
     }

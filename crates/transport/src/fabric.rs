@@ -203,12 +203,15 @@ pub unsafe trait Lane: Send + Sync {
     }
 
     /// [`Lane::fence_puts`], and then [`Lane::amo`] on 8 bytes without an old value: a signal behind its data. [`Busy`]: no update was
-    /// issued.
+    /// issued. Behind a failure none is made either: the signal would tell of data that has not arrived.
     ///
     /// # Safety
     /// `to` is an aligned object of 8 bytes inside a region of a PE of the job.
     unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
         self.fence_puts()?;
+        if self.has_failed() {
+            return Ok(());
+        }
         // SAFETY: null asks for no old value; our caller has made the promise about the object.
         unsafe { self.amo(to, Width::Eight, amo, std::ptr::null_mut()) }
     }
@@ -216,6 +219,10 @@ pub unsafe trait Lane: Send + Sync {
     /// How many operations are not complete: zero exactly when all are, otherwise never less than there are. Takes no lock.
     /// A thread sees its own operations in it, and what they have fetched once it is zero (acquire).
     fn outstanding(&self) -> u64;
+
+    /// Whether an operation has failed; [`Lane::progress`] says why. Takes no lock. A thread that has seen zero in [`Lane::outstanding`]
+    /// sees the failures of what was outstanding before.
+    fn has_failed(&self) -> bool;
 
     /// Moves operations on. Returns how many completed. The first error of an operation of this lane is final and comes
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.

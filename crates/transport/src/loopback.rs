@@ -235,6 +235,10 @@ unsafe impl Lane for LoopbackLane {
         self.account.outstanding()
     }
 
+    fn has_failed(&self) -> bool {
+        self.account.has_failed()
+    }
+
     fn progress(&self) -> Result<usize, Error> {
         let mut queue = self.queue.lock();
         let done = queue.deliver(&self.job);

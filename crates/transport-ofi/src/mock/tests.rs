@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
+use oxshmem_transport::{Amo, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::MOCK;
@@ -154,8 +154,12 @@ fn peers_meet_on_the_rails_that_both_have() {
 /// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
 fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
     let provider = Some(provider.into());
-    let selection = Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() };
-    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens"));
+    one_sided_by(&Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() }, play)
+}
+
+/// The same with this selection.
+fn one_sided_by(selection: &Selection, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
+    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, selection).expect("the mock opens"));
     let ends: Vec<usize> = with(|world| (0..world.ends.len() / 2).collect());
     let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
     for (pe, memory) in pes.iter().zip(&mut memory) {
@@ -240,6 +244,36 @@ fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
         lane.quiet();
     });
     nobody_broke_a_rule();
+}
+
+/// The second rail loses its share of the data, and the first one would carry the signal.
+#[test]
+fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
+    let _alone = alone();
+    let provider = Some("mock_orderly".into());
+    let selection = Selection { provider, rails: Some(2), pes: 2, atomics: true, ..Selection::default() };
+    one_sided_by(&selection, |lane, ends| {
+        let others_second_rail = ends.len() + 1;
+        with(|world| world.ends[others_second_rail].memory.clear());
+        // Nobody asks the lane for its error meanwhile.
+        let settle = || {
+            while lane.lane.outstanding() > 0 {
+                lane.fabric.progress();
+            }
+        };
+        // SAFETY: the source stays.
+        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
+        settle();
+        // SAFETY: the flag is aligned in the peer's heap.
+        unsafe { lane.lane.amo_behind_puts(FLAG, Amo::Add(1)) }.expect("nothing is outstanding");
+        settle();
+        let mut flag = u64::MAX;
+        // SAFETY: the destination stays until the get is complete.
+        unsafe { lane.lane.get_nbi((&raw mut flag).cast(), FLAG, 8) }.expect("there is room");
+        settle();
+        assert_eq!(flag, 0, "the signal tells of data that is not there");
+        lane.lane.progress().expect_err("a rail has lost data");
+    });
 }
 
 /// Nothing that is complete for the network alone counts as complete, on any rail.

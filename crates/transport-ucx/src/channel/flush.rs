@@ -90,6 +90,10 @@ impl Channel {
             self.spare_late = signals;
             return;
         }
+        // A put that UCX has not even taken is an error of the lane already, and no error of the flush.
+        if self.has_failed() {
+            return;
+        }
         for LateSignal { pe, at, update } in signals.drain(..) {
             if peers.atomics {
                 let to = Remote { pe, region: at.region, offset: at.offset };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
@@ -70,6 +71,34 @@ fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
         flushed = true;
     });
     assert!(!flushed || target == source);
+}
+
+/// UCX may refuse a put at once. The flush behind it goes well then.
+#[test]
+fn a_signal_does_not_follow_a_put_that_was_refused() {
+    const NAME: &str = "a_signal_does_not_follow_a_put_that_was_refused";
+    const BYTES: usize = 64 << 10;
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
+    let signal = Remote { offset: BYTES as u64, ..HEAP };
+    let mut signalled = None;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        // SAFETY: the source lives longer than the channel.
+        while unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), 8) }.is_err() {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        channel.note(Error::new("a put was refused"));
+        let update = SignalUpdate::Set(1);
+        // SAFETY: the source lives longer than the channel.
+        let issued = unsafe { channel.put_signal(&net.peers, HEAP, source.as_ptr(), BYTES, signal, update) };
+        assert!(issued.is_ok(), "there is room");
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect_err("a put was refused");
+            net.serve();
+        }
+        signalled = Some(net.regions.memory.amo(Region::Heap, signal.offset, Width::Eight, Amo::Fetch));
+    });
+    assert!(signalled.is_none_or(|signalled| signalled == Ok(0)), "the signal tells of data that is not there");
 }
 
 #[test]

@@ -257,12 +257,20 @@ unsafe impl Lane for FilledLane {
             return unsafe { self.lane.amo_behind_puts(to, amo) };
         }
         self.fence_puts()?;
+        if self.has_failed() {
+            return Ok(());
+        }
         // SAFETY: null asks for no old value; our caller has made the promise about the object.
         unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
     }
 
     fn outstanding(&self) -> u64 {
         self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
+    }
+
+    fn has_failed(&self) -> bool {
+        let asked = self.asked.as_ref().is_some_and(|asked| asked.requester.account.has_failed());
+        asked || self.own.has_failed() || self.lane.has_failed()
     }
 
     fn progress(&self) -> Result<usize, Error> {
