@@ -1,14 +1,16 @@
-//! Operations on Unix sockets that the standard library lacks: adopting an inherited one, waiting on it with a limit, and
-//! noticing that the other side is gone.
+//! Operations on sockets that the standard library lacks: adopting an inherited one, waiting on it with a limit, noticing that the
+//! other side is gone, and listening for both versions of IP.
 
 use std::fs::File;
 use std::io;
+use std::net::{Ipv6Addr, SocketAddrV6, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, FdFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 /// A duplicate of a socket that this process inherited under a number it was told, closed on exec. What else has that
 /// number is left alone.
@@ -92,6 +94,19 @@ fn poll(entries: &mut [PollFd<'_>], limit: Duration) -> io::Result<bool> {
     }
 }
 
+/// Listens at this port (0: any) of all addresses, those of IPv4 too. The standard library leaves the latter to the system
+/// (`net.ipv6.bindv6only`), and the choice has to be made before the socket has its port. The listener does not block.
+pub fn listen_everywhere(port: u16) -> io::Result<TcpListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_ipv6_v6only(&socket, false)?;
+    rustix::net::bind(&socket, &SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0))?;
+    // As many as the standard library lets wait.
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket.into())
+}
+
 /// Lets so many connections wait that a listener has not accepted yet, as far as the system allows (`net.core.somaxconn`).
 pub fn let_wait(listener: BorrowedFd<'_>, connections: u32) -> io::Result<()> {
     Ok(rustix::net::listen(listener, i32::try_from(connections).unwrap_or(i32::MAX))?)
@@ -126,6 +141,22 @@ mod tests {
         assert_eq!(wait_any(&[reads(&there), writes], Duration::from_secs(10)).unwrap(), [false, true]);
         here.write_all(b"x").unwrap();
         assert_eq!(wait_any(&[reads(&there), reads(&idle)], Duration::from_secs(10)).unwrap(), [true, false]);
+    }
+
+    /// The system's setting would be asked for by a listener that has not been told.
+    #[test]
+    fn a_listener_hears_both_versions_of_ip() {
+        let listener = match listen_everywhere(0) {
+            Ok(listener) => listener,
+            Err(why) => return println!("not run: {why}"),
+        };
+        assert!(!sockopt::ipv6_v6only(&listener).unwrap());
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        let _caller = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert!(wait_readable(&listener, Duration::from_secs(10)).unwrap());
+        listener.accept().unwrap();
+        assert_eq!(listen_everywhere(port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]

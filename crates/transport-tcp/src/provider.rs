@@ -1,7 +1,7 @@
 //! The offers of the provider, and how it opens.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -152,7 +152,7 @@ fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
     if let Some(ip) = only {
         return TcpListener::bind(SocketAddr::new(ip, port));
     }
-    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port).into()).or_else(|error| match error.kind() {
+    sockets::listen_everywhere(port).map(TcpListener::from_std).or_else(|error| match error.kind() {
         // Without this it would listen beside somebody who has the port for IPv6 only.
         io::ErrorKind::AddrInUse => Err(error),
         _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port).into()),
