@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::active_message::{ActiveMessage, TargetTask};
 use super::service::Service;
 use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
-use crate::{Account, Busy, NumberMap, Width, deliver_old};
+use crate::{Account, Busy, NumberMap, OutOfRange, Width, deliver_old};
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -160,28 +160,36 @@ impl Requester {
     fn take_answers(&self, questions: &mut Requests) -> usize {
         let before = questions.waiting.len();
         // The answers are gone through, not the questions, of which there may be many more.
-        self.service.answers.lock().retain(|number, outcome| {
-            // An answer without a question of this lane is another lane's.
-            let Some(asked) = questions.waiting.remove(number) else { return true };
-            match *outcome {
-                // SAFETY: the caller of `ask` keeps `old` until completion, which is counted below.
-                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
-                Err(wrong) => self.account.fail(wrong.error(asked.pe)),
-            }
-            questions.unacknowledged -= usize::from(!asked.answered);
-            if questions.unacknowledged > 0 {
-                questions.waiting.retain(|other, earlier| {
-                    earlier.answered
-                        || earlier.pe != asked.pe
-                        || planted!("acknowledged-by-an-earlier-question", other > number, false)
-                });
-                questions.unacknowledged = questions.waiting.values().filter(|sent| !sent.answered).count();
-            }
-            false
-        });
+        let mut answers = self.service.answers.lock();
+        // Errors first: the answer to a later question would acknowledge the message that has failed.
+        if answers.values().any(Result::is_err) {
+            answers.retain(|&number, outcome| outcome.is_ok() || !self.take_answer(questions, number, *outcome));
+        }
+        answers.retain(|&number, outcome| !self.take_answer(questions, number, *outcome));
+        drop(answers);
         let done = before - questions.waiting.len();
         self.account.complete(done as u64);
         done
+    }
+
+    /// Takes an answer, unless it has no question of this lane: then it is another lane's. Returns whether it has.
+    fn take_answer(&self, questions: &mut Requests, number: u64, outcome: Result<u64, OutOfRange>) -> bool {
+        let Some(asked) = questions.waiting.remove(&number) else { return false };
+        match outcome {
+            // SAFETY: the caller of `ask` keeps `old` until completion, which is counted by our caller.
+            Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
+            Err(wrong) => self.account.fail(wrong.error(asked.pe)),
+        }
+        questions.unacknowledged -= usize::from(!asked.answered);
+        if questions.unacknowledged > 0 {
+            questions.waiting.retain(|&other, earlier| {
+                earlier.answered
+                    || earlier.pe != asked.pe
+                    || planted!("acknowledged-by-an-earlier-question", other > number, false)
+            });
+            questions.unacknowledged = questions.waiting.values().filter(|sent| !sent.answered).count();
+        }
+        true
     }
 }
 

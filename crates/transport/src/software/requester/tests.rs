@@ -250,6 +250,26 @@ fn an_unacknowledged_message_that_fails_is_an_error_and_writes_nothing() {
     assert_eq!(memory, [1, 0, 0, 0]);
 }
 
+/// The caller may see several answers at once, in any order.
+#[test]
+fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
+    for before in 0..32 {
+        let mut memory = [0_u64; 4];
+        let (_post, requester) = requester(&mut memory);
+        for _ in 0..before {
+            requester.send_unacknowledged(0, add(0)).expect("there is room");
+        }
+        requester.send_unacknowledged(0, add(32)).expect("there is room");
+        requester.mark(&mut requester.questions.lock());
+        // The message is refused, the mark answered, and both answers are taken.
+        while requester.service.serve() {}
+        requester.take_answers(&mut requester.questions.lock());
+        assert_eq!(requester.account.outstanding(), 0);
+        assert!(requester.account.has_failed(), "the error of message {before} is lost");
+        assert!(requester.service.answers.lock().is_empty());
+    }
+}
+
 #[test]
 fn questions_are_bounded_and_unacknowledged_messages_are_not_counted_among_them() {
     let mut memory = [0_u64; 4];
