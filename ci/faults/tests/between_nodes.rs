@@ -26,6 +26,20 @@ fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_netw
     }
 }
 
+/// A job of several nodes has threads that the program knows nothing of.
+#[test]
+fn a_signal_that_a_pe_keeps_back_is_not_taken_by_a_thread_of_the_network() {
+    let own_signals = program("own_signals.c");
+    for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
+        let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(&own_signals, [""; 0]);
+        if transport != "tcp" && ended.stderr.contains("SHMEM_TRANSPORT") {
+            println!("not run: {transport}: {ended}");
+            continue;
+        }
+        assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
+    }
+}
+
 /// The parent of a leader must not write a room that the leader has not sent on. With small buffers a leader's puts stay queued.
 #[test]
 fn fault_B1_broadcasts_down_deep_trees_keep_their_bytes_with_small_buffers() {

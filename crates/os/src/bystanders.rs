@@ -49,7 +49,8 @@ pub fn is_traced() -> Option<bool> {
 
 /// Signals that come from the thread's own instructions. A thread that waits in the library causes none. SIGABRT is none of them:
 /// a call sends it, and a watchdog does so from outside.
-const FAULTS: [libc::c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
+pub(crate) const FAULTS: [libc::c_int; 6] =
+    [libc::SIGILL, libc::SIGTRAP, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
 /// The C library keeps these two for itself.
 const RESERVED: [libc::c_int; 2] = [32, 33];
 

@@ -1,10 +1,12 @@
-//! Signals to other processes, and this process's handlers of fatal ones.
+//! Signals to other processes, this process's handlers of fatal ones, and threads that leave signals to the program.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
+
+use crate::bystanders::FAULTS;
 
 /// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
 /// have no such descriptors, and containers may forbid them; there it is the number alone.
@@ -79,6 +81,30 @@ pub fn keeping_handlers<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Does `work`, which may start threads, and keeps the program's signals from these: a thread begins with the mask of the one that
+/// starts it.
+///
+/// The system gives a signal of the process to any thread that has not blocked it. So a program that blocks a signal for a while, or
+/// waits for it (`sigwait`, `signalfd`), would lose it to a thread that it knows nothing of, and its process where nobody handles
+/// that signal. Signals that come from a thread's own instructions stay its own.
+pub fn keeping_signals<R>(work: impl FnOnce() -> R) -> R {
+    // SAFETY: a set of zeros is a set; the calls fill and read sets that live, and change the mask of this thread only.
+    let before = unsafe {
+        let (mut kept, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut kept);
+        for signal in FAULTS {
+            libc::sigdelset(&raw mut kept, signal);
+        }
+        (libc::pthread_sigmask(libc::SIG_BLOCK, &raw const kept, &raw mut before) == 0).then_some(before)
+    };
+    let result = work();
+    if let Some(before) = before {
+        // SAFETY: the mask that this thread had before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +135,23 @@ mod tests {
     fn a_call_that_a_container_forbids_is_missing() {
         assert!(is_missing(Errno::NOSYS) && is_missing(Errno::PERM));
         assert!(!is_missing(Errno::SRCH) && !is_missing(Errno::MFILE));
+    }
+
+    #[test]
+    fn a_thread_leaves_signals_to_the_program() {
+        fn blocks(signal: libc::c_int) -> bool {
+            // SAFETY: a set of zeros is a set; without a new mask the call only asks.
+            unsafe {
+                let mut mask: libc::sigset_t = std::mem::zeroed();
+                assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask), 0);
+                libc::sigismember(&raw const mask, signal) == 1
+            }
+        }
+        let asked = || [libc::SIGUSR1, libc::SIGTERM, libc::SIGSEGV].map(blocks);
+        let before = asked();
+        let thread = keeping_signals(|| std::thread::spawn(asked));
+        assert_eq!(thread.join().expect("it only asks"), [true, true, false]);
+        assert_eq!(asked(), before);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use oxshmem_os::signals;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 const SHORTEST_NAP: Duration = Duration::from_micros(20);
@@ -74,7 +75,7 @@ fn reactor() -> Option<&'static Reactor> {
     static STARTED: OnceLock<bool> = OnceLock::new();
     let reactor = REACTOR.get_or_init(|| Reactor { watches: Mutex::new(Vec::new()), more: Condvar::new() });
     let thread = || std::thread::Builder::new().name("oxshmem watcher".into()).spawn(|| reactor.look());
-    STARTED.get_or_init(|| thread().is_ok()).then_some(reactor)
+    STARTED.get_or_init(|| signals::keeping_signals(thread).is_ok()).then_some(reactor)
 }
 
 impl Watch {

@@ -7,6 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_os::signals;
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
@@ -169,7 +170,9 @@ fn endpoint(info: Info, most: Depth, pes: u32) -> Result<Endpoint, Error> {
     let issued = most.issued.min(info.tx().size).max(2);
     let receives = most.receives.min(info.rx().size.max(1));
     let depth = Depth { issued, receives };
-    Endpoint::new(Objects::open(info, depth, pes)?, pes, depth)
+    // Some providers have threads of their own.
+    let objects = signals::keeping_signals(|| Objects::open(info, depth, pes))?;
+    Endpoint::new(objects, pes, depth)
 }
 
 fn capabilities(net: &Net) -> Capabilities {

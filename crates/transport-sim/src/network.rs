@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use oxshmem_base::Error;
-use oxshmem_os::futex;
+use oxshmem_os::{futex, signals};
 use oxshmem_transport::{OutOfRange, Participant, RegisteredMemory, deliver_old};
 use parking_lot::Mutex;
 
@@ -79,10 +79,11 @@ impl Pe {
     /// Starts the thread that answers for this PE's memory and takes the turns of its network.
     pub(crate) fn start_service(self: &Arc<Self>) -> Result<(), Error> {
         let pe = self.clone();
-        let thread = thread::Builder::new().name("oxshmem-sim".into()).spawn(move || {
+        let serve = move || {
             let _alarm = AbortOnPanic;
             pe.serve();
-        });
+        };
+        let thread = signals::keeping_signals(|| thread::Builder::new().name("oxshmem-sim".into()).spawn(serve));
         let thread = thread.map_err(|error| Error::new("sim: the service thread cannot be started").because(error))?;
         *self.service.lock() = Some(thread);
         Ok(())

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
+use oxshmem_os::signals;
 use oxshmem_ucx_sys::inline::{self, Started};
 use oxshmem_ucx_sys::{
     UCP_AM_FLAG_WHOLE_MSG, UCP_AM_HANDLER_PARAM_FIELD_ARG, UCP_AM_HANDLER_PARAM_FIELD_CB,
@@ -102,7 +103,9 @@ impl UcxContext {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }
-            let made = if chosen == UCS_OK { inline::ucp_init(ucx, &params, config, &mut handle) } else { chosen };
+            // UCX has threads of its own.
+            let init = || inline::ucp_init(ucx, &params, config, &mut handle);
+            let made = if chosen == UCS_OK { signals::keeping_signals(init) } else { chosen };
             (ucx.config_release)(config);
             made
         };
@@ -154,7 +157,8 @@ impl Worker {
         };
         let mut handle = ptr::null_mut();
         // SAFETY: a live context, parameters that say which of their members count, a place for the result.
-        let made = unsafe { (context.ucx.worker_create)(context.handle, &params, &mut handle) };
+        let create = || unsafe { (context.ucx.worker_create)(context.handle, &params, &mut handle) };
+        let made = signals::keeping_signals(create);
         check(context.ucx, "no worker can be made", made)?;
         Ok(Self { context, handle })
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::sockets::{self, PollEntry};
-use oxshmem_os::{process, time};
+use oxshmem_os::{process, signals, time};
 use parking_lot::Mutex;
 
 use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, LONGEST_BACKOFF};
@@ -141,7 +141,8 @@ impl Driver {
     /// Starts the thread.
     pub fn start(&self, drive: Arc<dyn Drive>) -> Result<(), Error> {
         let (closed, driven) = (self.closed.clone(), drive.clone());
-        let thread = thread::Builder::new().name("oxshmem-network".into()).spawn(move || run(&*driven, &closed));
+        let build = || thread::Builder::new().name("oxshmem-network".into()).spawn(move || run(&*driven, &closed));
+        let thread = signals::keeping_signals(build);
         let thread = thread.map_err(|e| Error::new("the thread that serves peers cannot be started").because(e))?;
         *self.running.lock() = Some((drive, thread));
         Ok(())
