@@ -6,6 +6,8 @@ mod coalescer;
 mod filled_lane;
 mod requester;
 mod service;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -146,8 +148,13 @@ impl Fabric for Filled {
         done + self.service.as_ref().map_or(0, |service| usize::from(service.serve_caller()))
     }
 
+    /// A message that another thread has taken from the network and left here makes no event: nobody else would serve it while callers
+    /// poll.
     fn rest(&self, most: Duration) -> Option<usize> {
-        self.fabric.rest(most)
+        match &self.service {
+            Some(service) if service.serve_caller() => Some(1),
+            _ => self.fabric.rest(most),
+        }
     }
 
     fn turns(&self) -> Option<&dyn TakesTurns> {
