@@ -264,8 +264,8 @@ def reduce_nb(dest: Array, source: Array, op: Operator = OP.SUM, team: Optional[
     >>> mine, largest = shmem.full(10, shmem.my_pe()), shmem.zeros(10, dtype=int)
     >>> request = shmem.reduce_nb(largest, mine, np.maximum)
     """
-    name = _operator(op, source) + "_reduce"
-    return _begin(name + "_nb", *_reduction(name + "_nb", dest, source, team, name))
+    name = _operator(op, source) + "_reduce_nb"
+    return _begin(name, *_reduction(name, dest, source, team, name))
 
 
 def sum_inscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:

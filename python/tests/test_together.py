@@ -99,6 +99,23 @@ class Collectives(unittest.TestCase):
         for array in (a, b, c, d):
             shmem.free(array)
 
+    def test_reductions_that_return_at_once_wait_for_nobody(self) -> None:
+        a, b, begun = shmem.full(2, ME + 1), shmem.zeros(2, dtype=int), shmem.zeros(1, dtype=int)
+        request = shmem.sum_reduce_nb(b, a)
+        self.assertNotEqual(request._handle[0], 0)
+        request.wait()
+        self.assertEqual(b[0], PES * (PES + 1) // 2)
+        if ME != 0:
+            shmem.wait_until(begun, "==", 1)
+        request = shmem.reduce_nb(b, a, np.maximum)
+        if ME == 0:
+            for pe in range(1, PES):
+                shmem.atomic_set(begun, 1, pe)  # the others come when PE 0 has begun
+        request.wait()
+        self.assertEqual(b[0], PES)
+        for array in (a, b, begun):
+            shmem.free(array)
+
     @staticmethod
     async def finished(request: shmem.Request) -> None:
         await request
