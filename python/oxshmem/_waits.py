@@ -58,9 +58,14 @@ def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array
     return np.asarray(given, dtype=kind, order="C")
 
 
+def _line(values: Array, in_order_f: bool) -> Array:
+    """Values of several dimensions in the order in which the variables beside them lie in memory."""
+    return values.reshape(-1, order="F" if in_order_f else "C")
+
+
 def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
           indices: Optional[Array] = None) -> int:
-    begin, number, size, stride, code, _, _ = _core.inspect(ivars, 2, name, "ivars")
+    begin, number, size, stride, code, _, in_order_f = _core.inspect(ivars, 2, name, "ivars")
     if stride != 1:
         raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
     kind = np.asarray(ivars).dtype
@@ -72,10 +77,10 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
     is_vector = against.ndim > 0
     if is_vector and against.size != number:
         raise ValueError(f"{name}: {against.size} values for {number} elements")
-    left_out = None if status is None else whole(status, np.dtype(np.int32), name, "status")
+    left_out = None if status is None else _line(whole(status, np.dtype(np.int32), name, "status"), in_order_f)
     if left_out is not None and left_out.size != number:
         raise ValueError(f"{name}: status has {left_out.size} elements for {number}")
-    value: Any = against.reshape(-1) if is_vector else int(against)
+    value: Any = _line(against, in_order_f) if is_vector else int(against)
     more = () if indices is None else (indices,)
     if is_vector:
         address = routine(name + "_vector", code, ivars)

@@ -199,6 +199,18 @@ class Waits(unittest.TestCase):
         shmem.barrier_all()
         shmem.free(flags)
 
+    def test_values_stand_beside_the_elements_of_either_order(self) -> None:
+        numbers, only = [[1, 2, 3], [4, 5, 6]], np.array([[1, 1, 1], [0, 1, 1]])
+        for order, place in (("C", 3), ("F", 1)):
+            with self.subTest(order=order):
+                flags = shmem.zeros((2, 3), dtype="i4", order=order)
+                flags[...] = numbers
+                self.assertTrue(shmem.test_all(flags, "==", numbers))
+                self.assertTrue(shmem.test_all(flags, "==", np.array(numbers, order="F")))
+                self.assertEqual(shmem.test_any(flags, ">", 0, status=only), place)
+                self.assertEqual(shmem.test_some(flags, "==", 4, status=np.asfortranarray(only)), [place])
+                shmem.free(flags)
+
     def test_locks(self) -> None:
         lock, total = shmem.Lock(), shmem.zeros(1, dtype=int)
         for _ in range(20):
