@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core, _requests
-from ._contexts import end_dropped
+from ._contexts import complete_all, end_dropped
 from ._start import TEAM_WORLD, address, after_end, c_int
 
 Shape = Union[int, Sequence[int]]
@@ -121,6 +121,8 @@ class Heap:
                 raise RuntimeError("oxshmem.free_dropped: the reduction over all PEs failed")
             all_of = np.unpackbits(words[_WORDS:].view(np.uint8), bitorder="little")
             gone += [number for number, bit in zip(part, all_of) if bit]
+        if gone:
+            complete_all()  # a put to what this PE has dropped may still be on its way
         for number in gone:
             self.free(number)
         return len(gone)
@@ -275,6 +277,7 @@ def free(array: Any) -> None:
                          "to free")
     if block.number not in _heap.blocks:
         raise ValueError("free: this array has been freed already")
+    complete_all()
     _heap.free(block.number)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+import threading
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
 import numpy as np
@@ -45,6 +46,10 @@ def _options(options: Any) -> int:
     return wanted
 
 
+# Held by who completes contexts of other threads, which must not end meanwhile, and by who ends one.
+_ending = threading.RLock()
+
+
 def _members(team: Any) -> int:
     """The handle of a team, whose file imports this one."""
     if not hasattr(team, "_valid"):
@@ -68,10 +73,19 @@ class Stream:
 
     def end(self) -> None:
         """Completes the operations and ends the context."""
-        handle, self.handle = self.handle, 0
+        with _ending:
+            handle, self.handle = self.handle, 0
         held = _taken(self.kept)
         if handle:
             _core.call(_DESTROY, "n", handle)
+        del held
+
+    def complete(self) -> None:
+        """Completes the operations, if the context has not ended."""
+        with _ending:
+            held = _taken(self.kept)
+            if self.handle:
+                _core.call(_QUIET, "n", self.handle)
         del held
 
     def __del__(self, dropped: List[Any] = _start.dropped_streams) -> None:
@@ -91,6 +105,15 @@ def end_dropped() -> None:
 
 
 _start.before_end.append(end_dropped)
+
+
+def complete_all() -> None:
+    """Completes the operations of all contexts of this PE: memory is about to change hands. A barrier completes those of no context."""
+    for reference in _start.of_this_life.valuerefs():
+        stream = getattr(reference(), "_stream", None)
+        if stream is not None:
+            stream.complete()
+    end_dropped()  # behind the others: another thread may have dropped one meanwhile
 
 
 class Ctx:

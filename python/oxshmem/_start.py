@@ -43,7 +43,7 @@ for _outliving in (dropped_streams, dropped_requests):
 before_end: List[Callable[[], None]] = []
 after_end: List[Callable[[], None]] = []
 # Contexts, teams, locks and requests of this life of the library, by their identity.
-_of_this_life: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
+of_this_life: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
 
 
 def address(name: str) -> int:
@@ -183,7 +183,7 @@ def finalize() -> None:
             _state = "after"
             kept.clear()
             dropped_requests.clear()
-            for owner in list(_of_this_life.values()):
+            for owner in list(of_this_life.values()):
                 owner._end()
             for forget in after_end:
                 forget()
@@ -191,7 +191,7 @@ def finalize() -> None:
 
 def until_end(owner: Any) -> None:
     """Notes an object whose `_end` is to be called when the library has ended: what it stands for is there no more."""
-    _of_this_life[id(owner)] = owner
+    of_this_life[id(owner)] = owner
 
 
 def global_exit(status: int = 0) -> NoReturn:

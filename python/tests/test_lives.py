@@ -106,6 +106,25 @@ class Dropped(unittest.TestCase):
                 self.assertTrue((self.out == LAST + 10.0 * round).all())
                 shmem.barrier_all()
 
+    def test_memory_changes_hands_when_the_operations_of_all_contexts_are_complete(self) -> None:
+        shmem.free_dropped()
+        completing: List[Callable[[], Any]] = [shmem.free_dropped, lambda: shmem.free(shmem.zeros(1))]
+        for complete in completing:
+            with shmem.Ctx() as ctx:
+                dest, given = shmem.zeros(LONG), np.full(LONG, ME + 1.0)
+                source = weakref.ref(given)
+                shmem.put_nbi(dest, given, NEXT, ctx=ctx)
+                del dest, given
+                gc.collect()
+                self.assertIsNotNone(source())
+                complete()
+                self.assertIsNone(source())
+        shmem.free_dropped()
+        new = shmem.zeros(LONG)
+        shmem.barrier_all()
+        self.assertEqual(float(new.sum()), 0.0)
+        shmem.free(new)
+
     def test_the_end_of_a_team_completes_its_dropped_contexts(self) -> None:
         team = shmem.TEAM_WORLD.split_strided(0, 1, PES, num_contexts=1)
         source = self.begin(team.create_ctx(), ME + 1.0)
