@@ -7,9 +7,13 @@ from typing import List
 
 from . import _core
 
-# Options of oshrun that are a word of their own behind them.
-_TAKE_A_WORD = {"-n", "-np", "-N", "--ppn", "-H", "--host", "--hostfile", "-x", "--env", "--nodes", "--timeout", "--stdin",
-                "--output-dir", "--only", "--map", "--bind", "--transport"}
+# Options of oshrun with a word of their own behind them.
+_TAKE_A_WORD = {"-n", "-np", "--np", "-N", "--ppn", "-H", "--host", "--hostfile", "--machinefile", "--map", "--launch-agent",
+                "--remote-prefix", "--host-timeout", "--key-file", "--wait-port", "--wait-timeout", "--only", "--output-dir",
+                "--stdin", "--timeout", "--grace", "--display", "--nodes", "--trace", "--trace-events", "-x", "--env", "--wdir",
+                "--wd"}
+# The words of `--bind`, which may have none.
+_BOUND_TO = (["core"], ["numa"], ["none"])
 
 
 def _oshrun() -> str:
@@ -23,12 +27,17 @@ def _oshrun() -> str:
 
 
 def _with_python(arguments: List[str]) -> List[str]:
-    """Puts this Python before the program: the first word that is no option and no option's value."""
+    """Puts this Python before each program: the first word that is no option and no option's value, also behind a colon."""
+    if ":" in arguments:
+        colon = arguments.index(":")
+        return [*_with_python(arguments[:colon]), ":", *_with_python(arguments[colon + 1:])]
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
-        if arguments[place] in ("-m", "-c"):
+        option = arguments[place]
+        if option in ("-m", "-c"):
             break  # of Python: a module, or a program in the argument
-        place += 2 if arguments[place] in _TAKE_A_WORD else 1
+        has_word = option in _TAKE_A_WORD or option == "--bind" and arguments[place + 1:place + 2] in _BOUND_TO
+        place += 2 if has_word else 1
     return arguments[:place] + ([sys.executable] + arguments[place:] if place < len(arguments) else [])
 
 

@@ -1,0 +1,32 @@
+"""`python -m oxshmem`: where this Python stands among the words for oshrun."""
+
+import re
+import subprocess
+import sys
+import unittest
+
+import oxshmem as shmem
+from oxshmem import __main__ as launch
+
+PES = shmem.n_pes()
+
+
+class Words(unittest.TestCase):
+    def test_python_stands_before_each_program(self) -> None:
+        for words in ("-n 4 | a.py 1", "--trace t.json -n 2 | a.py", "--bind | a.py", "--bind numa -n 2 | a.py --bind core", "--bind=core | a.py",
+                      "--wdir folder --grace 2 -l | a.py", "-n 2 | -m package", "-n 1 | a.py : -n 2 | b.py 3", "--demo"):
+            with self.subTest(words=words):
+                expected = [sys.executable if word == "|" else word for word in words.split()]
+                self.assertEqual(launch._with_python(words.replace("| ", "").split()), expected)
+
+    @unittest.skipUnless(PES == 1, "at one PE")
+    def test_every_option_that_takes_a_word_is_known(self) -> None:
+        told = subprocess.run([launch._oshrun(), "--help"], text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+) <", told.stdout, re.MULTILINE)
+        self.assertGreater(len(options), 15, told.stdout)
+        self.assertEqual([option for option in options if option not in launch._TAKE_A_WORD], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
