@@ -120,6 +120,19 @@ fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
     ended.says(&["shmem_double_p by PE 0 at module_places.f90:", &allocated]);
 }
 
+#[test]
+fn a_block_of_fortran_that_is_made_longer_is_a_meeting() {
+    if !prefix().join("include/shmem_f08.mod").exists() {
+        println!("not run: there are no Fortran modules (gfortran was not there)");
+        return;
+    }
+    let program = program_with("race/moved_block.f90", &["--race", "-fcray-pointer"]);
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(options).run(&program, [""; 0]);
+        assert!(is_silent(&ended), "{options}: {ended}");
+    }
+}
+
 fn guarded(case: &str) -> JobEnd {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| program("guards.c"));

@@ -152,3 +152,21 @@ impl Routine {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_the_heap_in_fortran_are_meetings_and_tell_of_blocks_that_there_are() {
+        let text = calls();
+        let heap = [("shpalloc_", "*errcode == 0"), ("shpclmove_", "*status >= 0"), ("shpdeallc_", "*errcode == 0")];
+        for (name, succeeded) in heap {
+            // Its declaration comes first.
+            let start = text.rfind(&format!("void ({name})(")).expect("the routine is told to the detector");
+            let body = text[start..].split("\n}").next().unwrap_or_default();
+            assert!(body.contains("race_enter_world(1)"), "{body}");
+            assert!(body.contains(&format!("race_leave(meeting); if ({succeeded}) ")), "{body}");
+        }
+    }
+}

@@ -23,13 +23,18 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("memory::free", "uint64_t meeting = &ptr ? race_enter_world(1) : 0;", "race_leave(meeting); race_freed(&ptr);"),
     (
         "fortran::shpalloc",
-        "uint64_t meeting = race_enter_world(1);",
-        "race_leave(meeting); race_allocated(*addr, (size_t)*length * 4, AT);",
+        "uint64_t meeting = $length > 0 ? race_enter_world(1) : 0;",
+        "race_leave(meeting); if (*errcode == 0) race_allocated(*addr, (size_t)$length * 4, AT);",
+    ),
+    (
+        "fortran::shpclmove",
+        "uint64_t meeting = $length > 0 ? race_enter_world(1) : 0; void *old = *addr;",
+        "race_leave(meeting); if (*status >= 0) { race_freed(old); race_allocated(*addr, (size_t)$length * 4, AT); }",
     ),
     (
         "fortran::shpdeallc",
         "uint64_t meeting = race_enter_world(1); void *old = *addr;",
-        "race_leave(meeting); race_freed(old);",
+        "race_leave(meeting); if (*errcode == 0) race_freed(old);",
     ),
     ("rma::p", "race_transfer($ctx, &dest, 0, $size, $pe, 1, 0, AT);", ""),
     ("rma::g", "race_transfer($ctx, 0, &source, $size, $pe, 0, 0, AT);", ""),
