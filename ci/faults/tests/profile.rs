@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, browser, prefix, program, source, tool};
+use oxshmem_faults::{Job, JobEnd, browser, prefix, program, program_with, source, tool};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -304,6 +304,18 @@ fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
     std::fs::write(&record, &bytes[..300]).expect("the folder is ours");
     let refused = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(2);
     assert!(refused.stderr.contains("pe.1.0.ledger is cut off"), "{refused}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn profile_9_a_thread_that_comes_behind_the_end_has_no_record() {
+    let (program, folder) = (program_with("after_the_end.c", &["-pthread"]), folder("profile-9"));
+    let (ended, totals) = profile("-n 2", &program, &folder);
+    assert!(!ended.stderr.contains("is not recorded") && !ended.stderr.contains("shmem_my_pe"), "{ended}");
+    assert_eq!(counts(&totals, "shmem_finalize"), (2, 0));
+    let names = std::fs::read_dir(&folder).expect("our folder").map(|entry| entry.expect("an entry").file_name());
+    let records: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("pe.")).collect();
+    assert_eq!(records.len(), 2, "{records:?}");
     let _ = std::fs::remove_dir_all(folder);
 }
 

@@ -14,6 +14,7 @@ unsafe extern "C" {
 /// The routines and objects of the C library that this library itself uses.
 #[derive(Debug)]
 pub(crate) struct WrappedLibrary {
+    initialized: unsafe extern "C" fn(*mut c_int),
     my_pe: unsafe extern "C" fn() -> c_int,
     n_pes: unsafe extern "C" fn() -> c_int,
     team_n_pes: unsafe extern "C" fn(*const c_void) -> c_int,
@@ -52,6 +53,9 @@ pub(crate) fn library() -> &'static WrappedLibrary {
             let function = |name| address(handle, name);
             let object = |name| *function(name).cast::<usize>();
             WrappedLibrary {
+                initialized: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int)>(function(
+                    c"pshmem_query_initialized",
+                )),
                 my_pe: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_my_pe")),
                 n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_n_pes")),
                 team_n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_void) -> c_int>(function(
@@ -99,6 +103,14 @@ fn give_up(why: &CStr) -> ! {
 }
 
 impl WrappedLibrary {
+    /// Whether the library is initialised.
+    pub(crate) fn is_initialized(&self) -> bool {
+        let mut initialized = 0;
+        // SAFETY: the function can be called at any time, and `initialized` is writable.
+        unsafe { (self.initialized)(&raw mut initialized) };
+        initialized != 0
+    }
+
     /// The PE's number and how many there are.
     pub(crate) fn place(&self) -> (u32, u32) {
         // SAFETY: the library is initialised whenever a ledger is opened.

@@ -60,12 +60,13 @@ extern "C" fn in_child() {
     unsafe { oxprof_detach() }
 }
 
-/// The ledger of the calling thread, or null as long as there is nothing to be recorded. Finds the library's routines first.
+/// The ledger of the calling thread, or null as long as there is nothing to be recorded. Finds the library's routines first. A thread
+/// whose first call comes behind the last finalize has none: the library does not know its PE any more.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_attach() -> *mut OpenLedger {
-    library();
+    let library = library();
     match folder() {
-        Some(folder) if ALIVE.load(Relaxed) => open(folder),
+        Some(folder) if ALIVE.load(Relaxed) && library.is_initialized() => open(folder),
         _ => std::ptr::null_mut(),
     }
 }

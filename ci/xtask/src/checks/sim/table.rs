@@ -44,6 +44,7 @@ pub(super) const FAULTS: &[&str] = &[
 
 /// The others of `ci/faults/programs`, each with why it is not run.
 pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
+    ("after_the_end", "its thread comes behind the end, which says nothing about the network"),
     ("crash", "it crashes"),
     ("dead_handles", "its handles stand for nothing"),
     ("dealt", "a rig deals its PEs to hosts in turn"),
