@@ -86,6 +86,8 @@ contains
         call check(.not. (associated(grid) .or. associated(scalar) .or. c_associated(bytes)), 'free forgets the pointer')
         call shmem_malloc(grid, [huge(1), 1000])
         call check(.not. associated(grid), 'no room gives no pointer')
+        call shmem_malloc(cube, [2**30, 2**30, 16])
+        call check(.not. associated(cube), 'more elements than addresses have no room')
     end subroutine
 
     subroutine types()

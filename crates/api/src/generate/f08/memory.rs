@@ -103,11 +103,22 @@ const BYTES: &str = "
         address = c_null_ptr
     end subroutine
 
+    ! A product that overflows is a number for which no heap has room, whatever the size of an element.
     pure function elements(shape) result(answer)
         integer, intent(in), optional :: shape(:)
         integer(c_size_t) :: answer
+        integer(c_size_t), parameter :: most = 2_c_size_t**58
+        integer :: at
         answer = 1
-        if (present(shape)) answer = product(int(max(shape, 0), c_size_t))
+        if (.not. present(shape)) return
+        if (any(shape <= 0)) answer = 0
+        do at = 1, size(shape)
+            if (answer > most / max(shape(at), 1)) then
+                answer = most
+            else
+                answer = answer * max(shape(at), 0)
+            end if
+        end do
     end function
 ";
 
