@@ -91,10 +91,10 @@ static int is_one_type(const struct array *dest, const struct array *source) {
            (dest->code != OTHER || is_same_other(dest, source));
 }
 
-/* Whether the elements of both are of one type and lie in one order. What a put sends can be converted; what a get reads is memory of
- * another PE, so that its destination is made anew. */
+/* Whether the elements of both are of one type and lie in one order; a single one lies in both. What a put sends can be converted; what
+ * a get reads is memory of another PE, so that its destination is made anew. */
 static int is_same_type(const struct array *dest, const struct array *source, const char *routine, int is_get) {
-    if (dest->is_fortran != source->is_fortran) {
+    if (dest->is_fortran != source->is_fortran && dest->count > 1 && source->count > 1) {
         const char *remedy = is_get ? (source->is_fortran ? "make dest with order='F'" : "make dest with order='C'")
                              : dest->is_fortran ? "pass numpy.asfortranarray(source)"
                                                 : "pass numpy.ascontiguousarray(source)";

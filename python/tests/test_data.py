@@ -76,6 +76,17 @@ class Transfers(unittest.TestCase):
         for array in (a, plate):
             shmem.free(array)
 
+    def test_one_element_lies_in_both_orders(self) -> None:
+        turned, two = shmem.zeros((2, 2), dtype="i4", order="F"), np.zeros((2, 2), dtype="i4", order="F")
+        one = shmem.full(1, 9, dtype="i4")
+        shmem.put(turned, np.array([7], dtype="i4"), NEXT)
+        shmem.barrier_all()
+        self.assertEqual(turned.tolist(), [[7, 0], [0, 0]])
+        shmem.get(two, one, NEXT)
+        self.assertEqual(two.tolist(), [[9, 0], [0, 0]])
+        for array in (turned, one):
+            shmem.free(array)
+
     def test_strided_calls(self) -> None:
         a = shmem.zeros(20, dtype="i2")
         shmem.iput(a, np.arange(1, 5, dtype="i2"), NEXT, dst=5)
