@@ -280,7 +280,7 @@ impl RunningJob {
             AgentReport::Map { host, text, only } => self.mapped(host, text, &only),
             AgentReport::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
             AgentReport::Ended { pe, status, stage, shortage } => {
-                // Whoever reads the same input does not wait for it.
+                // The other readers of the same input do not wait for it.
                 self.taken(pe, 0);
                 self.ended(pe, ExitStatus::from_raw(status), stage, shortage);
             }

@@ -265,7 +265,7 @@ unsafe impl Lane for OfiLane {
         }
         drop(engine);
         self.fence_puts()?;
-        // What was outstanding may have failed meanwhile.
+        // An operation that was outstanding may have failed meanwhile.
         if self.has_failed() {
             return Ok(());
         }
