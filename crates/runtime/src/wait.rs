@@ -236,8 +236,7 @@ fn outlives(
         errors::not_initialised(reason.call);
     }
     job::end_if_orphaned();
-    check_needed(reason, ready);
-    if watch.look(own, || reason.describe(), waited, ready) {
+    if ends_without_a_peer(reason, ready) || watch.look(own, || reason.describe(), waited, ready) {
         return true;
     }
     intruder::look_for(reason.call, own);
@@ -318,7 +317,9 @@ fn sleep(
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
-            None => bell.unwrap_or(own.bell()).sleep(most, ready) || network::progress(),
+            // Its look was the last one: a look may take what it finds.
+            None if bell.unwrap_or(own.bell()).sleep(most, ready) => return RungOutcome::Ready,
+            None => network::progress(),
         };
         let now = Instant::now();
         if now - *in_vain < most {
@@ -365,19 +366,25 @@ impl Collectives<'_> {
     }
 }
 
-/// Ends the job with a sentence if the wait can never end.
-fn check_needed(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {
+/// Ends the job with a sentence if the wait can never end. Returns whether it is over: what is missing now may have done its part
+/// before.
+fn ends_without_a_peer(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
     private_variable::check(reason, ready);
-    // The PE may have done its part before it went.
-    if let Some(gone) = gone::among(reason.needs)
-        && !ready()
-    {
+    if let Some(gone) = gone::among(reason.needs) {
+        if ready() {
+            return true;
+        }
         errors::peer_gone(reason.call, gone);
     }
     // Without one of its PEs the job cannot end well, whomever this wait is for.
-    if let Some(error) = network::lost()
-        && !ready()
-    {
+    if let Some(error) = network::lost() {
+        if ready() {
+            return true;
+        }
         errors::fail(&error);
     }
+    false
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
