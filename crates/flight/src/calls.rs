@@ -121,6 +121,16 @@ const fn ticks(time: u64) -> u64 {
     time & ((1 << TIME_BITS) - 1)
 }
 
+/// A time that is up to so many ticks before another one is as late: who reads a ring has read the clock before, and the clock of a batch
+/// lags behind that of a long wait.
+const AHEAD: u64 = 1 << 16;
+
+/// Nanoseconds from one time in ticks to another one.
+const fn since(from: u64, to: u64) -> u64 {
+    let passed = ticks(to.wrapping_sub(from));
+    if passed >= (1 << TIME_BITS) - AHEAD { 0 } else { passed << TICK }
+}
+
 /// Words of a record.
 const WORDS: usize = size_of::<CallRecord>() / 8;
 /// Words before the head and before the records behind it.
@@ -369,7 +379,6 @@ pub fn decode(
         }
         let (address, length) = (record[0] & ((1 << 48) - 1), (record[0] >> 48) as usize & 0xff);
         let (begin, end) = (ticks(record[2]), later[3]);
-        let since = |from: u64, to: u64| ticks(to.wrapping_sub(from)) << TICK;
         let has_ended = end >> TIME_BITS == (number + 1) & MOST;
         Some(CallEntry {
             number,

@@ -61,6 +61,21 @@ fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
 }
 
 #[test]
+fn a_call_that_begins_while_it_is_read_is_not_three_days_old() {
+    let ring = ring();
+    // Call 0 reads the clock.
+    ring.begin("shmem_fence", NOTHING);
+    ring.set_time(5001 << TICK);
+    let number = ring.begin("shmem_quiet", NOTHING);
+    // Another thread begins a batch, whose clock lags.
+    ring.set_time(5000 << TICK);
+    ring.end(number);
+    let words = ring.words();
+    let calls = decode(&words, &words, 1, 4990 << TICK, |_, _| Some("quiet".into())).last;
+    assert_eq!((calls[0].age, calls[0].took), (0, Some(0)));
+}
+
+#[test]
 fn a_call_may_ask_for_more_bytes_than_there_can_be() {
     let ring = ring();
     let all = |bytes| CallSubject { bytes, ..NOTHING };
