@@ -30,9 +30,21 @@ pub(super) fn missing(meeting: &TeamMeeting, pe: u32, known: &[Witness]) -> Vec<
     let is_there = |one: &Witness| {
         one.waits.iter().any(|wait| matches!(wait.subject, Subject::Meeting(theirs) if is_team(&theirs, meeting) && theirs.number >= meeting.number))
     };
-    let members = members(meeting).unwrap_or_default();
-    let absent = |member: &u32| known.iter().any(|one| one.pe == *member && !is_there(one));
-    members.into_iter().filter(|member| *member != pe && absent(member)).collect()
+    // One way through all: a report of thousands of PEs asks for each of them, and a launcher does nothing else meanwhile.
+    let is_missing = |one: &&Witness| one.pe != pe && is_member(meeting, one.pe) && !is_there(one);
+    known.iter().filter(is_missing).map(|one| one.pe).collect()
+}
+
+/// Whether the record names PE `pe` as a member.
+fn is_member(meeting: &TeamMeeting, pe: u32) -> bool {
+    match meeting.members {
+        Named::Triplet { start, stride } => {
+            let (distance, stride) = (i64::from(pe) - i64::from(start), i64::from(stride));
+            distance.checked_rem(stride) == Some(0) && (0..i64::from(meeting.size)).contains(&(distance / stride))
+        }
+        Named::Set(set) => set.get(pe as usize / 64).is_some_and(|word| word >> (pe % 64) & 1 == 1),
+        Named::Unknown => false,
+    }
 }
 
 pub(super) fn is_team(one: &TeamMeeting, other: &TeamMeeting) -> bool {

@@ -223,3 +223,33 @@ fn fault_S4_members_that_differ_about_a_team_are_named() {
     let other = Subject::Meeting(TeamMeeting { slot: 9, number: 1, size: 2, members: apart });
     assert!(!cause(&[at(0, 2), waits(2, "shmem_team_sync", other)], Certainty::Proven).contains("different arguments"));
 }
+
+#[test]
+fn members_of_teams_in_any_order_are_found_missing() {
+    let team = |members, size| TeamMeeting { slot: 5, number: 2, size, members };
+    let known: Vec<Witness> = (0..8).map(|pe| waits(pe, "shmem_wait_until", variable(8, false, 1, 0))).collect();
+    let even = Named::Set([0b0101_0101, 0, 0, 0]);
+    for (meeting, absent) in [
+        (team(Named::Triplet { start: 7, stride: -3 }, 3), &[1, 7][..]),
+        (team(Named::Triplet { start: 4, stride: 1 }, 1), &[]),
+        (team(Named::Triplet { start: 3, stride: 2 }, 2), &[3, 5]),
+        (team(even, 4), &[0, 2, 6]),
+        (team(Named::Unknown, 4), &[]),
+        // No record of this library has one.
+        (team(Named::Triplet { start: 3, stride: 0 }, 2), &[]),
+    ] {
+        assert_eq!(missing(&meeting, 4, &known), absent, "{meeting:?}");
+    }
+}
+
+/// A search for each member of each PE's meeting took minutes.
+#[test]
+fn fault_D1_thousands_of_pes_are_told_of_in_a_moment() {
+    const PES: u32 = 3000;
+    let begun = std::time::Instant::now();
+    let mut known = vec![waits(0, "shmem_wait_until", variable(8, false, 1, 0))];
+    known.extend((1..PES).map(|pe| waits(pe, "shmem_barrier_all", meeting(0, 2, PES))));
+    let text = picture(&known, PES, Certainty::Proven);
+    assert!(text.contains("PEs 1 to 2999: in shmem_barrier_all of all PEs, its meeting 2 without PE 0"), "{text}");
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+}
