@@ -10,8 +10,9 @@ use free::FreeParts;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Offsets and extents of blocks are multiples of this, which suits every C type.
-pub const MIN_ALIGN: u64 = 16;
+/// Offsets and extents of blocks are multiples of this, which suits every C type and vectors. All calls ask for it: with a smaller one,
+/// what small blocks leave between them would be free parts that fit no block, and each call would look at all of them.
+pub const MIN_ALIGN: u64 = 64;
 
 /// Blocks from this size on begin at a page, where there is room, so that few of them share a (huge) page.
 const BIG: u64 = 2 << 20;

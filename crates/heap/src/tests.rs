@@ -195,13 +195,24 @@ fn every_power_of_two_is_an_alignment_and_nothing_else() {
 fn low_places_and_good_fits_come_first() {
     let mut heap = Heap::new(CAPACITY);
     let [a, b, c, d] = [64, 32, 64, 32].map(|size| heap.allocate(size, 1).expect("room"));
-    assert_eq!([a, b, c, d], [0, 64, 96, 160]);
+    assert_eq!([a, b, c, d], [0, 64, 128, 192]);
     heap.free(a).expect("a block");
     heap.free(c).expect("a block");
     assert_eq!(heap.allocate(64, 1), Ok(a), "of equal parts the lowest");
     heap.free(b).expect("a block");
-    assert_eq!(heap.allocate(40, 1), Ok(b), "the part b and c joined to, not the untouched rest");
-    assert_eq!(heap.high_water(), 192);
+    assert_eq!(heap.allocate(100, 1), Ok(b), "the part b and c joined to, not the untouched rest");
+    assert_eq!(heap.high_water(), 256);
+}
+
+#[test]
+fn small_blocks_leave_no_parts_between_them() {
+    let mut heap = Heap::new(1 << 20);
+    for size in 1..=100 {
+        heap.allocate(size, MIN_ALIGN).expect("room");
+    }
+    assert_eq!(heap.in_use() + heap.largest_free(), heap.capacity());
+    let rest = heap.largest_free();
+    assert!(heap.allocate(rest, MIN_ALIGN).is_ok(), "what is said to be free is to be had");
 }
 
 #[test]
@@ -210,8 +221,8 @@ fn big_blocks_begin_at_a_page_unless_that_costs_them_their_place() {
     heap.allocate(1, 1).expect("room");
     assert_eq!(heap.allocate(4 << 20, 1), Ok(4096));
     let mut heap = Heap::new(4 << 20);
-    heap.allocate(16, 1).expect("room");
-    assert_eq!(heap.allocate((4 << 20) - 16, 1), Ok(16));
+    heap.allocate(64, 1).expect("room");
+    assert_eq!(heap.allocate((4 << 20) - 64, 1), Ok(64));
 }
 
 #[test]
@@ -220,10 +231,10 @@ fn a_block_grows_into_what_is_free_behind_it_and_shrinks_in_place() {
     let a = heap.allocate(16, 1).expect("room");
     assert_eq!(heap.resize(a, 1000), Ok(Resized::InPlace));
     let b = heap.allocate(16, 1).expect("room");
-    assert_eq!(heap.resize(a, 2000), Ok(Resized::Moved { to: b + 16, copy: 1000 }));
-    assert_eq!(heap.resize(b + 16, 7), Ok(Resized::InPlace));
-    assert_eq!(heap.block_at(b + 16 + 6), Some(Block { offset: b + 16, size: 7 }));
-    assert_eq!(heap.block_at(b + 16 + 7), None);
+    assert_eq!(heap.resize(a, 2000), Ok(Resized::Moved { to: b + 64, copy: 1000 }));
+    assert_eq!(heap.resize(b + 64, 7), Ok(Resized::InPlace));
+    assert_eq!(heap.block_at(b + 64 + 6), Some(Block { offset: b + 64, size: 7 }));
+    assert_eq!(heap.block_at(b + 64 + 7), None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 
 use oxshmem_base::{Error, planted};
 use oxshmem_flight::calls::CallSubject;
-use oxshmem_heap::Resized;
+use oxshmem_heap::{MIN_ALIGN, Resized};
 use parking_lot::MutexGuard;
 
 use crate::calls::order;
@@ -34,9 +34,6 @@ use crate::transfers::direct::FAST;
 use crate::transfers::length;
 use failed::{FailedAllocation, warn};
 use misplaced::no_block;
-
-/// Alignment of every block: fit for any object, vectors included.
-const ALIGNMENT: usize = 64;
 
 fn open_life(call: &'static str) -> &'static LibraryState {
     state::current().unwrap_or_else(|| errors::not_initialised(call))
@@ -184,7 +181,7 @@ fn allocate_or_say(
 ) -> Result<*mut c_void, FailedAllocation> {
     let (placed, missing, sequence) = {
         let mut heap = lock(life);
-        let placed = heap.place(call, bytes as u64, align.max(ALIGNMENT) as u64);
+        let placed = heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
         (placed, heap.missing(), heap.sequence())
     };
     if let (true, Err(error)) = (speaks, &placed) {
