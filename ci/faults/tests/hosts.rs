@@ -106,3 +106,15 @@ fn fault_W3_a_pe_that_is_stopped_for_ever_is_noticed() {
     let ended = job.run(&program("stopped.c"), ["last", "1000"]).expect(1);
     ended.says(&["PE 3 at", "is lost", "nothing has been heard of it for 3."]);
 }
+
+/// `srun --bcast` puts the program on each node under a name of its own.
+#[test]
+fn one_program_whose_file_has_another_name_on_each_node_is_one_program() {
+    let one = program("hello.c");
+    let other = one.with_extension("elsewhere");
+    std::fs::copy(&one, &other).expect("a copy");
+    for options in ["-n 1", "--nodes 2 -n 1"] {
+        let ended = Job::new(options).run(&one, [":", "-n", "1", &other.display().to_string()]).expect(0);
+        assert_eq!(ended.stdout.matches("what it should").count(), 2, "{options}: {ended}");
+    }
+}

@@ -92,7 +92,7 @@ pub(crate) fn same_program(job: &Membership, facts: &[MemberFacts]) -> Result<()
     let Some(leader) = facts.first() else { return Ok(()) };
     for (member, pe) in facts.iter().zip(&job.node().members).skip(1) {
         let shared = leader.statics > 0 && member.statics > 0;
-        if shared && (member.program != leader.program || member.statics != leader.statics) {
+        if shared && (!is_one_program(&member.program, &leader.program) || member.statics != leader.statics) {
             let first = job.node().members[0];
             return Err(Error::new(format!("PE {pe} runs a different program than PE {first}"))
                 .because(format!("PE {pe} is {}, PE {first} is {}", member.program, leader.program))
@@ -104,10 +104,24 @@ pub(crate) fn same_program(job: &Membership, facts: &[MemberFacts]) -> Result<()
     Ok(())
 }
 
+/// Between a program's name and its build-id.
+const BUILD_ID: &str = " (build-id ";
+
 /// The program this process runs, by name and build-id.
 pub(crate) fn this_program() -> String {
     let build = program::build_id().unwrap_or_else(|| "without build-id".into());
-    format!("{} (build-id {build})", program::path().unwrap_or_default().display())
+    format!("{}{BUILD_ID}{build})", program::path().unwrap_or_default().display())
+}
+
+/// Whether two PEs run one program. Where its file lies is of no matter: `srun --bcast` gives it another name on each node. Without
+/// build-ids only the names tell.
+pub(crate) fn is_one_program(one: &str, other: &str) -> bool {
+    one == other || build_id_of(one).is_some_and(|build| build_id_of(other) == Some(build))
+}
+
+fn build_id_of(program: &str) -> Option<&str> {
+    let (_, build) = program.rsplit_once(BUILD_ID)?;
+    build.starts_with(|first: char| first.is_ascii_hexdigit()).then_some(build)
 }
 
 /// The error of a message that no PE of this version sends.
@@ -165,6 +179,16 @@ mod tests {
             other.resize(n, 0);
             assert_eq!(MemberFacts::decode(&other), None, "{n} bytes");
         }
+    }
+
+    #[test]
+    fn a_program_is_known_by_its_build_id_wherever_its_file_lies() {
+        let one = "/tmp/slurm_bcast_7.0_n1 (build-id 0a1b)";
+        assert!(is_one_program(one, "/tmp/slurm_bcast_7.0_n2 (build-id 0a1b)"));
+        assert!(!is_one_program(one, "/tmp/slurm_bcast_7.0_n1 (build-id 0a1c)"));
+        let without = ["/bin/a (build-id without build-id)", "/bin/b (build-id without build-id)"];
+        assert!(is_one_program(without[0], without[0]) && !is_one_program(without[0], without[1]));
+        assert!(is_one_program(&this_program(), &this_program()));
     }
 
     #[test]
