@@ -68,16 +68,8 @@ impl SharedMemory {
     /// Shortage is an error (and may leave the first bytes of the part backed), except where a control group's limit is
     /// hit: then the kernel kills. Look at the [limits](crate::limits::Limits) before.
     pub fn commit(&self, offset: u64, len: u64) -> io::Result<()> {
-        // In pieces, because the kernel starts a piece again after each signal and a profiler's signals come often.
-        const PIECE: u64 = 64 << 20;
         let end = offset.checked_add(len).filter(|&end| end <= self.len).ok_or(io::ErrorKind::InvalidInput)?;
-        let mut start = offset;
-        while start < end {
-            let piece = PIECE.min(end - start);
-            self.allocate(FallocateFlags::empty(), start, piece)?;
-            start += piece;
-        }
-        Ok(())
+        in_pieces(offset, end, |start, len| self.allocate(FallocateFlags::empty(), start, len))
     }
 
     /// Gives the memory behind a part of the file back; it reads as zero from now on. The file keeps its size.
@@ -85,13 +77,30 @@ impl SharedMemory {
         if len == 0 {
             return Ok(());
         }
-        self.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len)
+        uninterrupted(|| self.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len))
     }
 
     fn allocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> io::Result<()> {
         let (offset, len) = (size_of_file(offset)?, size_of_file(len)?);
-        uninterrupted(|| Ok(rustix::fs::fallocate(&self.file, mode, offset, len)?))
+        Ok(rustix::fs::fallocate(&self.file, mode, offset, len)?)
     }
+}
+
+/// Has `act` back the parts of `start..end`, each from a place on and of so many bytes, one behind the other. There are kernels that take back
+/// what a part has got when a signal comes, and a profiler's come a thousand times a second. So parts become smaller until one is over before
+/// the next signal.
+fn in_pieces(mut start: u64, end: u64, mut act: impl FnMut(u64, u64) -> io::Result<()>) -> io::Result<()> {
+    const LEAST: u64 = 64 << 10;
+    let mut piece = 64 << 20;
+    while start < end {
+        let bytes = (end - start).min(piece);
+        match act(start, bytes) {
+            Ok(()) => start += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => piece = (bytes / 2).max(LEAST),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The number, if the system can have a file of so many bytes.

@@ -42,6 +42,24 @@ fn a_file_costs_nothing_until_it_is_committed_and_again_after_release() {
 }
 
 #[test]
+fn pieces_become_so_small_that_signals_hinder_nobody() {
+    let (mut tried, mut backed) = (0, 0);
+    // A signal comes in the time of two mebibytes.
+    let backing = in_pieces(4096, 4096 + (300 << 20), |start, len| {
+        tried += 1;
+        assert!(tried < 1000 && start == 4096 + backed, "{tried} tries for {backed} bytes");
+        if len >= 2 << 20 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        backed += len;
+        Ok(())
+    });
+    assert_eq!((backing.map_err(|error| error.kind()), backed), (Ok(()), 300 << 20));
+    let full = in_pieces(0, 1, |_, _| Err(io::ErrorKind::StorageFull.into()));
+    assert_eq!(full.map_err(|error| error.kind()), Err(io::ErrorKind::StorageFull));
+}
+
+#[test]
 fn shortage_and_nonsense_are_errors() {
     let memory = memory(1 << 20);
     assert!(memory.commit(1 << 20, 1).is_err());
