@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::size;
 use oxshmem_os::limits::{Limit, Limits, MemoryQueue, MemoryTurn, TurnAnswer};
+use oxshmem_os::memory::page_size;
 
 use crate::memory::control::{ControlBlock, WantedMemory};
 use crate::start::job;
@@ -148,8 +149,12 @@ fn await_step(call: &'static str, window: u32, step: u64) {
     wait::until(reason, None, || (word.load(Acquire) >= step).then_some(()));
 }
 
-/// The cost of so many bytes, with the page tables of the PEs that touch them and the kernel's records of their file.
+/// The cost of so many bytes, with the page tables of the PEs that touch them and the kernel's records of their file. Huge pages come from a
+/// reserve of their own, and the tables do not: all of the reserve can be had.
 fn with_tables(bytes: u64, pes: u64, page: u64) -> u64 {
+    if page > page_size() as u64 {
+        return bytes;
+    }
     let entry = size_of::<u64>() as u64;
     bytes.saturating_add((bytes / page * entry).saturating_mul(pes.min(READERS) + 1))
 }
@@ -225,8 +230,15 @@ mod tests {
 
     #[test]
     fn fault_M1_page_tables_of_readers_are_part_of_the_price() {
-        assert_eq!(with_tables(1 << 20, 1, 4096), (1 << 20) + 2 * 2048);
-        assert_eq!(with_tables(1 << 20, 500, 4096), (1 << 20) + 17 * 2048);
-        assert_eq!(with_tables(4 << 20, 1, 2 << 20), (4 << 20) + 2 * 16);
+        let page = page_size() as u64;
+        assert_eq!(with_tables(page << 8, 1, page), (page << 8) + 2 * 2048);
+        assert_eq!(with_tables(page << 8, 500, page), (page << 8) + 17 * 2048);
+    }
+
+    #[test]
+    fn the_last_huge_page_can_be_had() {
+        let page = 2 << 20;
+        let demand = wants(with_tables(4 * page, 1, page), &[(2, 4 * page)]);
+        assert_eq!(short(&[demand]), None);
     }
 }
