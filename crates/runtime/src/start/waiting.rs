@@ -15,19 +15,44 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     let quota =
         facts.iter().filter(|member| (member.usable as usize) < member.allowed.len()).map(|member| member.usable).min();
     let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
-    let mode = match wait {
-        Wait::Auto if facts.len() > processors => Mode::Crowded,
-        Wait::Auto | Wait::Spin => Mode::Dedicated,
-        Wait::Yield | Wait::Sleep => Mode::Crowded,
-    };
+    let outnumber = facts.len() > processors;
+    let mode = mode(wait, outnumber);
     pace::set_mode(mode);
     // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
     // has already chosen processors for single PEs.
     let unbound = facts.iter().all(|member| member.allowed == union);
-    if unbound && !bound && !union.is_empty() && mode == Mode::Crowded {
+    if unbound && !bound && !union.is_empty() && stays(wait, outnumber) {
         // A processor that went away since the list was made: run unbound.
         let _ = cpus::pin_to(union[me % union.len()] as usize);
     }
     tracing::debug!(?mode, processors, pes = facts.len(), "waits");
     Quarters::here(&union, processors)
+}
+
+/// How PEs wait, which may `outnumber` the processors.
+fn mode(wait: Wait, outnumber: bool) -> Mode {
+    match wait {
+        Wait::Auto if outnumber => Mode::Crowded,
+        Wait::Auto | Wait::Spin => Mode::Dedicated,
+        Wait::Yield | Wait::Sleep => Mode::Crowded,
+    }
+}
+
+/// Whether each PE stays on one processor. A PE that gives the processor away for others' sake, and has one of its own, does not: threads of
+/// the program would stay there too, and PEs of other jobs.
+fn stays(wait: Wait, outnumber: bool) -> bool {
+    outnumber && mode(wait, outnumber) == Mode::Crowded
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pes_that_do_not_outnumber_the_processors_stay_on_none() {
+        let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
+        assert_eq!(ways.map(|wait| stays(wait, false)), [false; 4]);
+        assert_eq!(ways.map(|wait| stays(wait, true)), [true, false, true, true]);
+        assert_eq!(ways.map(|wait| mode(wait, false) == Mode::Crowded), [false, false, true, true]);
+    }
 }
