@@ -118,3 +118,13 @@ fn one_program_whose_file_has_another_name_on_each_node_is_one_program() {
         assert_eq!(ended.stdout.matches("what it should").count(), 2, "{options}: {ended}");
     }
 }
+
+#[test]
+fn contexts_that_are_left_to_the_last_finalize_disturb_no_later_life() {
+    let left = program("left_contexts.c");
+    for transport in TRANSPORTS {
+        let Some(job) = over(transport) else { continue };
+        let ended = job.run(&left, [""; 0]).expect(0);
+        assert_eq!(ended.stdout.matches("3 of 3 lives").count(), 2, "{transport}: {ended}");
+    }
+}

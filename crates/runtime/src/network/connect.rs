@@ -69,7 +69,7 @@ pub(crate) fn close(others: Others) {
         lane::leave_all();
         fabric.close();
     } else if !fabric.is_null() {
-        lane::forget_own();
+        lane::forget_all();
         // SAFETY: leaked from a box, and the standard allows no call that could still use it.
         let fabric = unsafe { Box::from_raw(fabric) };
         fabric.close();

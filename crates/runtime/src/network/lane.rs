@@ -313,9 +313,11 @@ pub(crate) fn forget(place: &AtomicPtr<ContextLane>) {
     }
 }
 
-/// Frees the runtime's own lane.
-pub(crate) fn forget_own() {
+/// The network ends: frees the runtime's own lane. Those of contexts that the program has left on its teams stay in memory, and nobody
+/// looks at them in the next life.
+pub(crate) fn forget_all() {
     forget(&OWN);
+    lanes().clear();
 }
 
 /// Forgets the runtime's own lane, which is the parent's: this process is the child of a fork.

@@ -23,6 +23,7 @@ pub(super) const FAULTS: &[&str] = &[
     "idle_order",
     "in_turn",
     "late",
+    "left_contexts",
     "libraries",
     "lines",
     "listening",
