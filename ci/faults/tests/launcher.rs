@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, program};
+use oxshmem_faults::{Job, program, program_with};
 
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -123,4 +123,13 @@ fn equal_errors_of_several_pes_are_said_once_and_nothing_else_is_held_back() {
     }
     let labelled = Job::new("-l -n 4").limit(LIMIT).run(&same, [""; 0]).expect(0);
     assert_eq!(labelled.stderr.matches("  to fix:  ").count(), 4, "who wants labels wants every line: {labelled}");
+}
+
+/// Hydra closes the connection of PMI when a library of MPI says good-bye on it.
+#[test]
+fn a_connection_that_ends_with_mpi_ends_no_pe() {
+    let goodbye = program_with("mpi_goodbye.c", &["-rdynamic", "-pthread"]);
+    let run = |way: &str| Job::by(std::process::Command::new("env")).limit(LIMIT).run(&goodbye, [way]);
+    assert!(run("finalized").expect(0).stdout.contains("went on"));
+    run("lost").expect(1).says(&["the launcher closed the PMI connection"]);
 }

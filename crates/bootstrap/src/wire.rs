@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::{process, sockets};
+use oxshmem_os::{library, process, sockets};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::stream::{Incoming, Malformed};
@@ -99,7 +99,8 @@ impl PmiSocket {
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        sockets::hung_up(&self.stream)
+        // A library of MPI in this process speaks to the server by the same connection, and there are servers that end it when MPI does.
+        sockets::hung_up(&self.stream) && !library::mpi_is_finalized()
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`function_table!`](crate::function_table) declares what is called of such a library: a struct with one function
 //! pointer for each name, filled once and never unloaded, because fabric libraries leave threads and hooks behind.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -89,6 +89,16 @@ impl Library {
 pub fn of_any(name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: the name ends in a zero byte.
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// Whether a library of MPI in this process has been finalized. `false`: there is none, or it goes on.
+pub fn mpi_is_finalized() -> bool {
+    let Some(function) = of_any(c"MPI_Finalized") else { return false };
+    // SAFETY: every library of MPI has this function of this type.
+    let asked = unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_int) -> c_int>(function) };
+    let mut is_finalized = 0;
+    // SAFETY: the function may be called at any time, by any thread, and writes one number.
+    unsafe { asked(&raw mut is_finalized) == 0 && is_finalized != 0 }
 }
 
 // SAFETY: a handle of the loader, which is the same in every thread.

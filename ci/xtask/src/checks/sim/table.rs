@@ -65,6 +65,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("hog", "it takes memory until the kernel ends it"),
     ("late_request", "its PE sleeps for seconds, which says nothing about the network"),
     ("mismatch", "its members make different calls"),
+    ("mpi_goodbye", "it is its own launcher"),
     ("named_lines", "its mistakes end the job"),
     ("newcomer", "its mistakes end the job"),
     ("nonblocking_legal", "its PEs sleep for seconds, which says nothing about the network"),
