@@ -70,6 +70,24 @@ fn a_pe_that_computes_is_missing_in_a_barrier() {
     );
 }
 
+/// The members count the meetings of a long broadcast alike, on the root's node and on others.
+#[test]
+fn who_waits_behind_a_long_broadcast_is_not_missing() {
+    let running = start("-n 3 --nodes 2", &program("deadlocks/missing_after_broadcast.c"));
+    let begun = Instant::now();
+    loop {
+        let said = ask(&["why"], running.pid());
+        // Lines that are alike are one.
+        let waits = |pe: &str| said.contains(&format!("{pe}: in shmem_barrier_all of all PEs"));
+        if waits("PEs 0 and 2") || waits("PE 0") && waits("PE 2") {
+            assert!(said.contains("without PE 1,") && !said.contains("without PEs "), "{said}");
+            return;
+        }
+        assert!(begun.elapsed() < LIMIT, "the PEs 0 and 2 do not wait:\n{said}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn a_stopped_pe_is_missing() {
     explained(
