@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxshmem_faults::{Job, MemoryGroup, program};
+use oxshmem_faults::{Job, MemoryGroup, program, program_with};
 
 /// A job that takes longer hangs. The slowest of these took 80 s on two busy processors.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -39,6 +39,14 @@ fn fault_R1_every_pe_of_1024_reaches_every_other_one_over_tcp() {
         everybody(pes, 16, Job::new(&format!("-n {pes} --nodes 16")).inside(&group));
         println!("{pes} PEs took {} MiB", group.peak() >> 20);
     }
+}
+
+/// More sets of PEs of several nodes want to meet at once than there are slots for that, and the only two PEs that can go on come last.
+#[test]
+fn fault_R1_active_sets_that_wait_for_each_other_in_turn_meet() {
+    let chain = program_with("pairs_in_a_chain.c", &["-Wno-deprecated-declarations"]);
+    let job = Job::new("-n 132 --nodes 132").env("SHMEM_TRANSPORT", "tcp").limit(Duration::from_secs(300));
+    assert!(job.run(&chain, [""; 0]).expect(0).stdout.contains("132 PEs met in a chain"));
 }
 
 /// Strangers that hold connections, say half a hello or nothing, and come again at once.

@@ -116,12 +116,12 @@ pub(crate) fn own() -> usize {
 
 pub(crate) use oxshmem_flight::State;
 
-/// Slots that are leased by PEs that meet without being a team.
+/// Slots that are leased by PEs that meet without being a team, or who has come to such a meeting.
 #[repr(C)]
 pub(crate) struct Registry {
-    /// The owner of the slot; zero: nobody.
+    /// The owner of the entry; zero: nobody.
     pub(crate) names: [AtomicU64; REGISTRY],
-    /// From which number those count who have it now, and how many of them have left: see `active_set::rendezvous`.
+    /// From which number those count who have it now, and how many have left; or have come: see `active_set::rendezvous`.
     pub(crate) turns: [AtomicU64; REGISTRY],
 }
 
@@ -147,6 +147,8 @@ pub(crate) struct ControlBlock {
     _apart_again: [u32; 28],
     /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
+    /// How many members have come to meetings that wait for a slot, and of which this PE is the first member.
+    pub(crate) arrivals: Registry,
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
     /// The waits of the PE's threads.

@@ -72,6 +72,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("null_arrays", "its arrays are NULL"),
     ("other_blocks", "its PEs give back different blocks"),
     ("own_signals", "its PEs wait for signals, which says nothing about the network"),
+    ("pairs_in_a_chain", "one of its PEs sleeps for seconds, which says nothing about the network"),
     ("patience", "its PEs sleep for seconds, which says nothing about the network"),
     ("paused_recorder", "its PEs wait for ever"),
     ("pods", "a PE writes a file that a rig reads"),

@@ -3,12 +3,18 @@
 //! The first of them puts their name into a free entry, and the others look for it there. The entry's number says which slot
 //! they have, and its turn from which number they count, so that nothing that earlier meetings have left there looks like
 //! theirs. All count as they leave, and the last one writes the next turn and takes the name away. So there may be any number of
-//! meetings, of which some must not wait for each other's end in turn: [`REGISTRY`] at a time.
+//! meetings, [`REGISTRY`] at a time.
+//!
+//! **Why meetings that wait for entries do not wait in a circle.** A first member takes its entry before the others have come, and
+//! these may have to end another meeting before, which has no entry yet. So such first members have a part of the entries,
+//! [`COMMON`]. Where none of these is free, the others say to their first member that they have come, in a table of its own
+//! (`arrivals`). Once all have, it may take one of the other entries, whose meetings need nobody who is elsewhere: they end.
 //!
 //! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
 //! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
 //! all have left, so a member that comes late finds it, with the turn that it began with.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
 use std::collections::HashMap;
 
@@ -30,6 +36,9 @@ use crate::wait::{self, Needs, Reason};
 
 /// How often each pair has met.
 static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
+
+/// The entries that a first member may take before the others have come.
+const COMMON: usize = REGISTRY / 2;
 
 /// Bits of a turn that count the members that have left. The other 40 say in steps from which number the meeting counts.
 const LEFT_BITS: u32 = 24;
@@ -65,6 +74,7 @@ fn count(key: &Key) -> u64 {
 /// A meeting, as one who is there knows it.
 pub(super) struct Rendezvous {
     call: &'static str,
+    name: u64,
     /// The entry.
     index: usize,
     pub(super) team: TeamState,
@@ -73,23 +83,30 @@ pub(super) struct Rendezvous {
 impl Rendezvous {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
-        let name = key.name(count(key));
-        let index = if my == 0 { make(call, name) } else { find(call, name, members.world(0)) };
-        let turn = update(call, |registry| &registry.turns[index], Amo::Fetch);
+        let (name, first) = (key.name(count(key)), members.world(0));
+        let index = match my {
+            0 => make(call, name, MeetingTable::arrivals(first), u64::from(key.size) - 1),
+            _ => find(call, name, first),
+        };
+        let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Fetch);
         let slot = (SPANNING - REGISTRY + index) as u32;
-        Box::new(Self { call, index, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
+        Box::new(Self { call, name, index, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
     }
 
     /// Goes.
     pub(super) fn leave(self: Box<Self>) {
-        let Self { call, index, team } = *self;
+        let Self { call, name, index, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
-        let turn = update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
+        if team.my == 0 {
+            // Members that have said so have come before they met.
+            MeetingTable::arrivals(team.world(0)).forget(call, name);
+        }
+        let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {
-            update(call, |registry| &registry.turns[index], Amo::Swap(turn_after(team.passed())));
-            update(call, |registry| &registry.names[index], Amo::Swap(0));
+            MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Swap(turn_after(team.passed())));
+            MeetingTable::SLOTS.update(call, |registry| &registry.names[index], Amo::Swap(0));
         }
     }
 }
@@ -118,68 +135,142 @@ impl RareLooks {
 }
 
 /// The first member's part: puts the name where there is none.
-fn make(call: &'static str, name: u64) -> usize {
+fn make(call: &'static str, name: u64, arrivals: MeetingTable, others: u64) -> usize {
     let mut looks = RareLooks::default();
     wait::until(reason(call, Needs::Anyone), None, || {
-        if !looks.is_due(near().is_none()) {
+        if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
             return None;
         }
-        let names = names(call);
-        let mut places = (0..REGISTRY).map(|step| (name as usize).wrapping_add(step) % REGISTRY);
-        let free = places.find(|&index| names[index] == 0)?;
-        let there = update(call, |registry| &registry.names[free], Amo::CompareSwap { cond: 0, value: name });
-        (there == 0).then_some(free)
+        let names = MeetingTable::SLOTS.names(call);
+        let have_come = |_: &usize| arrivals.sum(call, name) == others;
+        let common = free_entry(&names, name, 0..COMMON);
+        let free = common.or_else(|| free_entry(&names, name, COMMON..REGISTRY).filter(have_come))?;
+        MeetingTable::SLOTS.put(call, name, free)
     })
 }
 
 /// The others' part: waits until the first member, PE `first`, has done that.
 fn find(call: &'static str, name: u64, first: u32) -> usize {
-    let mut looks = RareLooks::default();
+    let (mut looks, mut has_arrived) = (RareLooks::default(), false);
     wait::until(reason(call, Needs::One(first)), None, || {
-        looks.is_due(near().is_none()).then(|| names(call))?.iter().position(|there| *there == name)
+        if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
+            return None;
+        }
+        let names = MeetingTable::SLOTS.names(call);
+        let found = names.iter().position(|there| *there == name);
+        if found.is_none() && !has_arrived && free_entry(&names, name, 0..COMMON).is_none() {
+            has_arrived = arrive(call, name, MeetingTable::arrivals(first));
+        }
+        found
     })
 }
 
+/// Says to the first member that this one has come. Returns whether there was room to say it.
+fn arrive(call: &'static str, name: u64, arrivals: MeetingTable) -> bool {
+    let names = arrivals.names(call);
+    let known = names.iter().position(|there| *there == name);
+    // Two members may put the name into an entry each: the first one adds up what it finds in all.
+    let index = known.or_else(|| arrivals.put(call, name, free_entry(&names, name, 0..REGISTRY)?));
+    let Some(index) = index else { return false };
+    arrivals.update(call, |registry| &registry.turns[index], Amo::Add(1));
+    true
+}
+
+/// A free entry of this part for a name.
+fn free_entry(names: &[u64; REGISTRY], name: u64, part: Range<usize>) -> Option<usize> {
+    let mut places = (0..part.len()).map(|step| part.start + (name as usize).wrapping_add(step) % part.len());
+    places.find(|&index| names[index] == 0)
+}
+
 fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
-    Reason { call, address: core::ptr::from_ref(own()) as usize, needs }
+    Reason { call, address: core::ptr::from_ref(&ControlBlock::own().registry) as usize, needs }
 }
 
-fn own() -> &'static Registry {
-    &ControlBlock::own().registry
+/// A table in the control window of a PE.
+#[derive(Clone, Copy)]
+struct MeetingTable {
+    pe: u32,
+    of: fn(&ControlBlock) -> &Registry,
 }
 
-/// PE 0's table, if processors of this node update it.
-fn near() -> Option<&'static Registry> {
-    let window = job::window_of(0).filter(|_| !network::does_atomics())?;
-    Some(&ControlBlock::of(window).registry)
+fn slots_of(block: &ControlBlock) -> &Registry {
+    &block.registry
 }
 
-/// The present owner of each slot.
-fn names(call: &'static str) -> [u64; REGISTRY] {
-    if let Some(registry) = near() {
-        return registry.names.each_ref().map(|name| name.load(Acquire));
+fn arrivals_of(block: &ControlBlock) -> &Registry {
+    &block.arrivals
+}
+
+impl MeetingTable {
+    /// The owners and turns of the slots.
+    const SLOTS: Self = Self { pe: 0, of: slots_of };
+
+    /// How many members have come to meetings whose first member is that PE.
+    fn arrivals(pe: u32) -> Self {
+        Self { pe, of: arrivals_of }
     }
-    let mut names = [0; REGISTRY];
-    let from = Remote { pe: 0, region: Region::Control, offset: control::offset(&raw const own().names) };
-    // SAFETY: the table is inside the control region; the copy of it stays valid until the operation is complete.
-    lane::issue(call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
-    lane::complete(call);
-    names
-}
 
-/// Updates a word of the table; returns what was there.
-fn update(call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u64 {
-    if let Some(registry) = near() {
-        let update = word(registry).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
-        return update.unwrap_or_else(|old| old);
+    /// The table, if processors of this node update it.
+    fn near(self) -> Option<&'static Registry> {
+        let window = job::window_of(self.pe).filter(|_| !network::does_atomics())?;
+        Some((self.of)(ControlBlock::of(window)))
     }
-    let to = Remote { pe: 0, region: Region::Control, offset: control::offset(word(own())) };
-    let mut old = 0_u64;
-    let place = (&raw mut old).cast();
-    // SAFETY: the word is inside the control region and aligned; `old` stays valid until the operation is complete.
-    lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
-    lane::complete(call);
-    old
+
+    /// The present names.
+    fn names(self, call: &'static str) -> [u64; REGISTRY] {
+        if let Some(registry) = self.near() {
+            return registry.names.each_ref().map(|name| name.load(Acquire));
+        }
+        let mut names = [0; REGISTRY];
+        let own = (self.of)(ControlBlock::own());
+        let from = Remote { pe: self.pe, region: Region::Control, offset: control::offset(&raw const own.names) };
+        // SAFETY: the table is inside the control region; the copy of it stays valid until the operation is complete.
+        lane::issue(call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
+        lane::complete(call);
+        names
+    }
+
+    /// Updates a word of the table; returns what was there.
+    fn update(self, call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u64 {
+        if let Some(registry) = self.near() {
+            let update = word(registry).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
+            return update.unwrap_or_else(|old| old);
+        }
+        let offset = control::offset(word((self.of)(ControlBlock::own())));
+        let to = Remote { pe: self.pe, region: Region::Control, offset };
+        let mut old = 0_u64;
+        let place = (&raw mut old).cast();
+        // SAFETY: the word is inside the control region and aligned; `old` stays valid until the operation is complete.
+        lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
+        lane::complete(call);
+        old
+    }
+
+    /// Puts a name into an entry that was free. Returns the entry, unless it has another name now.
+    fn put(self, call: &'static str, name: u64, free: usize) -> Option<usize> {
+        let there = self.update(call, |registry| &registry.names[free], Amo::CompareSwap { cond: 0, value: name });
+        (there == 0 || there == name).then_some(free)
+    }
+
+    /// The entries with a name.
+    fn entries(self, call: &'static str, name: u64) -> impl Iterator<Item = usize> {
+        let names = self.names(call);
+        (0..REGISTRY).filter(move |&index| names[index] == name)
+    }
+
+    /// The sum of the numbers beside a name.
+    fn sum(self, call: &'static str, name: u64) -> u64 {
+        let number = |index: usize| self.update(call, |registry| &registry.turns[index], Amo::Fetch);
+        self.entries(call, name).map(number).sum()
+    }
+
+    /// Takes a name away, and the numbers beside it.
+    fn forget(self, call: &'static str, name: u64) {
+        for index in self.entries(call, name) {
+            self.update(call, |registry| &registry.turns[index], Amo::Swap(0));
+            self.update(call, |registry| &registry.names[index], Amo::Swap(0));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +290,20 @@ mod tests {
             (turn, passed) = (turn_after(last), Some(last));
         }
         assert_eq!((turn & LEFT, base_of(turn_after(STEP - 1)), base_of(turn_after(STEP))), (0, STEP, 2 * STEP));
+    }
+
+    #[test]
+    fn first_members_leave_entries_to_meetings_whose_members_have_come() {
+        let mut names = [0; REGISTRY];
+        for name in [1, COMMON as u64 - 1, COMMON as u64, 0x1234_5679, u64::MAX] {
+            assert!(free_entry(&names, name, 0..COMMON).is_some_and(|index| index < COMMON));
+            assert!(free_entry(&names, name, COMMON..REGISTRY).is_some_and(|index| index >= COMMON));
+        }
+        names[..COMMON].fill(7);
+        assert_eq!(free_entry(&names, 9, 0..COMMON), None);
+        names[COMMON..REGISTRY - 1].fill(7);
+        assert_eq!(free_entry(&names, 9, COMMON..REGISTRY), Some(REGISTRY - 1));
+        assert_eq!(free_entry(&names, 9, 0..REGISTRY), Some(REGISTRY - 1));
     }
 
     #[test]
