@@ -3,7 +3,7 @@
 //! A *slot* may be given to a team only if it is quiet on every member. A *lease* is a slot that is reserved on every
 //! member of a team for the team's future children. A standard split pops a lease on all PEs of the parent: members of
 //! the child bind it, the others give it back. Only a team without leases needs an agreement, a [`Search`]: each member
-//! offers its free slots, the offers are and-ed over the team, the lowest common ones become leases.
+//! offers free slots, the offers are and-ed over the team, the lowest common ones become leases.
 //!
 //! The Cray form of the split is called by the child's members only. It leaves the parent's leases alone, which the
 //! absent PEs could not follow, and searches among the members; [`meeting`] names that agreement.
@@ -23,6 +23,9 @@ const BITS: u16 = 64 * WORDS as u16;
 const ALONE: u64 = 1 << 63;
 /// Leases granted by one agreement.
 const GRANT: usize = 8;
+/// Slots of a piece that a member offers in the first round. Members may wait for each other for long, and the offered slots are
+/// nobody's meanwhile. So threads of other teams find the rest.
+const FEW: u32 = 64;
 /// Leases a team holds at most, its initial range aside.
 const HELD: usize = 12;
 
@@ -72,7 +75,7 @@ pub enum Settled {
     Granted,
     /// Nothing common in this piece; offer the next one.
     Again,
-    /// Nothing common in a whole round, but some member was in several agreements at once; give way, then offer again.
+    /// Nothing common in two rounds, but some member was in several agreements at once; give way, then offer again.
     Crowded,
     /// No slot is free on all members.
     Exhausted,
@@ -123,7 +126,12 @@ impl<const PIECES: usize> Slots<PIECES> {
     /// This member's part in an agreement. The offered slots are nobody's until the agreement is settled, so agreements
     /// of several threads at once cannot grant one slot twice.
     pub fn offer(&mut self, search: &Search) -> Offer {
-        let mut words = core::mem::take(&mut self.free[search.piece]);
+        let (mut words, mut most) = ([0; WORDS], if search.tried < PIECES { FEW } else { u32::MAX });
+        for (free, offered) in self.free[search.piece].iter_mut().zip(&mut words) {
+            *offered = lowest(*free, most);
+            *free &= !*offered;
+            most -= offered.count_ones();
+        }
         if self.offers_out == 0 {
             words[WORDS - 1] |= ALONE;
         }
@@ -156,7 +164,7 @@ impl<const PIECES: usize> Slots<PIECES> {
         search.crowded |= agreed[WORDS - 1] & ALONE == 0;
         search.piece = (search.piece + 1) % PIECES;
         search.tried += 1;
-        match (search.tried == PIECES, search.crowded) {
+        match (search.tried == 2 * PIECES, search.crowded) {
             (false, _) => Settled::Again,
             (true, false) => Settled::Exhausted,
             (true, true) => {
@@ -175,6 +183,15 @@ impl<const PIECES: usize> Slots<PIECES> {
 
 const fn place(slot: u16) -> (usize, usize, u64) {
     ((slot / BITS) as usize, (slot % BITS / 64) as usize, 1 << (slot % 64))
+}
+
+/// The lowest bits that are set, so many at most.
+const fn lowest(bits: u64, most: u32) -> u64 {
+    let mut kept = bits;
+    while kept.count_ones() > most {
+        kept &= !(1 << (63 - kept.leading_zeros()));
+    }
+    kept
 }
 
 impl Leases {

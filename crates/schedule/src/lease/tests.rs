@@ -413,7 +413,8 @@ fn a_thousand_live_teams_fit_and_the_next_failure_is_plain() {
 fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
     let mut pes: [Slots<1>; 3] = core::array::from_fn(|_| Slots::<1>::new(40, 5).0);
     let mut leases: [Leases; 2] = Default::default();
-    let mut searches = [Slots::<1>::search(1), Slots::<1>::search(2)];
+    // Both are in the second round, in which nothing is held back.
+    let mut searches = [1, 2].map(|seed| Search { tried: 1, ..Slots::<1>::search(seed) });
     // Team 0 is PEs 0 and 1, team 1 is PEs 1 and 2; PE 1 is in both and offers to team 0 first.
     let (a0, a1) = (pes[0].offer(&searches[0]), pes[1].offer(&searches[0]));
     let (b1, b2) = (pes[1].offer(&searches[1]), pes[2].offer(&searches[1]));
@@ -439,6 +440,35 @@ fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
     assert_eq!(pes[1].settle(&mut searches[1], b1, &b, &mut leases[1]), Settled::Granted);
     let granted = |leases: &Leases| leases.held[..usize::from(leases.count)].to_vec();
     assert!(granted(&leases[1]).iter().all(|slot| !granted(&leases[0]).contains(slot)));
+}
+
+/// Threads of PE 0 wait in as many agreements as there are pieces, and in one more, to which PE 1 comes first.
+#[test]
+fn agreements_that_wait_leave_slots_to_others() {
+    let mut pes: [Slots<3>; 2] = core::array::from_fn(|_| Slots::<3>::new(1000, 5).0);
+    let _waiting = [0, 1, 2].map(|seed| pes[0].offer(&Slots::<3>::search(seed)));
+    let mut searches = [Slots::<3>::search(3); 2];
+    let settled = loop {
+        let offers = [0, 1].map(|pe: usize| pes[pe].offer(&searches[pe]));
+        let agreed: [u64; WORDS] = core::array::from_fn(|i| offers[0].words()[i] & offers[1].words()[i]);
+        let members = offers.into_iter().zip(&mut searches).zip(&mut pes);
+        let settle = |((offer, search), slots): ((Offer, &mut Search), &mut Slots<3>)| {
+            slots.settle(search, offer, &agreed, &mut Leases::default())
+        };
+        let settled: Vec<Settled> = members.map(settle).collect();
+        if settled != [Settled::Again; 2] {
+            break settled;
+        }
+    };
+    assert_eq!(settled, [Settled::Granted; 2]);
+}
+
+#[test]
+fn the_lowest_slots_are_offered_first() {
+    assert_eq!([0, 2, 9].map(|most| lowest(0b1011_0100, most)), [0, 0b1_0100, 0b1011_0100]);
+    let mut slots = Slots::<1>::new(383, 5).0;
+    let words = *slots.offer(&Slots::<1>::search(0)).words();
+    assert_eq!(words.map(u64::count_ones), [59, FEW - 59, 0, 0, 0, 1], "the last bit is no slot");
 }
 
 #[test]
