@@ -132,13 +132,17 @@ static ME: Setting = Setting::new(0);
 static COUNT: Setting = Setting::new(0);
 static ALONE: AtomicBool = AtomicBool::new(false);
 
+/// How many places a PE keeps on a node of so many PEs.
+fn count_of(pes: usize) -> usize {
+    (SETS_BYTES / (size_of::<SetPlace>() + pes * size_of::<Seat>())).min(256)
+}
+
 /// Begins a life without places; `alone`: the PE's calls come one at a time.
 pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
     ALONE.store(alone, Relaxed);
-    let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
-    COUNT.store((SETS_BYTES / each).min(256) as u32, Relaxed);
+    COUNT.store(count_of(pes as usize) as u32, Relaxed);
     end();
     #[cfg(not(loom))]
     {
@@ -339,21 +343,25 @@ mod tests {
         }
     }
 
-    /// A PE of a node of 1,024 keeps 7 places, and one of 128 keeps 59.
+    /// With a work array for each set, and with one for all.
     #[test]
     fn sets_that_begin_with_the_same_pe_and_may_all_meet_at_once_find_places() {
-        let most = |sets: &[(u32, u32)]| {
-            let mut kept = HashMap::new();
-            for (array, &(stride, size)) in (4096..).step_by(64).zip(sets) {
-                let key = Key { start: 0, stride, size, array };
-                *kept.entry(key.keeper() * stride).or_insert(0) += 1;
+        let most = |sets: &[(u32, u32)], apart: u64| {
+            let mut kept: HashMap<u32, usize> = HashMap::new();
+            for (i, &(stride, size)) in (0..).zip(sets) {
+                let key = Key { start: 0, stride, size, array: 4096 + i * apart };
+                *kept.entry(key.keeper() * stride).or_default() += 1;
             }
-            kept.into_values().max()
+            kept.into_values().max().unwrap_or_default()
         };
         let tree: Vec<_> = (0..10).map(|level| (1 << level, 1024 >> level)).collect();
-        let prefixes: Vec<_> = (1..=128).map(|size| (1, size)).collect();
-        assert!(most(&tree) <= Some(7), "{:?}", most(&tree));
-        assert!(most(&prefixes) <= Some(59), "{:?}", most(&prefixes));
+        for apart in [0, 64] {
+            assert!(most(&tree, apart) <= count_of(1024), "{}", most(&tree, apart));
+            for pes in [128, 1024, 4096] {
+                let prefixes: Vec<_> = (1..=pes).map(|size| (1, size)).collect();
+                assert!(most(&prefixes, apart) <= count_of(pes as usize), "{} of {pes}", most(&prefixes, apart));
+            }
+        }
     }
 
     #[test]

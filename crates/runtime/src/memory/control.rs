@@ -57,8 +57,8 @@ const RINGS_AT: usize = BUFFERS_AT + BUFFER_SETS as usize * size_of::<TeamBuffer
 const SETS_AT: usize = REACHED;
 /// The lines of a slot begin a page.
 const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
-/// Room for active sets.
-pub(crate) const SETS_BYTES: usize = 60 << 20;
+/// Room for active sets: of a node of 4,096 PEs each keeps 31, and 17 of one PE may have to wait for each other.
+pub(crate) const SETS_BYTES: usize = 1 << 30;
 const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
 const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
 /// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
