@@ -178,9 +178,11 @@ impl Clock<'_> {
         &self.words[..self.shape.used(self.used.load(Relaxed) as usize).min(self.words.len())]
     }
 
-    /// One more at a strand's own time or milestone.
+    /// One more at a strand's own time or milestone. The last number stays what it is: accesses that have it are ordered as soon as the
+    /// first of them is, and no number comes again.
     pub(crate) fn advance(&self, word: usize) -> u32 {
-        self.words[word].fetch_add(1, Relaxed) + 1
+        let next = |number: u32| number.checked_add(1);
+        self.words[word].fetch_update(Relaxed, Relaxed, next).map_or(u32::MAX, |before| before + 1)
     }
 
     /// Learns all that another clock knows.
@@ -199,7 +201,7 @@ impl Clock<'_> {
             raise(own, if at == program { known.min(time) } else { known });
         }
         // The strand may have gone on by itself.
-        let _ = other.words[program].compare_exchange(time, time + 1, Relaxed, Relaxed);
+        let _ = other.words[program].compare_exchange(time, time.saturating_add(1), Relaxed, Relaxed);
     }
 
     /// Knows what another clock knows, and no more.

@@ -30,7 +30,7 @@ impl<'m> Detector<'m> {
         }
         let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
         clock.become_like(maker);
-        clock.raise(name, Column::Program, self.me, time + 1);
+        clock.raise(name, Column::Program, self.me, time.saturating_add(1));
         clock.pass(name, Milestone::Issued, issued);
         strand
     }

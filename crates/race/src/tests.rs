@@ -12,6 +12,7 @@ use crate::pending::CallBuffer;
 use crate::signals::SignalList;
 use crate::transfers::FetchedAtomic;
 
+mod long_runs;
 mod observed;
 mod strands;
 
