@@ -69,12 +69,23 @@ impl SignalList {
         })
     }
 
-    /// The puts with this signal, which has been heard. Nobody gets them again.
-    pub(crate) fn take(&self, signal: u64) -> Vec<SignalledPut> {
+    /// The puts with this signal that nobody has heard, and where each stands. Several strands may get the same one.
+    pub(crate) fn unheard(&self, signal: u64) -> Vec<(usize, SignalledPut)> {
         self.locked(|| {
-            let of_signal = self.puts.iter().filter(|at| at[0].load(Relaxed) == signal + 1);
-            of_signal.filter_map(|at| read(at).inspect(|_| at[0].store(HEARD, Relaxed))).collect()
+            let of_signal = self.puts.iter().enumerate().filter(|(_, at)| at[0].load(Relaxed) == signal + 1);
+            of_signal.filter_map(|(index, at)| Some((index, read(at)?))).collect()
         })
+    }
+
+    /// Somebody has heard this put, and has done what follows from that. Nobody gets it again.
+    pub(crate) fn mark_heard(&self, index: usize, put: &SignalledPut) {
+        self.locked(|| {
+            let at = &self.puts[index];
+            // Another put may stand there by now.
+            if read(at) == Some(*put) {
+                at[0].store(HEARD, Relaxed);
+            }
+        });
     }
 
     /// The puts of this kind whose signal has been heard.

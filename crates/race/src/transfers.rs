@@ -152,6 +152,8 @@ impl Strand<'_, '_> {
     /// This strand has heard the signal of a put: its data is over for this one, and for those that know of it.
     fn hear(&self, put: &SignalledPut, word: u64) {
         let (now, data) = (self.now(), SymmetricPlace::named(put.data));
+        // Others may hear the same signal: whoever finds the data heard finds this at the word.
+        self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
         for (_, cell, mask) in self.pe.state.cells(data, put.len as usize) {
             let mut site = None;
             cell.forget(|old| {
@@ -166,8 +168,6 @@ impl Strand<'_, '_> {
                 cell.record(heard(site), |_| true);
             }
         }
-        // Others may hear the same signal.
-        self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
         self.tick();
     }
 
@@ -201,16 +201,20 @@ impl Strand<'_, '_> {
                 observed
             });
         }
+        let signals = &state.signals[place.pe];
         for word in words(place, len) {
-            self.learn(word);
             // Also where another PE's signal is fetched: its data was there before it.
-            for put in state.signals[place.pe].take(word) {
+            for (index, put) in signals.unheard(word) {
                 clock.pass(put.by, Milestone::Heard, put.time);
                 match state.strands() {
                     1 => self.pe.forget_data(&put),
                     _ => self.hear(&put, word),
                 }
+                // Whoever does not find the put any more need not do the same.
+                signals.mark_heard(index, &put);
             }
+            // Behind the puts: who has heard them before this strand has left its word here.
+            self.learn(word);
         }
         if self.pe.scattered {
             self.learn_from_all();

@@ -190,6 +190,28 @@ fn a_signal_tells_only_the_strand_that_hears_it() {
 }
 
 #[test]
+fn strands_that_hear_a_signal_at_the_same_time_have_its_data_both() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(1)));
+    let (sender, first) = (node.pe(0), pe.strand(0));
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    let (data, signal) = (at(1, 0), at(1, 64));
+    sender.put_signal(D, data, 8, signal, SITE);
+    // One of them has found the put and has not gone on.
+    let found = node.signals[1].unheard(signal.word());
+    assert_eq!(found.len(), 1);
+    second.observe(signal, 8);
+    assert_eq!(read(&second, data), None);
+    assert!(node.signals[1].unheard(signal.word()).is_empty());
+    first.observe(signal, 8);
+    assert_eq!(read(&first, data), None);
+    // A put that has come to the same place is another one.
+    sender.put_signal(D, at(1, 8), 8, signal, SITE);
+    node.signals[1].mark_heard(1, &found[0].1);
+    assert_eq!(node.signals[1].unheard(signal.word()).len(), 1);
+}
+
+#[test]
 fn a_repeated_access_is_remembered_at_its_new_time_and_another_strand_ends_that() {
     let node = TestNode::new(2);
     let [a, b] = node.pes();
