@@ -56,9 +56,9 @@ hook! {
             let pe = world(ctx, unsafe { *pes.add(number) });
             strand.quiet_to(stream(ctx), node.pes.iter().position(|&world| world == pe));
         }
-        // Which of the PEs a local buffer belongs to is not known.
+        // From which of the PEs something comes, and to which of them a local buffer goes, is not known.
         if count > 0 {
-            strand.end_buffers(stream(ctx));
+            buffers_ended(node, strand.end_results(stream(ctx)));
         }
     }
 }

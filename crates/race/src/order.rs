@@ -46,6 +46,12 @@ impl Strand<'_, '_> {
     /// A quiet completes the operations of the stream that this strand knows. Returns whether buffers of the other stream are in use.
     pub fn quiet(&self, stream: Stream) -> bool {
         self.quiet_to(stream, 0..self.pe.state.shape.pes);
+        self.end_results(stream)
+    }
+
+    /// What the operations of the stream fetch has come, and none of them uses a local buffer any more. Returns whether buffers of the other
+    /// stream are in use.
+    pub fn end_results(&self, stream: Stream) -> bool {
         self.end_pulled(stream);
         let mut fetched = Vec::new();
         self.pe.awaited.lock().retain(|fetch| {
@@ -54,7 +60,7 @@ impl Strand<'_, '_> {
             !is_over
         });
         fetched.into_iter().for_each(|(place, len)| self.observe(place, len));
-        self.end_buffers(stream)
+        self.pe.pending.end(|buffer| buffer.until == Completion::Quiet(stream))
     }
 
     fn end_pulled(&self, stream: Stream) {
@@ -62,11 +68,6 @@ impl Strand<'_, '_> {
         for name in self.pe.names() {
             clock.raise(name, Column::Pulled(stream), name.pe, clock.passed(name, Milestone::Issued));
         }
-    }
-
-    /// No local buffer of the stream is in use any more. Returns whether other buffers are.
-    pub fn end_buffers(&self, stream: Stream) -> bool {
-        self.pe.pending.end(|buffer| buffer.until == Completion::Quiet(stream))
     }
 
     /// The sources of nonblocking puts are not in use any more. Returns whether other buffers are.

@@ -247,6 +247,22 @@ static void quiet_of_one_pe(void)
     }
 }
 
+static void get_and_quiet_of_one_pe(void)
+{
+    int target = 1;
+    if (me == 0) {
+        shmem_long_get_nbi(table, copy, 8, 1);
+        if (right)
+            shmem_pe_quiet(&target, 1);
+        shmem_long_p(&flag, 1, 1);
+    } else if (me == 1) {
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+        copy[3] = 8;
+        sink = shmem_long_g(table + 5, 0);
+    }
+    shmem_quiet();
+}
+
 static void lock_of_the_language(void)
 {
     atomic_long *there = shmem_ptr(&language, 0);
@@ -487,8 +503,9 @@ static const struct race_case cases[] = {
     CASE(tests_until_true), CASE(tests_until_false), CASE(wait_for_some), CASE(test_any_of_them),
     CASE(wait_for_all_but_one), CASE(test_a_vector), CASE(lock_by_compare_and_swap), CASE(lock_by_tickets),
     CASE(lock_by_a_queue), CASE(lock_that_is_tested), CASE(barrier_of_an_active_set), CASE(sync_of_a_team),
-    CASE(flag_of_another_context), CASE(quiet_of_a_context), CASE(quiet_of_one_pe), CASE(lock_of_the_language),
-    CASE(flag_of_the_language), CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
+    CASE(flag_of_another_context), CASE(quiet_of_a_context), CASE(quiet_of_one_pe), CASE(get_and_quiet_of_one_pe),
+    CASE(lock_of_the_language), CASE(flag_of_the_language),
+    CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
     CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer), CASE(source_used_again),
     CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(tasks_from_a_counter),
     CASE(list_of_nodes), CASE(block_allocated_again), CASE(blocking_put_source_used_again), CASE(halo_exchange),
