@@ -68,8 +68,12 @@ void race_unlocking(const void *lock);
 
 uint64_t race_enter_world(int completes);
 uint64_t race_enter_team(shmem_team_t team, int completes, int root);
-uint64_t race_enter_set(int start, int log_stride, int size, int completes, int root);
+uint64_t race_enter_set(int start, int log_stride, int size, const void *sync, int completes, int root);
 void race_leave(uint64_t meeting);
+/* A team was split; the caller is in the new ones that are valid. A team ends, and the contexts that were made from it end too. */
+void race_split(shmem_team_t parent, shmem_team_t one, shmem_team_t other);
+void race_team_ends(shmem_team_t team);
+void race_contexts_over(void);
 size_t race_size(shmem_team_t team);
 int race_is_root(int start, int log_stride, int root);
 void race_use(void *dest, size_t dest_len, const void *source, size_t source_len, SITE);

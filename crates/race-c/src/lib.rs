@@ -18,5 +18,6 @@ mod report;
 mod standard;
 mod strands;
 mod symbols;
+mod teams;
 mod threads;
 mod words;

@@ -69,22 +69,22 @@ hook! {
     }
 }
 
-/// The same number on all PEs of the node.
-fn lock_name(node: &RaceNode, lock: *const c_void) -> Option<u64> {
-    let place = node.resolve(lock as usize)?;
+/// A number of a symmetric object, the same on all PEs of the node.
+fn symmetric_name(node: &RaceNode, object: *const c_void) -> Option<u64> {
+    let place = node.resolve(object as usize)?;
     Some((place.offset as u64) << 1 | (place.segment == oxshmem_race::MemoryPart::Statics) as u64)
 }
 
 hook! {
     fn race_locked(lock: *const c_void) |node, strand| {
-        lock_name(node, lock).into_iter().for_each(|lock| strand.lock(lock))
+        symmetric_name(node, lock).into_iter().for_each(|lock| strand.lock(lock))
     }
 }
 
 hook! {
     fn race_unlocking(lock: *const c_void) |node, strand| {
         quiet(node, strand, Stream::Default);
-        lock_name(node, lock).into_iter().for_each(|lock| strand.unlock(lock));
+        symmetric_name(node, lock).into_iter().for_each(|lock| strand.unlock(lock));
     }
 }
 
@@ -106,13 +106,35 @@ extern "C" fn race_enter_world(completes: c_int) -> u64 {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_enter_team(team: Team, completes: c_int, root: c_int) -> u64 {
-    node::current().map_or(0, |_| enter(MeetingMembers::of_team(team), completes, root))
+    node::current().map_or(0, |node| enter(MeetingMembers::of_team(node, team), completes, root))
 }
 
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
-extern "C" fn race_enter_set(start: c_int, log_stride: c_int, size: c_int, completes: c_int, root: c_int) -> u64 {
-    node::current().map_or(0, |_| enter(Some(MeetingMembers::of_set(start, log_stride, size)), completes, root))
+extern "C" fn race_enter_set(
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    sync: *const c_void,
+    completes: c_int,
+    root: c_int,
+) -> u64 {
+    node::current().map_or(0, |node| {
+        let sync = symmetric_name(node, sync).unwrap_or(0);
+        enter(Some(MeetingMembers::of_set(start, log_stride, size, sync)), completes, root)
+    })
+}
+
+hook! {
+    fn race_split(parent: Team, one: Team, other: Team) |node, _| node.teams.split(parent, [one, other])
+}
+
+hook! {
+    fn race_team_ends(team: Team) |node, _| node.teams.end(team)
+}
+
+hook! {
+    fn race_contexts_over() |node, strand| quiet(node, strand, Stream::Other)
 }
 
 hook! {

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use crate::layout::SharedLayout;
 use crate::mapping::{self, Notice};
 use crate::standard;
+use crate::teams::NamedTeams;
 
 /// A cell of 64 bytes stands for 8.
 const SHADOW: usize = size_of::<ShadowCell>() / 8;
@@ -40,6 +41,7 @@ pub(crate) struct RaceNode {
     own: Vec<PartWindow>,
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
+    pub(crate) teams: NamedTeams,
     pub(crate) loaded: Loaded,
     /// The code of the Fortran module: a call from there is made where the program calls the module.
     pub(crate) module: &'static Range<usize>,
@@ -196,6 +198,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         own: windows.iter().filter(|window| window.pe == me).copied().collect(),
         windows,
         blocks: Mutex::new(BTreeMap::new()),
+        teams: NamedTeams::default(),
         loaded,
         module: fortran_module::code(),
     })

@@ -23,6 +23,7 @@ unsafe extern "C" {
     pub(crate) fn pshmem_ctx_get_team(ctx: Context, team: *mut Team) -> c_int;
     pub(crate) static oxshmem_team_world: u8;
     pub(crate) static oxshmem_team_shared: u8;
+    pub(crate) static oxshmem_team_node: u8;
     pub(crate) static oxshmem_context_default: u8;
 }
 
@@ -34,6 +35,11 @@ pub(crate) fn world() -> Team {
 /// The team of the node's PEs.
 pub(crate) fn shared() -> Team {
     (&raw const oxshmem_team_shared).cast()
+}
+
+/// The team of the PEs that share memory, by the extension.
+pub(crate) fn node() -> Team {
+    (&raw const oxshmem_team_node).cast()
 }
 
 /// Whether it is the default context.

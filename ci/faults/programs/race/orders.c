@@ -263,6 +263,23 @@ static void get_and_quiet_of_one_pe(void)
     shmem_quiet();
 }
 
+static void contexts_of_a_team_that_ends(void)
+{
+    shmem_team_t team;
+    shmem_ctx_t ctx;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
+    shmem_team_create_ctx(team, 0, &ctx);
+    if (me == 0)
+        shmem_ctx_long_p(ctx, &data, 1, 1);
+    if (right)
+        shmem_team_destroy(team);
+    shmem_sync_all();
+    if (me == 1)
+        sink = data;
+    if (!right)
+        shmem_team_destroy(team);
+}
+
 static void lock_of_the_language(void)
 {
     atomic_long *there = shmem_ptr(&language, 0);
@@ -504,7 +521,7 @@ static const struct race_case cases[] = {
     CASE(wait_for_all_but_one), CASE(test_a_vector), CASE(lock_by_compare_and_swap), CASE(lock_by_tickets),
     CASE(lock_by_a_queue), CASE(lock_that_is_tested), CASE(barrier_of_an_active_set), CASE(sync_of_a_team),
     CASE(flag_of_another_context), CASE(quiet_of_a_context), CASE(quiet_of_one_pe), CASE(get_and_quiet_of_one_pe),
-    CASE(lock_of_the_language), CASE(flag_of_the_language),
+    CASE(contexts_of_a_team_that_ends), CASE(lock_of_the_language), CASE(flag_of_the_language),
     CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
     CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer), CASE(source_used_again),
     CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(tasks_from_a_counter),

@@ -121,8 +121,54 @@ static void loops_of_openmp(void)
     sink = sum;
 }
 
+/* Two teams, or two active sets, with the same members: threads of PEs call their collectives in different orders. */
+static shmem_team_t teams[2];
+static long syncs[2][SHMEM_BARRIER_SYNC_SIZE];
+static int by_sets;
+
+static void meet(intptr_t i)
+{
+    if (by_sets)
+        shmem_sync(0, 0, npes, syncs[i]);
+    else
+        shmem_team_sync(teams[i]);
+}
+
+static void *meets(void *number)
+{
+    intptr_t i = (intptr_t)number;
+    if (i == me % 2)
+        usleep(20000);
+    for (int turn = 0; turn < 8; turn++) {
+        table[8 * i + turn] = turn;
+        if (right)
+            meet(i);
+        sink = shmem_long_g(table + 8 * i + turn, (me + 1) % npes);
+    }
+    return NULL;
+}
+
+static void two_teams_of_the_same_members(void)
+{
+    for (int i = 0; i < 2; i++)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, teams + i);
+    on_two(meets);
+    for (int i = 0; i < 2; i++)
+        shmem_team_destroy(teams[i]);
+}
+
+static void two_sets_of_the_same_members(void)
+{
+    for (int i = 0; i < 2 * SHMEM_BARRIER_SYNC_SIZE; i++)
+        syncs[i / SHMEM_BARRIER_SYNC_SIZE][i % SHMEM_BARRIER_SYNC_SIZE] = SHMEM_SYNC_VALUE;
+    by_sets = 1;
+    shmem_barrier_all();
+    on_two(meets);
+}
+
 static const struct race_case cases[] = {
     CASE(a_context_for_each_thread), CASE(puts_of_threads_and_one_barrier), CASE(one_thread_waits_another_reads),
-    CASE(a_lock_of_threads_is_none_of_pes), CASE(loops_of_openmp),
+    CASE(a_lock_of_threads_is_none_of_pes), CASE(loops_of_openmp), CASE(two_teams_of_the_same_members),
+    CASE(two_sets_of_the_same_members),
 };
 MAIN(cases)

@@ -120,6 +120,11 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("extension::thread_quiet", "", "race_quiet(SHMEM_CTX_DEFAULT);"),
     ("extension::thread_fence", "race_fence(SHMEM_CTX_DEFAULT);", ""),
     ("context::destroy", "", "race_quiet(ctx);"),
+    ("team::split_strided", "", "race_split(parent_team, *new_team, SHMEM_TEAM_INVALID);"),
+    ("team::split_2d", "", "race_split(parent_team, *xaxis_team, *yaxis_team);"),
+    ("team::destroy", "race_team_ends(team);", "if (team) race_contexts_over();"),
+    ("team_extension::destroy", "race_team_ends(*team);", "race_contexts_over();"),
+    ("fortran::team_destroy", "race_team_ends((shmem_team_t)(intptr_t)*newteam);", "race_contexts_over();"),
     ("counting::create", "uint64_t meeting = race_enter_world(1);", "race_leave(meeting); race_allocated(*ct, 8, AT);"),
     (
         "counting::free",
@@ -146,8 +151,16 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("order::sync_all", "uint64_t meeting = race_enter_world(0);", LEAVE),
     ("team::sync", "uint64_t meeting = race_enter_team(team, 0, -1);", LEAVE),
     ("team_extension::barrier", "uint64_t meeting = race_enter_team(team, 1, -1);", LEAVE),
-    ("active_set::barrier", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 1, -1);", LEAVE),
-    ("active_set::sync", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1);", LEAVE),
+    (
+        "active_set::barrier",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 1, -1);",
+        LEAVE,
+    ),
+    (
+        "active_set::sync",
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1);",
+        LEAVE,
+    ),
     (
         "collective::broadcast",
         "uint64_t meeting = race_enter_team(team, 0, PE_root); \
@@ -190,7 +203,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("collective::sum_exscan", TEAM_PLAIN, LEAVE),
     (
         "active_set::broadcast",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, $PE_root); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, $PE_root); \
          int root = race_is_root($PE_start, $logPE_stride, $PE_root); \
          race_use(&dest, root ? 0 : $nelems * $size, &source, root ? $nelems * $size : 0, AT);",
         LEAVE,
@@ -198,32 +211,32 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("active_set::collect", SET_PLAIN, LEAVE),
     (
         "active_set::fcollect",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
          race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size, AT);",
         LEAVE,
     ),
     (
         "active_set::alltoall",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
          race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size * (size_t)$PE_size, AT);",
         LEAVE,
     ),
     (
         "active_set::alltoalls",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
          race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * (size_t)$PE_size, AT);",
         LEAVE,
     ),
     (
         "active_set::alltoallv",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
          race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
         "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, (size_t)$PE_size, 1, AT); \
          race_leave(meeting);",
     ),
     (
         "active_set::alltoallv_packed",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
          race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
         PACKED,
     ),
@@ -264,7 +277,7 @@ const WAIT_ANY: &str = "race_wait_some(ivars, &$result, $result != SIZE_MAX, $si
 const WAIT_SOME: &str = "race_wait_some(ivars, indices, $result, $size);";
 const TEAM_PLAIN: &str = "uint64_t meeting = race_enter_team(team, 0, -1); \
                           race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
-const SET_PLAIN: &str = "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, 0, -1); \
+const SET_PLAIN: &str = "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
                          race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
 const PACKED: &str =
     "race_use(&target, *t_size, 0, 0, AT); race_use(t_size, sizeof *t_size, 0, 0, AT); race_leave(meeting);";
