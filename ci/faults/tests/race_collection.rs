@@ -157,3 +157,16 @@ fn private_memory_is_not_looked_at() {
     }
     std::fs::remove_file(program).expect("our file");
 }
+
+#[test]
+fn threads_that_live_longer_than_the_library() {
+    let program = compiled("oshcc", None, "lives.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    // Over the simulated network a thread that waits outside of the library keeps its turn for some time, and this one does so often.
+    for nodes in &NODES[..2] {
+        let end = Job::new(nodes).run(&program, ["right"]).expect(0);
+        assert!(end.stderr.is_empty(), "{nodes}: {end}");
+        let end = Job::new(nodes).run(&program, ["wrong"]).expect(FOUND);
+        end.says(&["`cell` of PE", "a store by thread", "a load by thread"]);
+    }
+    std::fs::remove_file(program).expect("our file");
+}

@@ -15,7 +15,14 @@ struct start {
     uint32_t strand;
 };
 
-static void over(void *strand) { race_strand_over((uint32_t)(uintptr_t)strand); }
+uint64_t race_this_thread(void) { return pthread_self(); }
+
+/* The thread may have another strand than it has begun with: one of a later life of the library. */
+static void over(void *unused)
+{
+    (void)unused;
+    race_strand_over(race_strand());
+}
 
 static void *run(void *given)
 {
@@ -23,7 +30,7 @@ static void *run(void *given)
     void *result = NULL;
     free(given);
     race_become(start.strand);
-    pthread_cleanup_push(over, (void *)(uintptr_t)start.strand);
+    pthread_cleanup_push(over, NULL);
     result = start.posix ? start.posix(start.argument) : (void *)(intptr_t)start.c11(start.argument);
     pthread_cleanup_pop(1);
     return result;

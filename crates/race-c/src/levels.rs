@@ -25,8 +25,10 @@ extern "C" fn race_begin() {
     if node::current().is_some() {
         return;
     }
-    threads::begin_first();
+    *LAST.lock() = None;
+    threads::forget_all();
     node::open();
+    threads::begin_first();
     let mut level = -1;
     // SAFETY: the library answers into our variable.
     unsafe { standard::pshmem_query_thread(&mut level) };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_base::Error;
 use oxshmem_os::fortran_module;
@@ -31,6 +31,8 @@ const ALL_STRANDS: usize = 4096;
 /// One PE and what it shares with the others of its machine.
 pub(crate) struct RaceNode {
     pub(crate) detector: Detector<'static>,
+    /// Which life of the library this is, from 1 on.
+    pub(crate) life: u32,
     /// World numbers of the node's PEs.
     pub(crate) pes: Vec<c_int>,
     /// The number of the caller on the node.
@@ -56,6 +58,8 @@ struct PartWindow {
 }
 
 static NODE: AtomicPtr<RaceNode> = AtomicPtr::new(std::ptr::null_mut());
+/// How many lives of the library were looked at.
+static LIVES: AtomicU32 = AtomicU32::new(0);
 
 /// The windows as the shim looks at them.
 #[repr(C)]
@@ -193,6 +197,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
     let state = unsafe { layout.state(base) };
     Ok(RaceNode {
         detector: Detector::new(me, scattered, state),
+        life: LIVES.fetch_add(1, Relaxed) + 1,
         pes: pes.to_vec(),
         me,
         own: windows.iter().filter(|window| window.pe == me).copied().collect(),

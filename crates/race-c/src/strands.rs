@@ -70,12 +70,12 @@ hook! {
 }
 
 /// How many threads a barrier is for, and how often one has come, by address.
-static BARRIERS: Mutex<Option<HashMap<usize, (u32, u32)>>> = Mutex::new(None);
+static BARRIERS: Mutex<Option<HashMap<usize, (u64, u64)>>> = Mutex::new(None);
 
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_barrier_made(barrier: usize, count: u32) {
-    BARRIERS.lock().get_or_insert_default().insert(barrier, (count.max(1), 0));
+    BARRIERS.lock().get_or_insert_default().insert(barrier, (count.max(1).into(), 0));
 }
 
 /// How often the barrier has let threads pass before the caller comes.
@@ -85,26 +85,16 @@ extern "C" fn race_barrier_round(barrier: usize) -> u32 {
     let mut barriers = BARRIERS.lock();
     barriers.as_mut().and_then(|barriers| barriers.get_mut(&barrier)).map_or(0, |(count, arrivals)| {
         let round = *arrivals / *count;
-        *arrivals = arrivals.wrapping_add(1);
-        round
+        *arrivals += 1;
+        round as u32
     })
-}
-
-/// The strands of threads that somebody may join, by the thread's handle.
-static THREADS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
-
-// SAFETY: no other function has this name.
-#[unsafe(no_mangle)]
-extern "C" fn race_thread_made(thread: u64, strand: u32) {
-    THREADS.lock().get_or_insert_default().insert(thread, strand);
 }
 
 /// The caller has joined a thread.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_thread_joined(thread: u64) {
-    let strand = THREADS.lock().as_mut().and_then(|threads| threads.remove(&thread));
-    if let Some(strand) = strand {
+    if let Some(strand) = threads::joined(thread) {
         with(|_, own| own.join(strand as usize));
     }
 }

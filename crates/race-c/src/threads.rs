@@ -1,16 +1,27 @@
 //! The strand that the caller is.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::node::RaceNode;
+use parking_lot::Mutex;
 
-const UNKNOWN: usize = usize::MAX;
+use crate::node::{self, RaceNode};
+
+/// The strand that a thread is in one life of the library. Threads may live longer than that.
+#[derive(Clone, Copy)]
+struct StrandOfLife {
+    strand: usize,
+    life: u32,
+}
+
+/// No life has this number.
+const NO_LIFE: u32 = 0;
 
 thread_local! {
-    static STRAND: Cell<usize> = const { Cell::new(UNKNOWN) };
-    /// Whether the thread has initialised the library.
-    static IS_FIRST: Cell<bool> = const { Cell::new(false) };
+    static STRAND: Cell<StrandOfLife> = const { Cell::new(StrandOfLife { strand: 0, life: NO_LIFE }) };
+    /// The life that the thread has begun by initialising the library.
+    static BEGUN: Cell<u32> = const { Cell::new(NO_LIFE) };
 }
 
 /// Not 0 as soon as the PE has had several strands: the shim looks at it before it tells of the program's own synchronisation.
@@ -18,33 +29,46 @@ thread_local! {
 #[unsafe(no_mangle)]
 static race_threaded: AtomicU32 = AtomicU32::new(0);
 
+/// The strands of threads that somebody may join, by the thread's handle.
+static THREADS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+
+/// The number of the present life.
+fn life() -> u32 {
+    node::current().map_or(NO_LIFE, |node| node.life)
+}
+
 /// The number of the caller's strand.
 #[inline]
 pub(crate) fn current(node: &RaceNode) -> usize {
     match STRAND.get() {
-        UNKNOWN => adopt(node),
-        strand => strand,
+        own if own.life == node.life => own.strand,
+        _ => adopt(node),
     }
 }
 
-/// A thread of which nothing is known becomes a strand.
+/// A thread of which nothing is known in this life becomes a strand. It is older than the life, so nobody has told who it is.
 #[cold]
 fn adopt(node: &RaceNode) -> usize {
     are_several();
     let strand = node.detector.adopt();
-    STRAND.set(strand);
+    STRAND.set(StrandOfLife { strand, life: node.life });
+    race_thread_made(race_this_thread(), strand as u32);
     strand
 }
 
 unsafe extern "C" {
     /// Forgets a pointer of the caller's.
     safe fn race_is_another();
+    /// The caller's handle.
+    safe fn race_this_thread() -> u64;
 }
 
-/// The caller is another strand from now on. Its number before.
+/// The caller is another strand from now on. Its number before; one that no strand has if it was none.
 pub(crate) fn become_strand(strand: usize) -> usize {
     race_is_another();
-    STRAND.replace(strand)
+    let life = life();
+    let before = STRAND.replace(StrandOfLife { strand, life });
+    if before.life == life { before.strand } else { usize::MAX }
 }
 
 /// The PE has several strands.
@@ -52,14 +76,31 @@ pub(crate) fn are_several() {
     race_threaded.store(1, Relaxed);
 }
 
-/// The caller is the thread that initialises the library.
+/// The caller has initialised the library, and this life has begun.
 pub(crate) fn begin_first() {
     race_is_another();
-    STRAND.set(0);
-    IS_FIRST.set(true);
+    let life = life();
+    STRAND.set(StrandOfLife { strand: 0, life });
+    BEGUN.set(life);
 }
 
 /// Whether the caller has initialised the library, in whatever strand it is now.
 pub(crate) fn is_first() -> bool {
-    IS_FIRST.get()
+    BEGUN.get() == life()
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_thread_made(thread: u64, strand: u32) {
+    THREADS.lock().get_or_insert_default().insert(thread, strand);
+}
+
+/// The strand of a thread that the caller has joined.
+pub(crate) fn joined(thread: u64) -> Option<u32> {
+    THREADS.lock().as_mut().and_then(|threads| threads.remove(&thread))
+}
+
+/// What was known of threads in another life is over.
+pub(crate) fn forget_all() {
+    *THREADS.lock() = None;
 }
