@@ -18,7 +18,7 @@ impl<'m> Detector<'m> {
         };
         let known =
             |strand: usize| maker.time(StrandName { pe: self.me, strand }, Column::Program, self.me) >= now(strand);
-        let strand = table.choose(self.state.strands(), known);
+        let strand = table.choose(self.state.strands(), &known);
         let name = StrandName { pe: self.me, strand };
         self.state.set_kind(name, kind);
         self.state.used.fetch_max(strand as u32 + 1, Relaxed);
@@ -29,7 +29,11 @@ impl<'m> Detector<'m> {
             return strand;
         }
         let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
-        clock.become_like(maker);
+        match known(strand) {
+            true => clock.become_like(maker),
+            // Somebody may join the thread that had the number only now, and learns from this clock what that thread knew.
+            false => clock.join(maker),
+        }
         clock.raise(name, Column::Program, self.me, time.saturating_add(1));
         clock.pass(name, Milestone::Issued, issued);
         strand

@@ -82,6 +82,23 @@ fn a_number_is_given_again_when_its_end_is_known() {
 }
 
 #[test]
+fn a_strand_that_nobody_has_joined_is_known_when_its_number_was_given_again() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let (first, sender) = (pe.strand(0), node.pe(1));
+    let one = pe.strand(first.fork(StrandKind::Thread));
+    write(&sender, at(0, 0));
+    sender.release(6);
+    one.acquire(6);
+    pe.end_strand(one.name.strand);
+    let others = [0; 3].map(|_| first.fork(StrandKind::Thread));
+    assert_eq!(others, [2, 3, 1], "the number is free, and there is no other one");
+    assert!(read(&pe.strand(2), at(0, 0)).is_some(), "nobody has told it");
+    first.join(1);
+    assert_eq!(read(&first, at(0, 0)), None);
+}
+
+#[test]
 fn a_strand_begins_with_what_was_published_for_it() {
     let node = TestNode::new(1);
     let pe = Box::leak(Box::new(node.detector(0)));
