@@ -56,6 +56,15 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
 }
 
 #[test]
+fn the_status_of_a_race_takes_nothing_from_the_end_of_the_program_and_is_not_that_of_its_children() {
+    let ended = Job::new("-n 2").run(&program_with("race/ends.c", &["--race"]), [""; 0]).expect(FOUND);
+    for pe in 0..2 {
+        assert!(ended.stdout.contains(&format!("the last words of PE {pe}\n")), "{ended}");
+    }
+    assert!(!ended.stdout.contains("the child of PE"), "{ended}");
+}
+
+#[test]
 fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     let program = program_with("race/late_put.c", &["--race"]);
     let file = std::env::temp_dir().join(format!("oxshmem-race-late-put-{}", std::process::id()));
