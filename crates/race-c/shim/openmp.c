@@ -129,6 +129,19 @@ BARRIER(GOMP_loop_end)
 BARRIER_OR_END(GOMP_barrier_cancel)
 BARRIER_OR_END(GOMP_loop_end_cancel)
 
+/* The end of a construct with a reduction of tasks. */
+void GOMP_workshare_task_reduction_unregister(bool cancelled);
+void GOMP_workshare_task_reduction_unregister(bool cancelled)
+{
+    if (cancelled) {
+        REAL(GOMP_workshare_task_reduction_unregister)(cancelled);
+        return;
+    }
+    uint64_t round = come();
+    REAL(GOMP_workshare_task_reduction_unregister)(cancelled);
+    pass(round);
+}
+
 /* Each section is a strand: another thread might have it. It knows what its thread knew when the sections began. */
 static void leave_section(void)
 {
@@ -330,6 +343,7 @@ static void make(struct task *task, long *align, unsigned flags, void **depend)
 /* Whether tasks are looked at: the detector is open, and the call is the program's. */
 static int are_seen(void) { return race_depth == 0 && race_windows[1].len != 0; }
 
+int omp_in_final(void);
 void GOMP_task(void (*)(void *), void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int, void *);
 void GOMP_task(void (*work)(void *), void *data, void (*copies)(void *, void *), long size, long align, bool deferred,
                unsigned flags, void **depend, int priority, void *event)
@@ -341,7 +355,8 @@ void GOMP_task(void (*work)(void *), void *data, void (*copies)(void *, void *),
     struct task task = {.work = work, .copies = copies, .data = data, .size = size, .written = !!(flags & DETACHES)};
     make(&task, &align, flags, depend);
     REAL(GOMP_task)(run_task, &task, copy_task, task.before + size, align, deferred, flags, depend, priority, event);
-    if (!deferred)
+    /* What a final task makes is done before it goes on. */
+    if (!deferred || REAL(omp_in_final)())
         take(CHILDREN, task.maker);
 }
 

@@ -561,6 +561,20 @@ static void masked_rows(void)
     shmem_quiet();
 }
 
+DATA(task_of_a_final_one);
+static void task_of_a_final_one(void)
+{
+#pragma omp parallel num_threads(2)
+#pragma omp single
+#pragma omp task final(right)
+    {
+#pragma omp task
+        task_of_a_final_one_data[1] = 7; /* race */
+        sink = task_of_a_final_one_data[1]; /* race */
+#pragma omp taskwait
+    }
+}
+
 DATA(lock_of_pes_for_threads);
 static void lock_of_pes_for_threads(void)
 {
@@ -588,7 +602,8 @@ static const struct race_case cases[] = {
     CASE(atomic_of_openmp), CASE(sum_of_threads), CASE(ordered_loop), CASE(copied_from_one), CASE(barrier_by_one_thread),
     CASE(one_waits_another_loads), CASE(quiet_of_another_thread), CASE(region_ends_without_quiet),
     CASE(source_of_a_collective), CASE(contexts_of_threads), CASE(two_types_of_two_threads), CASE(regions_in_regions),
-    CASE(flag_and_flush), CASE(region_after_region), CASE(masked_rows), CASE(lock_of_pes_for_threads),
+    CASE(flag_and_flush), CASE(region_after_region), CASE(masked_rows), CASE(task_of_a_final_one),
+    CASE(lock_of_pes_for_threads),
 };
 
 MAIN(cases)
