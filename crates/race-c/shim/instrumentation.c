@@ -169,6 +169,20 @@ static _Thread_local struct {
 
 static int gives(int order) { return order >= __ATOMIC_RELEASE || fences.released; }
 static int takes(int order) { return order == __ATOMIC_CONSUME || order == __ATOMIC_ACQUIRE || order > __ATOMIC_RELEASE; }
+/* The order of a comparison that has failed: that of the failure, and not a weaker one than that of success. */
+static int either(int order, int failure) { return takes(failure) ? failure : order; }
+
+/* A relaxed load: a fence that comes may order what it has seen. One that would be forgotten for it counts as ordered at once. */
+static void loads_relaxed(uintptr_t address)
+{
+    for (unsigned i = 0; i < RECENT; i++)
+        if (fences.loads[i] == address)
+            return;
+    uintptr_t *oldest = &fences.loads[fences.next++ % RECENT];
+    if (*oldest)
+        race_acquire(*oldest);
+    *oldest = address;
+}
 
 /* What an atomic does. */
 enum { LOADS = 1, STORES = 2 };
@@ -193,7 +207,7 @@ static inline void end(int watched, volatile const void *address, size_t len, in
         if (takes(order))
             race_acquire((uintptr_t)address);
         else
-            fences.loads[fences.next++ % RECENT] = (uintptr_t)address;
+            loads_relaxed((uintptr_t)address);
     }
 }
 
@@ -212,8 +226,7 @@ static inline void end(int watched, volatile const void *address, size_t len, in
     {                                                                                                                  \
         int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
         int done = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
-        (void)failure;                                                                                    \
+        end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
         return done;                                                                                                   \
     }
 #define ATOMIC(bits, type)                                                                                             \
@@ -244,9 +257,8 @@ static inline void end(int watched, volatile const void *address, size_t len, in
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure)   \
     {                                                                                                                  \
         int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
-        __atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
-        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
-        (void)failure;                                                                                    \
+        int done = __atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
+        end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
         return old;                                                                                                    \
     }
 

@@ -100,6 +100,10 @@ int thrd_create(thrd_t *thread, thrd_start_t work, void *argument)
 JOIN(pthread_join, int, 0, (pthread_t thread, void **value), (thread, value))
 JOIN(pthread_tryjoin_np, int, 0, (pthread_t thread, void **value), (thread, value))
 JOIN(pthread_timedjoin_np, int, 0, (pthread_t thread, void **value, const struct timespec *end), (thread, value, end))
+#if __GLIBC_PREREQ(2, 31)
+JOIN(pthread_clockjoin_np, int, 0, (pthread_t thread, void **value, clockid_t clock, const struct timespec *end),
+     (thread, value, clock, end))
+#endif
 JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
 
 /* What a runtime of OpenMP does with its own locks and conditions orders nothing. */
@@ -149,9 +153,20 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
         return result;                                                                                                 \
     }
 
+/* As those before, with a clock: what C++ waits with up to a time of its steady clock. */
+#define TAKES_BY_CLOCK(name, type)                                                                                     \
+    int name(type *restrict object, clockid_t clock, const struct timespec *restrict end)                              \
+    {                                                                                                                  \
+        int result = REAL(name)(object, clock, end);                                                                   \
+        if (result == 0)                                                                                               \
+            TAKE(object);                                                                                              \
+        return result;                                                                                                 \
+    }
+
 TAKES(pthread_mutex_lock, pthread_mutex_t)
 TAKES(pthread_mutex_trylock, pthread_mutex_t)
 TAKES_UNTIL(pthread_mutex_timedlock, pthread_mutex_t)
+TAKES_BY_CLOCK(pthread_mutex_clocklock, pthread_mutex_t)
 GIVES(pthread_mutex_unlock, pthread_mutex_t)
 WAITS(pthread_cond_wait, pthread_cond_t, pthread_mutex_t)
 WAITS_UNTIL(pthread_cond_timedwait, pthread_cond_t, pthread_mutex_t)
@@ -161,14 +176,17 @@ GIVES(pthread_spin_unlock, volatile int)
 TAKES(pthread_rwlock_rdlock, pthread_rwlock_t)
 TAKES(pthread_rwlock_tryrdlock, pthread_rwlock_t)
 TAKES_UNTIL(pthread_rwlock_timedrdlock, pthread_rwlock_t)
+TAKES_BY_CLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t)
 TAKES(pthread_rwlock_wrlock, pthread_rwlock_t)
 TAKES(pthread_rwlock_trywrlock, pthread_rwlock_t)
 TAKES_UNTIL(pthread_rwlock_timedwrlock, pthread_rwlock_t)
+TAKES_BY_CLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t)
 GIVES(pthread_rwlock_unlock, pthread_rwlock_t)
 GIVES(sem_post, sem_t)
 TAKES(sem_wait, sem_t)
 TAKES(sem_trywait, sem_t)
 TAKES_UNTIL(sem_timedwait, sem_t)
+TAKES_BY_CLOCK(sem_clockwait, sem_t)
 TAKES(mtx_lock, mtx_t)
 TAKES(mtx_trylock, mtx_t)
 TAKES_UNTIL(mtx_timedlock, mtx_t)

@@ -1,4 +1,5 @@
 /* Threads of POSIX and C11 that hand memory over. */
+#define _GNU_SOURCE
 #include "cases.h"
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +22,7 @@ struct means {
     mtx_t c11_mutex;
     cnd_t c11_condition;
     int told;
-    atomic_int flag;
+    atomic_int flag, others[20];
     volatile int unseen;
     void (*works[2])(void);
 };
@@ -77,6 +78,27 @@ static struct means *with;
 #define HEAR pthread_barrier_wait(&with->barrier)
 #include "handover.h"
 
+/* As the classes of C++ with a time limit do. */
+static const struct timespec never = {.tv_sec = 1 << 30};
+#define NAME(x) mutex_until_##x
+#define TELL                                                                                                           \
+    SET_UNDER(pthread_mutex_clocklock(&with->mutex, CLOCK_MONOTONIC, &never), pthread_mutex_unlock(&with->mutex))
+#define HEAR                                                                                                           \
+    UNDER(pthread_mutex_clocklock(&with->mutex, CLOCK_MONOTONIC, &never), pthread_mutex_unlock(&with->mutex))
+#include "handover.h"
+
+#define NAME(x) rwlock_until_##x
+#define TELL                                                                                                           \
+    SET_UNDER(pthread_rwlock_clockwrlock(&with->rwlock, CLOCK_MONOTONIC, &never), pthread_rwlock_unlock(&with->rwlock))
+#define HEAR                                                                                                           \
+    UNDER(pthread_rwlock_clockrdlock(&with->rwlock, CLOCK_MONOTONIC, &never), pthread_rwlock_unlock(&with->rwlock))
+#include "handover.h"
+
+#define NAME(x) semaphore_until_##x
+#define TELL sem_post(&with->semaphore)
+#define HEAR sem_clockwait(&with->semaphore, CLOCK_MONOTONIC, &never)
+#include "handover.h"
+
 #define NAME(x) join_##x
 #define TELL (void)0
 #define HEAR                                                                                                           \
@@ -97,6 +119,26 @@ static struct means *with;
     while (!atomic_load_explicit(&with->flag, memory_order_relaxed))                                                   \
         ;                                                                                                              \
     atomic_thread_fence(memory_order_acquire)
+#include "handover.h"
+
+/* One fence behind many relaxed loads, as of a thread that waits for many. */
+#define NAME(x) fences_##x
+#define TELL (atomic_thread_fence(memory_order_release), atomic_store_explicit(&with->flag, 1, memory_order_relaxed))
+#define HEAR                                                                                                           \
+    while (!atomic_load_explicit(&with->flag, memory_order_relaxed))                                                   \
+        ;                                                                                                              \
+    for (int i = 0; i < 20; i++)                                                                                       \
+        sink = atomic_load_explicit(&with->others[i], memory_order_relaxed);                                           \
+    atomic_thread_fence(memory_order_acquire)
+#include "handover.h"
+
+/* A comparison that fails has an order of its own. */
+#define NAME(x) failure_##x
+#define TELL atomic_store_explicit(&with->flag, 1, memory_order_release)
+#define HEAR                                                                                                           \
+    for (int none = 0;                                                                                                 \
+         atomic_compare_exchange_strong_explicit(&with->flag, &none, 0, memory_order_release, memory_order_acquire);)  \
+    ;
 #include "handover.h"
 
 #define NAME(x) exchange_##x
@@ -193,12 +235,18 @@ WAYS(barrier, hand_over)
 WAYS(join, hand_over)
 WAYS(release, hand_over)
 WAYS(fence, hand_over)
+WAYS(fences, hand_over)
+WAYS(failure, hand_over)
+WAYS(mutex_until, hand_over)
+WAYS(rwlock_until, hand_over)
+WAYS(semaphore_until, hand_over)
 WAYS(exchange, hand_over)
 WAYS(c11, hand_over_c11)
 RUN(again, store, hand_over)
 
 #define ALL(how) CASE(how##_get), CASE(how##_source), CASE(how##_store), CASE(how##_atomic), CASE(how##_put)
 static const struct race_case cases[] = {ALL(mutex), ALL(condition), ALL(rwlock), ALL(spin), ALL(semaphore), ALL(barrier),
-                                         ALL(join), ALL(release), ALL(fence), ALL(exchange), ALL(c11),
-                                         CASE(again_store)};
+                                         ALL(join), ALL(release), ALL(fence), ALL(fences), ALL(failure),
+                                         ALL(mutex_until), ALL(rwlock_until), ALL(semaphore_until), ALL(exchange),
+                                         ALL(c11), CASE(again_store)};
 MAIN(cases)
