@@ -170,3 +170,11 @@ fn threads_that_live_longer_than_the_library() {
     }
     std::fs::remove_file(program).expect("our file");
 }
+
+#[test]
+fn a_handler_of_a_signal_does_not_wait_for_what_it_has_interrupted() {
+    let program = compiled("oshcc", None, "handler.c", &["-O1"]).expect("there is a compiler");
+    let end = Job::new("-n 2").run(&program, [] as [&str; 0]).expect(0);
+    assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\ndone\n", ""), "{end}");
+    std::fs::remove_file(program).expect("our file");
+}

@@ -87,9 +87,9 @@ pub(crate) fn buffers_begun() {
     race_buffers.swap(1, AcqRel);
 }
 
-/// Works for the caller's strand, while races are looked for.
+/// Works for the caller's strand, while races are looked for. A handler of a signal that has interrupted the detector does nothing here.
 pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>)) {
-    if let Some(node) = node::current() {
+    if let (Some(node), Some(_inside)) = (node::current(), threads::step_inside()) {
         work(node, node.detector.strand(threads::current(node)));
     }
 }
@@ -157,7 +157,7 @@ extern "C" fn race_plain(
     pc: *const c_void,
     remembered: *mut ShimRemembered,
 ) -> c_int {
-    let Some(node) = node::current() else { return 0 };
+    let (Some(node), Some(_inside)) = (node::current(), threads::step_inside()) else { return 0 };
     let strand = node.detector.strand(threads::current(node));
     let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
     let site = site(node, pc, call);

@@ -90,6 +90,7 @@ hook! {
 
 fn enter(members: Option<MeetingMembers>, completes: c_int, root: c_int) -> u64 {
     let (Some(node), Some(members)) = (node::current(), members) else { return 0 };
+    let Some(_inside) = threads::step_inside() else { return 0 };
     let strand = node.detector.strand(threads::current(node));
     if completes != 0 {
         quiet(node, strand, Stream::Default);

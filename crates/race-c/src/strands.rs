@@ -13,14 +13,20 @@ use crate::threads;
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_strand() -> u32 {
-    node::current().map_or(0, |node| threads::current(node) as u32)
+    ask(|node| threads::current(node) as u32)
+}
+
+/// The answer for the caller; 0 if races are not looked for.
+fn ask(work: impl FnOnce(&'static RaceNode) -> u32) -> u32 {
+    let (Some(node), Some(_inside)) = (node::current(), threads::step_inside()) else { return 0 };
+    work(node)
 }
 
 /// Makes a strand that begins now. Its number and one more; 0 if races are not looked for.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_fork(section: c_int) -> u32 {
-    node::current().map_or(0, |node| {
+    ask(|node| {
         threads::are_several();
         let kind = if section != 0 { StrandKind::Section } else { StrandKind::Thread };
         node.detector.strand(threads::current(node)).fork(kind) as u32 + 1
@@ -38,7 +44,7 @@ extern "C" fn race_become(strand: u32) -> u32 {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_become_from(object: u64) -> u32 {
-    node::current().map_or(0, |node| {
+    ask(|node| {
         threads::are_several();
         threads::current(node);
         threads::become_strand(node.detector.begin_from(name(node, object))) as u32

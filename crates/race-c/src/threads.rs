@@ -22,6 +22,27 @@ thread_local! {
     static STRAND: Cell<StrandOfLife> = const { Cell::new(StrandOfLife { strand: 0, life: NO_LIFE }) };
     /// The life that the thread has begun by initialising the library.
     static BEGUN: Cell<u32> = const { Cell::new(NO_LIFE) };
+    /// Whether the thread is in the detector, where it may hold locks.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The caller is in the detector while this lives.
+pub(crate) struct InsideDetector(());
+
+/// Steps into the detector. `None`: the thread is there already. Then a handler of a signal has interrupted it, and calls: it must not wait
+/// for a lock that the thread holds.
+#[inline]
+pub(crate) fn step_inside() -> Option<InsideDetector> {
+    if IS_INSIDE.replace(true) {
+        return None;
+    }
+    Some(InsideDetector(()))
+}
+
+impl Drop for InsideDetector {
+    fn drop(&mut self) {
+        IS_INSIDE.set(false);
+    }
 }
 
 /// Not 0 as soon as the PE has had several strands: the shim looks at it before it tells of the program's own synchronisation.
