@@ -48,9 +48,13 @@ impl SimLane {
         let result = begin(&mut queue);
         pe.count(&queue);
         drop(queue);
-        // A kind network has done it before its caller goes on.
-        while !self.is_moody() && self.account.outstanding() > 0 {
-            pe.effect();
+        // A kind network has done it before its caller goes on. Nobody takes the turn from a caller that waits for the memory of a peer.
+        if !self.is_moody() {
+            pe.arena().inside.store(1, Relaxed);
+            while self.account.outstanding() > 0 {
+                pe.effect();
+            }
+            pe.arena().inside.store(0, Relaxed);
         }
         Ok(result)
     }
@@ -62,7 +66,7 @@ impl SimLane {
 
     fn place(&self, after: Option<u64>) -> LanePlace {
         let [era, put_era] = [&self.era, &self.put_era].map(|counter| counter.load(Relaxed));
-        LanePlace { lane: self.number, era, put_era, after }
+        LanePlace { step: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, after }
     }
 
     fn push(

@@ -111,7 +111,8 @@ impl Pe {
     /// Does one thing for one operation. The caller has the turn, or has it for this network.
     pub(crate) fn effect(&self) {
         let mut queue = self.queue.lock();
-        let starves = |operation: &Operation| self.plan.starves(self.me, operation.to.pe);
+        let now = self.arena().step.load(Relaxed);
+        let starves = |operation: &Operation| self.plan.starves(self.me, operation.to.pe) && !operation.is_overdue(now);
         let mut steps = queue.steps(|operation| !starves(operation));
         if steps.is_empty() {
             steps = queue.steps(|_| true);
@@ -128,6 +129,13 @@ impl Pe {
         if self.plan.is_kind(step) {
             // In the order of issue, and nothing that has not to be.
             return steps.iter().copied().find(|step| !matches!(step, QueueStep::Read { .. } | QueueStep::Lose { .. }));
+        }
+        // Who waits for an operation gets it in the end, though others are issued all the time.
+        let is_overdue = |next: &&QueueStep| {
+            !matches!(next, QueueStep::Lose { .. }) && queue.operations[next.operation()].is_overdue(step)
+        };
+        if let Some(&overdue) = steps.iter().find(is_overdue) {
+            return Some(overdue);
         }
         // A lane and not an operation is chosen first, so that a stream on one of them does not hold up the others.
         let lane_of = |step: &QueueStep| queue.operations[step.operation()].lane;

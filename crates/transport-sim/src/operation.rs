@@ -6,6 +6,7 @@ use std::sync::Arc;
 use oxshmem_transport::{Account, Amo, Remote, WORD_BY_WORD, Width};
 
 use crate::chance::Chance;
+use crate::strategy::FAIR;
 
 /// An operation of a lane that is not complete.
 pub(crate) struct Operation {
@@ -18,6 +19,8 @@ pub(crate) struct Operation {
     pub(crate) put_era: u64,
     /// The put whose data must land before this signal.
     pub(crate) after: Option<u64>,
+    /// The step at which it was issued.
+    pub(crate) since: u64,
     pub(crate) to: Remote,
     pub(crate) action: Movement,
     /// Parts that have not landed.
@@ -62,6 +65,11 @@ impl Operation {
     /// Whether everything has landed, so that only completion is left.
     pub(crate) fn has_landed(&self) -> bool {
         self.parts.is_empty()
+    }
+
+    /// Whether it has waited for so long at this step that it comes before all that are issued meanwhile.
+    pub(crate) fn is_overdue(&self, step: u64) -> bool {
+        step.saturating_sub(self.since) > FAIR
     }
 
     /// Whether it still needs a buffer of its caller.

@@ -24,8 +24,9 @@ pub(crate) struct OperationQueue {
     lanes: u64,
 }
 
-/// The place of a new operation in the order of its lane.
+/// The place of a new operation in the order of its lane, and in that of the job.
 pub(crate) struct LanePlace {
+    pub(crate) step: u64,
     pub(crate) lane: u64,
     pub(crate) era: u64,
     pub(crate) put_era: u64,
@@ -79,7 +80,7 @@ impl OperationQueue {
         parts: Vec<OperationPart>,
         target: String,
     ) -> u64 {
-        let LanePlace { lane, era, put_era, after } = place;
+        let LanePlace { step, lane, era, put_era, after } = place;
         account.issue(1);
         self.issued += 1;
         let number = self.issued;
@@ -91,6 +92,7 @@ impl OperationQueue {
             era,
             put_era,
             after,
+            since: step,
             to,
             action,
             parts,

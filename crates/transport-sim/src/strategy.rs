@@ -30,7 +30,7 @@ pub(crate) struct NextCandidate {
 }
 
 /// The steps after which a waiter is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
-const FAIR: u64 = 3000;
+pub(crate) const FAIR: u64 = 3000;
 
 /// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
