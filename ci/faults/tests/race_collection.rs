@@ -178,3 +178,11 @@ fn a_handler_of_a_signal_does_not_wait_for_what_it_has_interrupted() {
     assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\ndone\n", ""), "{end}");
     std::fs::remove_file(program).expect("our file");
 }
+
+#[test]
+fn a_life_of_the_library_leaves_no_shadows() {
+    let program = compiled("oshcc", None, "pages.c", &["-O1"]).expect("there is a compiler");
+    let end = Job::new("-n 1").run(&program, [] as [&str; 0]).expect(0);
+    assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\n", ""), "{end}");
+    std::fs::remove_file(program).expect("our file");
+}

@@ -16,7 +16,8 @@ pub(crate) struct SharedLayout {
     buckets: usize,
     pairs: usize,
     signals: usize,
-    shadows: usize,
+    /// Where the shadows begin, which are the last part.
+    pub(crate) shadows: usize,
     /// All of it, in bytes.
     pub(crate) len: usize,
 }

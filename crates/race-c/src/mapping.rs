@@ -50,8 +50,13 @@ pub(crate) fn common_reach(block: *mut c_void, pes: &[c_int], reach: usize) -> u
     notices.iter().map(|notice| notice.reach).min().map_or(reach, |reach| reach as usize)
 }
 
-/// Memory of `len` bytes, zero at first, that all these PEs have mapped for ever.
-pub(crate) fn share(block: *mut c_void, pes: &[c_int], me: usize, len: usize) -> Result<*mut u8, String> {
+/// Memory of `len` bytes, zero at first, that all these PEs have mapped for ever. The first one also gets what it has made.
+pub(crate) fn share(
+    block: *mut c_void,
+    pes: &[c_int],
+    me: usize,
+    len: usize,
+) -> Result<(*mut u8, Option<SharedMemory>), String> {
     let machine = this_machine();
     let mut own = Notice { machine, process: std::process::id().into(), ..Notice::default() };
     // It is open until all have met again.
@@ -73,7 +78,7 @@ pub(crate) fn share(block: *mut c_void, pes: &[c_int], me: usize, len: usize) ->
     };
     let notices = exchange(block, pes, Notice { failed: range.is_err().into(), ..Notice::default() });
     match (range, notices.iter().position(|notice| notice.failed != 0)) {
-        (Ok((range, _)), None) => Ok(range.leak()),
+        (Ok((range, memory)), None) => Ok((range.leak(), memory)),
         (Err(why), _) => Err(why),
         (Ok(_), Some(pe)) => Err(format!("PE {} cannot share memory with PE {}", pes[pe], pes[0])),
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Acquire, Ordering::Relax
 use oxshmem_base::Error;
 use oxshmem_os::fortran_module;
 use oxshmem_os::mappings;
-use oxshmem_os::memory::page_size;
+use oxshmem_os::memory::{SharedMemory, page_size};
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
 use oxshmem_race::cell::ShadowCell;
@@ -44,6 +44,8 @@ pub(crate) struct RaceNode {
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
     pub(crate) teams: NamedTeams,
+    /// The memory of all detectors, and where the shadows are in it: until the life ends, on the PE that has made it.
+    made: Mutex<Option<(SharedMemory, Range<u64>)>>,
     pub(crate) loaded: Loaded,
     /// The code of the Fortran module: a call from there is made where the program calls the module.
     pub(crate) module: &'static Range<usize>,
@@ -119,6 +121,12 @@ pub(crate) fn close() {
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
     if let Some(node) = current() {
         node.detector.end();
+        // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.
+        if let Some((memory, shadows)) = node.made.lock().take()
+            && let Err(error) = memory.release(shadows.start, shadows.end - shadows.start)
+        {
+            eprintln!("oxshmem: memory of the race detector stays in use: {error}");
+        }
     }
     NODE.store(std::ptr::null_mut(), Release);
 }
@@ -192,7 +200,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
     windows.sort_by_key(|window| window.start);
     let strands = (ALL_STRANDS / pes.len()).clamp(4, MOST_STRANDS);
     let layout = SharedLayout::new(ClockShape { pes: pes.len(), strands }, reach, len);
-    let base = mapping::share(block, pes, me, layout.len)?;
+    let (base, memory) = mapping::share(block, pes, me, layout.len)?;
     // SAFETY: the layout is that of the memory, which stays mapped, is zero at first, and is only touched through atomics.
     let state = unsafe { layout.state(base) };
     Ok(RaceNode {
@@ -204,6 +212,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         windows,
         blocks: Mutex::new(BTreeMap::new()),
         teams: NamedTeams::default(),
+        made: Mutex::new(memory.map(|memory| (memory, layout.shadows as u64..layout.len as u64))),
         loaded,
         module: fortran_module::code(),
     })
