@@ -484,6 +484,22 @@ static void block_allocated_again(void)
     shmem_free(two);
 }
 
+void shpalloc_(void **block, const int32_t *words, int32_t *error, const int32_t *ends);
+void shpclmove_(void **block, const int32_t *words, int32_t *status, const int32_t *ends);
+
+static void block_of_fortran_that_grows(void)
+{
+    void *block = NULL;
+    int32_t words = 16, more = 4096, status, yes = 1;
+    shpalloc_(&block, &words, &status, &yes);
+    if (me == 0)
+        shmem_long_p((long *)block + 1, 7, 1);
+    if (right)
+        shpclmove_(&block, &more, &status, &yes);
+    if (me == 1)
+        sink = ((long *)block)[1];
+}
+
 static void blocking_put_source_used_again(void)
 {
     if (me == 0)
@@ -525,6 +541,7 @@ static const struct race_case cases[] = {
     CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
     CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer), CASE(source_used_again),
     CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(tasks_from_a_counter),
-    CASE(list_of_nodes), CASE(block_allocated_again), CASE(blocking_put_source_used_again), CASE(halo_exchange),
+    CASE(list_of_nodes), CASE(block_allocated_again), CASE(block_of_fortran_that_grows),
+    CASE(blocking_put_source_used_again), CASE(halo_exchange),
 };
 MAIN(cases)
