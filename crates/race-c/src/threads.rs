@@ -70,6 +70,12 @@ pub(crate) fn current(node: &RaceNode) -> usize {
 /// A thread of which nothing is known in this life becomes a strand. It is older than the life, so nobody has told who it is.
 #[cold]
 fn adopt(node: &RaceNode) -> usize {
+    let before = STRAND.get();
+    // Threads of a runtime of OpenMP that tells nothing of them count as the first one, in each life.
+    if before.life != NO_LIFE && before.strand == 0 {
+        STRAND.set(StrandOfLife { strand: 0, life: node.life });
+        return 0;
+    }
     are_several();
     let strand = node.detector.adopt();
     STRAND.set(StrandOfLife { strand, life: node.life });
