@@ -127,7 +127,7 @@ pub(crate) fn joined(thread: u64) -> Option<u32> {
     THREADS.lock().as_mut().and_then(|threads| threads.remove(&thread))
 }
 
-/// What was known of threads in another life is over.
+/// Forgets the threads of another life.
 pub(crate) fn forget_all() {
     *THREADS.lock() = None;
 }

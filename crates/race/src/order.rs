@@ -49,8 +49,8 @@ impl Strand<'_, '_> {
         self.end_results(stream)
     }
 
-    /// What the operations of the stream fetch has come, and none of them uses a local buffer any more. Returns whether buffers of
-    /// the other stream are in use.
+    /// The operations of the stream have fetched what they fetch, and use no local buffer any more. Returns whether buffers of the
+    /// other stream are in use.
     pub fn end_results(&self, stream: Stream) -> bool {
         self.end_pulled(stream);
         let mut fetched = Vec::new();

@@ -210,7 +210,7 @@ impl Strand<'_, '_> {
                     1 => self.pe.forget_data(&put),
                     _ => self.hear(&put, word),
                 }
-                // Whoever does not find the put any more need not do the same.
+                // Behind the work: a strand that does not find the put any more relies on it.
                 signals.mark_heard(index, &put);
             }
             // Behind the puts: who has heard them before this strand has left its word here.

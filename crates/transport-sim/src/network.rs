@@ -130,7 +130,7 @@ impl Pe {
             // In the order of issue, and nothing that has not to be.
             return steps.iter().copied().find(|step| !matches!(step, QueueStep::Read { .. } | QueueStep::Lose { .. }));
         }
-        // Who waits for an operation gets it in the end, though others are issued all the time.
+        // An operation comes in the end, though others are issued all the time.
         let is_overdue = |next: &&QueueStep| {
             !matches!(next, QueueStep::Lose { .. }) && queue.operations[next.operation()].is_overdue(step)
         };
