@@ -131,7 +131,12 @@ hook! {
 }
 
 hook! {
-    fn race_team_ends(team: Team) |node, _| node.teams.end(team)
+    fn race_team_ends(team: Team) |node, _| {
+        let members = MeetingMembers::of_team(node, team);
+        if node.teams.end(team) {
+            members.into_iter().for_each(|members| node.detector.forget_members(members.print));
+        }
+    }
 }
 
 hook! {

@@ -43,9 +43,9 @@ impl NamedTeams {
         }
     }
 
-    /// The team ends, and another one may get its handle.
-    pub(crate) fn end(&self, team: Team) {
-        self.0.lock().remove(&(team as usize));
+    /// The team ends, and another one may get its handle. Returns whether it was known.
+    pub(crate) fn end(&self, team: Team) -> bool {
+        predefined(team) == 0 && self.0.lock().remove(&(team as usize)).is_some()
     }
 }
 

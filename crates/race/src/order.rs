@@ -2,7 +2,7 @@
 
 use crate::access::AccessKind;
 use crate::clock::{Column, Milestone, StrandName, Stream};
-use crate::detector::Strand;
+use crate::detector::{Detector, Strand};
 use crate::memory::{SymmetricPlace, mix};
 use crate::pending::Completion;
 
@@ -23,6 +23,13 @@ impl CollectiveMeeting {
     /// The meeting with this number.
     pub fn of_number(number: u64) -> CollectiveMeeting {
         CollectiveMeeting(number & !(1 << 63))
+    }
+}
+
+impl Detector<'_> {
+    /// The members with this fingerprint meet no more.
+    pub fn forget_members(&self, members: u64) {
+        self.rounds.lock().remove(&members);
     }
 }
 
