@@ -19,6 +19,10 @@ int main(int count, char **words) {
     shmem_barrier_all();
     if (!strcmp(name, "wait")) shmem_signal_wait_until(&on_stack, SHMEM_CMP_EQ, 1);
     if (!strcmp(name, "put")) shmem_int_put(target, NULL, 1, 0);
+    if (!strcmp(name, "put signal")) shmem_int_put_signal(target, NULL, 1, &signal_word, 1, SHMEM_SIGNAL_SET, (me + 1) % pes);
+    if (!strcmp(name, "fetch")) shmem_int_atomic_fetch_nbi(NULL, target, 0);
+    if (!strcmp(name, "values")) shmem_int_wait_until_all_vector(target, 2, NULL, SHMEM_CMP_EQ, NULL);
+    if (!strcmp(name, "indices")) shmem_int_test_some(target, 2, NULL, NULL, SHMEM_CMP_EQ, 0);
     if (!strcmp(name, "split")) shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, NULL);
     if (!strcmp(name, "set")) shmem_int_max_to_all(target, source, 1, 0, 1, pes / 2, work, sync_array);
     if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);

@@ -57,6 +57,10 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
     for (name, check, words) in [
         ("wait", "1", &["shmem_signal_wait_until: sig_addr (8 bytes at 0x", "is not symmetric memory"][..]),
         ("put", "2", &["shmem_int_put: source is NULL"]),
+        ("put signal", "2", &["shmem_int_put_signal: source is NULL"]),
+        ("fetch", "2", &["shmem_int_atomic_fetch_nbi: fetch is NULL"]),
+        ("values", "2", &["shmem_wait_until_all_vector: cmp_values is NULL"]),
+        ("indices", "2", &["shmem_test_some: indices is NULL"]),
         ("split", "0", &["shmem_team_split_2d: yaxis_team is NULL"]),
         ("set", "1", &["is not in the active set, which has the PEs 0 and 2", "let the members alone make the call"]),
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),

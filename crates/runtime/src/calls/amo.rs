@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_transport::Amo;
 
+use crate::diagnosis::errors;
 use crate::network;
 use crate::start::job;
 use crate::teams::via::{InWorld, Via};
@@ -160,7 +161,7 @@ macro_rules! operation {
         pub unsafe fn $nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is
             // writable until the next quiet.
-            unsafe { result.write_unaligned($fetching(via, dest, value, pe)) }
+            unsafe { place_of(via, result).write_unaligned($fetching(via, dest, value, pe)) }
         }
     )*};
 }
@@ -172,6 +173,15 @@ operation!(
     fetch_xor xor fetch_xor_nbi Xor: "Bitwise exclusive or"
 );
 
+/// Where the old value goes. The job ends with a sentence if that is nowhere.
+#[inline(always)]
+fn place_of<V: Via, T>(via: V, result: *mut T) -> *mut T {
+    if result.is_null() {
+        errors::null(via.call(), "fetch");
+    }
+    result
+}
+
 /// Reads; the value is in `result` after the next quiet.
 ///
 /// # Safety
@@ -180,7 +190,7 @@ operation!(
 pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *const T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
-    unsafe { result.write_unaligned(fetch(via, source, pe)) }
+    unsafe { place_of(via, result).write_unaligned(fetch(via, source, pe)) }
 }
 
 /// Replaces; what was there is in `result` after the next quiet.
@@ -191,7 +201,7 @@ pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *con
 pub unsafe fn swap_nbi<V: Via, T: AmoType>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
-    unsafe { result.write_unaligned(swap(via, dest, value, pe)) }
+    unsafe { place_of(via, result).write_unaligned(swap(via, dest, value, pe)) }
 }
 
 /// Stores `value` if `cond` is there; what was there is in `result` after the next quiet.
@@ -209,7 +219,7 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
 ) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
-    unsafe { result.write_unaligned(compare_swap(via, dest, cond, value, pe)) }
+    unsafe { place_of(via, result).write_unaligned(compare_swap(via, dest, cond, value, pe)) }
 }
 
 /// Adds one; what was there is in `result` after the next quiet.
@@ -220,5 +230,5 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
 pub unsafe fn fetch_inc_nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, pe: c_int) {
     // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
     // until the next quiet.
-    unsafe { result.write_unaligned(fetch_inc(via, dest, pe)) }
+    unsafe { place_of(via, result).write_unaligned(fetch_inc(via, dest, pe)) }
 }

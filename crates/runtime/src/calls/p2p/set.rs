@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{CmpOperator, polled, reason};
 use crate::calls::amo::AmoType;
+use crate::diagnosis::errors;
 use crate::transfers::direct::FAST;
 use crate::transfers::length::{self, Cover};
 use crate::transfers::range;
@@ -18,6 +19,9 @@ trait Values<T>: Copy {
     /// # Safety
     /// `i` is below the number of elements.
     unsafe fn at(self, i: usize) -> T;
+
+    /// Whether they should lie in an array, and there is none.
+    fn is_missing(self) -> bool;
 }
 
 #[derive(Clone, Copy)]
@@ -27,6 +31,10 @@ impl<T: Copy> Values<T> for Same<T> {
     #[inline(always)]
     unsafe fn at(self, _: usize) -> T {
         self.0
+    }
+
+    fn is_missing(self) -> bool {
+        false
     }
 }
 
@@ -38,6 +46,10 @@ impl<T: Copy> Values<T> for Each<T> {
     unsafe fn at(self, i: usize) -> T {
         // SAFETY: the array has as many elements as there are variables, by the caller's promise.
         unsafe { self.0.add(i).read_unaligned() }
+    }
+
+    fn is_missing(self) -> bool {
+        self.0.is_null()
     }
 }
 
@@ -70,6 +82,9 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
             range::check_count(call, "nelems", nelems);
             range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
+            if values.is_missing() {
+                errors::null(call, "cmp_values");
+            }
         }
         Set { ivars, nelems, status, comparison: CmpOperator::of(call, cmp), values }
     }
@@ -135,12 +150,15 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     ///
     /// # Safety
     /// See [`satisfied`](Self::satisfied); `indices` has room for `nelems` entries.
-    unsafe fn some(self, indices: *mut usize) -> usize {
+    unsafe fn some(self, call: &'static str, indices: *mut usize) -> usize {
         let mut count = 0;
         for i in 0..self.nelems {
             // SAFETY: `i` is below `nelems`; the caller promises as many variables, statuses unless null, and `indices`.
             unsafe {
                 if self.chosen(i) && self.satisfied(i) {
+                    if indices.is_null() {
+                        errors::null(call, "indices");
+                    }
                     indices.add(count).write(i);
                     count += 1;
                 }
@@ -181,7 +199,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
             return 0;
         }
         // SAFETY: until the wait ends, the caller promises `nelems` variables that others change, and room for as many `indices`.
-        let look = move || unsafe { self.some(indices) };
+        let look = move || unsafe { self.some(call, indices) };
         wait::until_interrupted(self.reason(call), None, move || Some(look()).filter(|count| *count > 0)).unwrap_or(0)
     }
 }
@@ -258,7 +276,7 @@ set_calls! {
     /// The variables that satisfy the comparison.
     test_some test_some_vector(set, call, indices) -> usize {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
-        let count = unsafe { set.some(indices) };
+        let count = unsafe { set.some(call, indices) };
         if count == 0 {
             polled();
         }

@@ -186,6 +186,9 @@ unsafe fn put_signal_seldom(
     nbi: bool,
     pe: c_int,
 ) {
+    if n > 0 && source.is_null() {
+        errors::null(call, "source");
+    }
     match search(call, "sig_addr", context, signal as usize, 8, What::Atomic, pe) {
         FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
