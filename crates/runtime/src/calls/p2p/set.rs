@@ -21,7 +21,7 @@ trait Values<T>: Copy {
     unsafe fn at(self, i: usize) -> T;
 
     /// Whether they should lie in an array, and there is none.
-    fn is_missing(self) -> bool;
+    fn lack_an_array(self) -> bool;
 }
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl<T: Copy> Values<T> for Same<T> {
         self.0
     }
 
-    fn is_missing(self) -> bool {
+    fn lack_an_array(self) -> bool {
         false
     }
 }
@@ -48,7 +48,7 @@ impl<T: Copy> Values<T> for Each<T> {
         unsafe { self.0.add(i).read_unaligned() }
     }
 
-    fn is_missing(self) -> bool {
+    fn lack_an_array(self) -> bool {
         self.0.is_null()
     }
 }
@@ -82,7 +82,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {
             range::check_count(call, "nelems", nelems);
             range::check_own(call, "ivars", ivars as usize, Cover { back: 0, bytes });
-            if values.is_missing() {
+            if values.lack_an_array() {
                 errors::null(call, "cmp_values");
             }
         }
