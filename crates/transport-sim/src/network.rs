@@ -132,7 +132,8 @@ impl Pe {
         }
         // An operation comes in the end, though others are issued all the time.
         let is_overdue = |next: &&QueueStep| {
-            !matches!(next, QueueStep::Lose { .. }) && queue.operations[next.operation()].is_overdue(step)
+            let goes_on = matches!(next, QueueStep::Land { .. } | QueueStep::Complete { .. });
+            goes_on && queue.operations[next.operation()].is_overdue(step)
         };
         if let Some(&overdue) = steps.iter().find(is_overdue) {
             return Some(overdue);
