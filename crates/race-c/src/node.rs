@@ -46,6 +46,8 @@ pub(crate) struct RaceNode {
     pub(crate) teams: NamedTeams,
     /// The memory of all detectors, and where the shadows are in it: until the life ends, on the PE that has made it.
     made: Mutex<Option<(SharedMemory, Range<u64>)>>,
+    /// The PE's process. What it forks ends nothing.
+    process: u32,
     pub(crate) loaded: Loaded,
     /// The code of the Fortran module: a call from there is made where the program calls the module.
     pub(crate) module: &'static Range<usize>,
@@ -119,7 +121,7 @@ pub(crate) fn open() {
 pub(crate) fn close() {
     // SAFETY: as when they were opened, a thread that still makes accesses of its own lets them pass or looks again.
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
-    if let Some(node) = current() {
+    if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.
         if let Some((memory, shadows)) = node.made.lock().take()
@@ -212,6 +214,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         windows,
         blocks: Mutex::new(BTreeMap::new()),
         teams: NamedTeams::default(),
+        process: std::process::id(),
         made: Mutex::new(memory.map(|memory| (memory, layout.shadows as u64..layout.len as u64))),
         loaded,
         module: fortran_module::code(),
