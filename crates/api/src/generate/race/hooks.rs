@@ -32,12 +32,6 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "race_leave(meeting); if (*status >= 0) { race_freed(old); race_allocated(*addr, (size_t)$length * 4, AT); }",
     ),
     (
-        "fortran::shpclmove",
-        "uint64_t meeting = race_enter_world(1); void *old = *addr;",
-        "race_leave(meeting); \
-         if (*status >= 0) { race_freed(old); race_allocated(*addr, (size_t)*length * 4, AT); }",
-    ),
-    (
         "fortran::shpdeallc",
         "uint64_t meeting = race_enter_world(1); void *old = *addr;",
         "race_leave(meeting); if (*errcode == 0) race_freed(old);",
