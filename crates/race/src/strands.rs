@@ -18,7 +18,7 @@ impl<'m> Detector<'m> {
         };
         let known =
             |strand: usize| maker.time(StrandName { pe: self.me, strand }, Column::Program, self.me) >= now(strand);
-        let strand = table.choose(self.state.strands(), &known);
+        let strand = table.choose(self.state.strands(), known);
         let name = StrandName { pe: self.me, strand };
         self.state.set_kind(name, kind);
         self.state.used.fetch_max(strand as u32 + 1, Relaxed);
