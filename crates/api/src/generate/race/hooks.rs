@@ -156,11 +156,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 1, -1);",
         LEAVE,
     ),
-    (
-        "active_set::sync",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1);",
-        LEAVE,
-    ),
+    ("active_set::sync", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1);", LEAVE),
     (
         "collective::broadcast",
         "uint64_t meeting = race_enter_team(team, 0, PE_root); \
