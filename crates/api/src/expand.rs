@@ -56,7 +56,7 @@ impl Symbol {
     }
 }
 
-/// Every symbol of the table, those held back included, in the order of the table.
+/// Every symbol of the table, in its order.
 pub fn symbols() -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = families().flat_map(|family| expand(family, false)).collect();
     symbols.extend(families().filter(|family| family.ctx).flat_map(|family| expand(family, true)));
@@ -67,7 +67,7 @@ pub fn symbols() -> Vec<Symbol> {
 /// Every name that a program may refer to: what the shared library shows, and nothing else.
 pub fn public_names() -> Vec<String> {
     let mut names: Vec<String> = OBJECTS.iter().chain(INTERNAL).map(|name| name.to_string()).collect();
-    for symbol in exported() {
+    for symbol in symbols() {
         names.extend(symbol.twin());
         names.push(symbol.name);
     }
@@ -76,11 +76,6 @@ pub fn public_names() -> Vec<String> {
         names.push(entry.symbol);
     }
     names
-}
-
-/// The symbols that the library has today.
-pub fn exported() -> Vec<Symbol> {
-    symbols().into_iter().filter(|symbol| symbol.family.landed()).collect()
 }
 
 /// The plain or the context symbols of one family.

@@ -1,6 +1,6 @@
 //! The routines that have a size, and the calls of them in C.
 
-use oxshmem_api::expand::{CallForm, exported};
+use oxshmem_api::expand::{CallForm, symbols};
 use oxshmem_api::prototype::{Parameter, Prototype};
 
 /// The work of a routine, as the program compares it.
@@ -102,7 +102,7 @@ fn is_size(parameter: &Parameter) -> bool {
 pub(crate) fn routines() -> Vec<Routine> {
     let mut families: Vec<(&str, bool)> = Vec::new();
     let mut routines = Vec::new();
-    for symbol in exported() {
+    for symbol in symbols() {
         let row = Prototype::parse(symbol.family.prototype);
         if !row.parameters.iter().any(is_size) {
             continue;

@@ -2,7 +2,7 @@
 
 use super::{EXPORTS, File, NOTE};
 use crate::constants::value;
-use crate::expand::{CallForm, Symbol, exported};
+use crate::expand::{CallForm, Symbol, symbols};
 use crate::prototype::Parameter;
 use crate::table::Category;
 use crate::types::rust_type;
@@ -44,7 +44,7 @@ const TYPES: [&str; 6] = ["Complex", "ContextHandle", "InWorld", "LongDouble", "
 
 /// `exports/mod.rs` and one file per category.
 pub(super) fn files() -> Vec<File> {
-    let symbols = exported();
+    let symbols = symbols();
     let mut files = Vec::new();
     let mut modules = Vec::new();
     for category in Category::ALL {

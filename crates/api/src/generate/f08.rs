@@ -18,7 +18,7 @@ pub(super) use self::usage::synopsis;
 
 use self::procedure::{Holder, Procedure};
 use super::NOTE;
-use crate::expand::{Symbol, exported};
+use crate::expand::{Symbol, symbols};
 use crate::table::{Category, Status};
 
 /// The source of the module.
@@ -54,7 +54,7 @@ pub fn fortran_2008_names() -> Vec<String> {
 
 /// Every routine of the table that the module has.
 fn procedures() -> Vec<Procedure> {
-    let routines: Vec<Symbol> = exported().into_iter().filter(is_wanted).collect();
+    let routines: Vec<Symbol> = symbols().into_iter().filter(is_wanted).collect();
     kinds::chosen(&routines).into_iter().map(|form| Procedure::new(&form)).collect()
 }
 

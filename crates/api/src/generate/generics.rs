@@ -21,7 +21,7 @@ pub(super) struct Generic {
 /// The macros of one header: those whose name begins with `prefix`.
 pub(super) fn generics(prefix: &str) -> Vec<Generic> {
     let mut found = Vec::new();
-    for family in families().filter(|family| family.landed()) {
+    for family in families() {
         let Some(position) = family.generic else {
             continue;
         };
@@ -127,7 +127,7 @@ pub(super) fn macros(prefix: &str) -> String {
         let tail = name.strip_prefix(prefix).expect("the prefix chose the macro");
         text += &format!("#define {name}(...) {}({arms}, {prefix}, _{tail}, __VA_ARGS__)\n", selector(&generic));
     }
-    if prefix == "shmem_" && synchronises_both_ways() {
+    if prefix == "shmem_" {
         text += "/* A team, or the older active set. */\n\
                  #define shmem_sync(...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), shmem_team_t: shmem_team_sync, \
                  default: shmem_sync)(__VA_ARGS__)\n";
@@ -166,12 +166,6 @@ fn older_broadcast(arms: &str) -> String {
          default: oxshmem_no_such_routine_for_this_type), \\\n{})(__VA_ARGS__)\n",
         sets.join(", \\\n")
     )
-}
-
-/// Whether both functions behind `shmem_sync` are there.
-pub(super) fn synchronises_both_ways() -> bool {
-    let landed = |call: &str| families().any(|family| family.call == call && family.landed());
-    landed("team::sync") && landed("active_set::sync")
 }
 
 /// Whether programs may pass a handle behind the arguments of this family.

@@ -3,8 +3,8 @@
 use super::generics::{has_unused_handle, with_complex};
 use super::{NOTE, generics, overloads};
 use crate::constants::{EXTENSIONS, GROUPS, HINTS, UNDERSCORED, value};
-use crate::expand::{Symbol, exported};
-use crate::table::{Category, Status, families};
+use crate::expand::{Symbol, symbols};
+use crate::table::{Category, Status};
 
 /// shmem4py chooses its code by names that the headers of the libraries which it knows happen to define. Of its branches
 /// only the one for Sandia OpenSHMEM uses OpenSHMEM 1.5 as the standard has it; the default replaces all later routines
@@ -78,7 +78,7 @@ typedef double _Complex oxshmem_complexd_t;
 
 /// `shmem.h`: the standard, and what other libraries add to its families.
 pub(super) fn shmem() -> String {
-    let symbols = exported();
+    let symbols = symbols();
     let mut body = String::from("#include <stddef.h>\n#include <stdint.h>\n");
     body += &constants();
     body += HANDLES;
@@ -99,7 +99,7 @@ pub(super) fn shmem() -> String {
 
 /// `pshmem.h`: the profiling names.
 pub(super) fn pshmem() -> String {
-    let symbols = exported();
+    let symbols = symbols();
     let twins = symbols.iter().filter(|symbol| symbol.twin().is_some());
     let routines = section("Each routine under the name that a profiling tool calls.", twins, |symbol| {
         let mut twin = symbol.clone();
@@ -144,13 +144,10 @@ typedef struct {
 
 /// `shmemx.h`: extensions of other vendors.
 pub(super) fn shmemx() -> String {
-    let symbols = exported();
+    let symbols = symbols();
     let mut body = String::from("#include \"shmem.h\"\n");
-    if families().any(|family| family.function().starts_with("team_extension::") && family.landed()) {
-        let constants: String =
-            EXTENSIONS.iter().map(|(name, value)| format!("#define SHMEM_{name} {value}\n")).collect();
-        body += &TEAM_EXTENSIONS.replace("CONSTANTS", &constants);
-    }
+    let constants: String = EXTENSIONS.iter().map(|(name, value)| format!("#define SHMEM_{name} {value}\n")).collect();
+    body += &TEAM_EXTENSIONS.replace("CONSTANTS", &constants);
     body += "\n/* Hints of Sandia OpenSHMEM. */\n";
     body += &HINTS.iter().map(|(name, value)| format!("#define SHMEMX_{name} {value}\n")).collect::<String>();
     body += TYPES;
@@ -165,7 +162,7 @@ pub(super) fn shmemx() -> String {
 /// Programs of the first days of `put_nb` and `get_nb` pass a handle as fifth argument, which never had a use: a macro
 /// drops it in C, an overload in C++.
 fn with_unused_handle() -> String {
-    let routines = || exported().into_iter().filter(|symbol| has_unused_handle(symbol.family) && !symbol.ctx);
+    let routines = || symbols().into_iter().filter(|symbol| has_unused_handle(symbol.family) && !symbol.ctx);
     let overloads: String = routines()
         .map(|Symbol { prototype, .. }| {
             let head = prototype.to_c().replace(");", ", void **)");

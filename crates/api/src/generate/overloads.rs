@@ -1,7 +1,7 @@
 //! C++ overloads: what the C11 macros are for C.
 
-use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, synchronises_both_ways, with_complex};
-use crate::expand::{CallForm, Symbol, expand, exported};
+use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, with_complex};
+use crate::expand::{CallForm, Symbol, expand, symbols};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;
 use crate::types::ElementType;
@@ -13,7 +13,7 @@ const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
 
 /// The overloads for one header: those whose name begins with `prefix`.
 pub(super) fn functions(prefix: &str) -> String {
-    let routines = exported();
+    let routines = symbols();
     let mut text = String::new();
     let mut lists: Vec<(Vec<&'static ElementType>, String)> = Vec::new();
     for mut generic in generics(prefix) {
@@ -50,7 +50,7 @@ pub(super) fn functions(prefix: &str) -> String {
         text += &format!("{each}(OXSHMEM_OVERLOAD)\n#undef OXSHMEM_OVERLOAD\n");
         text += &std_complex(&generic);
     }
-    if prefix == "shmem_" && synchronises_both_ways() {
+    if prefix == "shmem_" {
         text += "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
     }
     if prefix == "shmemx_" {

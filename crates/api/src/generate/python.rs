@@ -158,7 +158,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::expand::exported;
+    use crate::expand::symbols;
 
     #[test]
     fn every_family_of_the_standard_that_moves_data_is_in_the_module() {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_row_names_routines_of_the_library() {
-        let names: BTreeSet<String> = exported().into_iter().map(|symbol| symbol.name).collect();
+        let names: BTreeSet<String> = symbols().into_iter().map(|symbol| symbol.name).collect();
         for row in rows() {
             let place = match row.form {
                 "type" => "uint",

@@ -2,7 +2,7 @@
 
 mod hooks;
 
-use crate::expand::{CallForm, Symbol, exported};
+use crate::expand::{CallForm, Symbol, symbols};
 use crate::fortran::{self, FortranEntry};
 use crate::generate::race::hooks::hooks;
 use crate::prototype::{Parameter, Prototype};
@@ -29,7 +29,7 @@ struct Routine {
 
 /// The routines in C, which the detector's build compiles. They are long, and nobody reads them: they are not checked in.
 pub fn calls() -> String {
-    let symbols = exported();
+    let symbols = symbols();
     let c = symbols.iter().map(of_symbol);
     let entries = fortran::entries();
     let all: Vec<Routine> =

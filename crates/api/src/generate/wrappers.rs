@@ -1,7 +1,7 @@
 //! The wrappers of the profile's library, in C: one function of every routine's name that calls the library's own and records
 //! the call. C, because only C knows to which address a call returns and passes `long double` by value.
 
-use crate::expand::{CallForm, Symbol, exported};
+use crate::expand::{CallForm, Symbol, symbols};
 use crate::fortran::{FortranEntry, entries};
 use crate::prototype::Prototype;
 use crate::table::Category;
@@ -32,7 +32,7 @@ pub fn profile_wrappers() -> Wrappers {
         }
         count += 1;
     };
-    for symbol in exported() {
+    for symbol in symbols() {
         add(&symbol.name, &symbol.prototype, &[], &Recorded::of_symbol(&symbol));
     }
     for entry in entries() {
@@ -316,7 +316,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all);
         let public = crate::expand::public_names();
-        for symbol in exported() {
+        for symbol in symbols() {
             assert!(names.binary_search(&symbol.name).is_ok(), "{} has no wrapper", symbol.name);
         }
         assert!(names.iter().all(|name| public.contains(name)));

@@ -206,16 +206,7 @@ impl Family {
     pub fn function(&self) -> &'static str {
         self.call.split_once('(').map_or(self.call, |(function, _)| function)
     }
-
-    /// Whether the runtime has what this family needs; see [`NOT_YET`].
-    pub fn landed(&self) -> bool {
-        !NOT_YET.iter().any(|prefix| self.function().starts_with(prefix))
-    }
 }
-
-/// Beginnings of runtime functions that are still being written. Their families are absent from exports, headers and
-/// version map until the line here goes.
-pub const NOT_YET: &[&str] = &[];
 
 /// All rows in the order of the header.
 pub fn families() -> impl Iterator<Item = &'static Family> {
