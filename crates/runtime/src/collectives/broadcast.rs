@@ -73,7 +73,7 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
             }
             (CollectiveWay::Exchange, _) => in_payload(call, spread),
             (CollectiveWay::Levels, _) => levels::broadcast(call, spread),
-            (CollectiveWay::Members, _) => by_loads(call, spread),
+            (CollectiveWay::Members, None) => by_loads(call, spread),
             (way, Some(span)) => between_nodes::broadcast(call, span, way, spread),
             (way, None) => unreachable!("a broadcast on a node does not go by {way:?}"),
         }

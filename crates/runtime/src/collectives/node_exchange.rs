@@ -145,14 +145,11 @@ pub(crate) fn synchronise(call: Call<'_>) {
     exchange(call, &[], |_, _| {});
 }
 
-/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it.
+/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it. No broadcast
+/// between nodes goes this way (`schedule::way`).
 pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
     let team = call.team;
-    if team.span.is_some() {
-        synchronise(call);
-        meanwhile();
-        return synchronise(call);
-    }
+    debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
     let words = &team.place(team.my).words.0;
     words.announced.store(stamp, Release);
@@ -168,11 +165,7 @@ pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
 /// Waits for the announcement of member `from`, does `come` and says that it is done.
 pub(crate) fn take(call: Call<'_>, from: u32, come: impl FnOnce()) {
     let team = call.team;
-    if team.span.is_some() {
-        synchronise(call);
-        come();
-        return synchronise(call);
-    }
+    debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
     until_told(call, from, &team.place(from).words.0.announced, stamp);
     come();
