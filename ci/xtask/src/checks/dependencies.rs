@@ -151,49 +151,11 @@ fn strange_licences(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<String>
         .collect()
 }
 
-/// Whether an SPDX expression leaves a choice that is allowed. `AND` binds more closely than `OR`.
+/// Whether an SPDX expression leaves a choice that is allowed: one between each `AND` and the next. Where a choice is between several
+/// licences at once, this may ask for more than the expression does, and never for less.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut at = 0;
-    let answer = any(&words, &mut at, allowed);
-    answer && at == words.len()
-}
-
-fn any(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
-    let mut answer = all(words, at, allowed);
-    while words.get(*at) == Some(&"OR") {
-        *at += 1;
-        answer |= all(words, at, allowed);
-    }
-    answer
-}
-
-fn all(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
-    let mut answer = term(words, at, allowed);
-    while words.get(*at) == Some(&"AND") {
-        *at += 1;
-        answer &= term(words, at, allowed);
-    }
-    answer
-}
-
-fn term(words: &[&str], at: &mut usize, allowed: &BTreeSet<String>) -> bool {
-    let word = words.get(*at).copied().unwrap_or_default();
-    *at += 1;
-    if word == "(" {
-        let answer = any(words, at, allowed);
-        *at += 1;
-        return answer;
-    }
-    match words.get(*at) {
-        Some(&"WITH") => {
-            let exception = words.get(*at + 1).copied().unwrap_or_default();
-            *at += 2;
-            allowed.contains(&format!("{word} WITH {exception}"))
-        }
-        _ => allowed.contains(word),
-    }
+    let choices = expression.replace('/', " OR ").replace(['(', ')'], "");
+    choices.split(" AND ").all(|choice| choice.split(" OR ").any(|licence| allowed.contains(licence.trim())))
 }
 
 #[cfg(test)]
