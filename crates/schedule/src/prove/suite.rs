@@ -11,6 +11,7 @@ use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::names::{COLLECTIVES, NAMES, find};
 use crate::algorithm::{Collective, OperatorLaw, Schedule, alltoall, broadcast, gather, ring};
 use crate::step::{Algorithm, Caller, Loc, Place, Plan, Step, Traffic};
+use oxshmem_base::chance::Dice;
 use std::vec;
 use std::vec::Vec;
 
@@ -300,11 +301,8 @@ fn mixed_sequences_share_one_slot() {
         (Schedule::Bruck(alltoall::Bruck), Collective::Alltoall),
     ];
     let sequences = if cfg!(debug_assertions) { 3 } else { 20 };
-    let mut random = 12345u64;
-    let mut pick = |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) as usize % below
-    };
+    let mut dice = Dice::new(12345);
+    let mut pick = |below: usize| dice.below(below);
     for size in sizes() {
         for seed in 0..sequences {
             let calls: Vec<ProofCall> = (0..12)

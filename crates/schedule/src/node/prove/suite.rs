@@ -11,6 +11,7 @@ use crate::node::relay::Relay;
 use crate::node::slices::Slices;
 use crate::node::tree::LineTree;
 use crate::node::{Load, Protocol, Shape};
+use oxshmem_base::chance::Dice;
 use std::vec;
 use std::vec::Vec;
 
@@ -130,11 +131,8 @@ fn a_broadcast_holds_from_every_root() {
 
 #[test]
 fn protocols_follow_each_other_in_any_order() {
-    let mut random = 4711u64;
-    let mut pick = |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) as usize % below
-    };
+    let mut dice = Dice::new(4711);
+    let mut pick = |below: usize| dice.below(below);
     let sequences = if cfg!(debug_assertions) { 4 } else { 20 };
     for size in sizes() {
         for shape in shapes(size) {

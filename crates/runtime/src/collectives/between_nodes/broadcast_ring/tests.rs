@@ -1,5 +1,7 @@
 //! Nobody writes a block that somebody still needs: every order of events in small trees, random orders in large ones.
 
+use oxshmem_base::chance::Dice;
+
 use super::super::every_order::every_order;
 use super::model::{History, ModelEvent, ModelState, UNIT, WeakerRule};
 
@@ -25,15 +27,6 @@ enum Network {
     Lazy,
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn pick(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % below
-    }
-}
-
 /// One random order of events. The node of `slow` counts in rarely.
 fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dice) -> Result<(), String> {
     let mut state = ModelState::first(history);
@@ -42,16 +35,16 @@ fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dic
         let arrives = match network {
             _ if steps.is_empty() => true,
             Network::Lazy => false,
-            Network::OneIn(most) => dice.pick(most) == 0,
+            Network::OneIn(most) => dice.below(most) == 0,
         };
         let event = if !arrives {
-            let event = steps[dice.pick(steps.len())];
-            if slow.is_some_and(|slow| event == ModelEvent::CountIn(slow)) && steps.len() > 1 && dice.pick(30) > 0 {
+            let event = steps[dice.below(steps.len())];
+            if slow.is_some_and(|slow| event == ModelEvent::CountIn(slow)) && steps.len() > 1 && dice.below(30) > 0 {
                 continue;
             }
             event
         } else if state.under_way() > 0 {
-            ModelEvent::Arrive(dice.pick(state.under_way()))
+            ModelEvent::Arrive(dice.below(state.under_way()))
         } else if steps.is_empty() {
             return Err(format!("nobody can go on: {state:?}"));
         } else {
@@ -66,19 +59,19 @@ fn walk(history: &History, network: Network, slow: Option<usize>, dice: &mut Dic
 fn random(rule: WeakerRule, histories: u64) -> Result<usize, String> {
     let mut again = 0;
     for seed in 0..histories {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let leaders = if dice.pick(8) == 0 { 2 + dice.pick(40) } else { 2 + dice.pick(9) };
-        let radix = [2, 3, 4, 8][dice.pick(4)];
-        let usual = dice.pick(leaders);
+        let mut dice = Dice::new(seed);
+        let leaders = if dice.below(8) == 0 { 2 + dice.below(40) } else { 2 + dice.below(9) };
+        let radix = [2, 3, 4, 8][dice.below(4)];
+        let usual = dice.below(leaders);
         let call = |dice: &mut Dice| {
-            let root = if dice.pick(12) == 0 { dice.pick(leaders) } else { usual };
-            let bytes = [UNIT, HALF][dice.pick(2)];
-            (dice.pick(15) > 0).then_some((root as u32, bytes))
+            let root = if dice.below(12) == 0 { dice.below(leaders) } else { usual };
+            let bytes = [UNIT, HALF][dice.below(2)];
+            (dice.below(15) > 0).then_some((root as u32, bytes))
         };
         let calls: Vec<_> = (0..40).map(|_| call(&mut dice)).collect();
         let history = History::new(leaders as u32, radix, &calls, rule);
-        let network = [Network::OneIn(3), Network::OneIn(40), Network::OneIn(400), Network::Lazy][dice.pick(4)];
-        let slow = (dice.pick(2) == 0).then(|| dice.pick(leaders));
+        let network = [Network::OneIn(3), Network::OneIn(40), Network::OneIn(400), Network::Lazy][dice.below(4)];
+        let slow = (dice.below(2) == 0).then(|| dice.below(leaders));
         walk(&history, network, slow, &mut dice).map_err(|wrong| format!("seed {seed}, {network:?}: {wrong}"))?;
         again += history.again();
     }
