@@ -1,6 +1,6 @@
 //! The timeline of a job as JSON of the Trace Event Format, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing) read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -199,11 +199,6 @@ fn quoted(text: &str) -> String {
         }
     }
     json + "\""
-}
-
-/// The PEs that have a track.
-pub fn tracks(job: &RecordedJob) -> BTreeSet<u32> {
-    job.ledgers.iter().map(|ledger| ledger.pe).collect()
 }
 
 #[cfg(test)]
