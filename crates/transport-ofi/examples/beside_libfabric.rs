@@ -9,22 +9,17 @@
 //! `oxshmem-benches` reads them.
 
 use std::ffi::{CString, c_void};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
-use oxshmem_base::knobs::Settings;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::suite::{AllAddresses, issue};
-use oxshmem_transport::{Agreed, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment};
+use oxshmem_transport::suite::beside::{MeasuringPe, OWN, OtherProcess};
 use oxshmem_transport_ofi::PROVIDER;
 
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.
-const ROUNDS: u64 = 200;
+const ROUNDS: u32 = 200;
 const TIMES: usize = 80;
 /// The bound that the run shows to be kept.
 const LIMIT: f64 = 1.15;
@@ -42,14 +37,13 @@ fn main() {
     if let ([option], [provider]) = (&options[..], &words[..])
         && option == "--second"
     {
-        let mut link = Link { from: Box::new(BufReader::new(std::io::stdin())), to: Box::new(std::io::stdout()) };
-        measure(provider, 1, &mut link);
+        measure(provider, OtherProcess::starter());
         return;
     }
     let usual = ["shm", "tcp", "tcp;ofi_rxm"].map(String::from);
     let mut kept = true;
     for provider in if words.is_empty() { &usual[..] } else { &words } {
-        let sides = beside(provider);
+        let sides = measure(provider, OtherProcess::start(&["--second", provider]));
         if options.iter().any(|option| option == "--json") {
             print_lines(provider, &sides);
             continue;
@@ -81,74 +75,26 @@ fn print_lines(provider: &str, Sides { polled, slept, ours }: &Sides) {
     }
 }
 
-/// Measures with a second process.
-fn beside(provider: &str) -> Sides {
-    let program = std::env::current_exe().expect("this program has a path");
-    let mut second = Command::new(program)
-        .args(["--second", provider])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the second process starts");
-    let (to, from) = (second.stdin.take().expect("a pipe"), second.stdout.take().expect("a pipe"));
-    let mut link = Link { from: Box::new(BufReader::new(from)), to: Box::new(to) };
-    let sides = measure(provider, 0, &mut link);
-    second.wait().expect("the second process ends");
-    sides
-}
-
 /// The part of one of the two processes.
-fn measure(provider: &str, me: u64, link: &mut Link) -> Sides {
-    let bare: Vec<_> =
-        [fi::FI_WAIT_NONE, fi::FI_WAIT_FD].into_iter().filter_map(|wait| Bare::open(provider, wait, link)).collect();
-    let mut ours = Ours::open(provider, me as u32, link);
+fn measure(provider: &str, mut other: OtherProcess) -> Sides {
+    let waits = [fi::FI_WAIT_NONE, fi::FI_WAIT_FD];
+    let bare: Vec<_> = waits.into_iter().filter_map(|wait| Bare::open(provider, wait, &mut other)).collect();
+    let mut ours = MeasuringPe::open(&PROVIDER, provider, OWN, &mut other);
     let mut sides = vec![Vec::new(); bare.len() + 1];
-    for time in 0..TIMES as u64 {
-        let first = time * ROUNDS + 1;
+    let beside = || bare.iter().for_each(Bare::look);
+    for _ in 0..TIMES {
         for (way, values) in sides.iter_mut().enumerate() {
-            link.meet();
-            let start = Instant::now();
-            for round in first..first + ROUNDS {
-                // The first puts, then waits for the answer; the second waits, then answers.
-                for puts in [me == 0, me != 0] {
-                    match (puts, bare.get(way)) {
-                        (true, Some(bare)) => bare.put(round),
-                        (true, None) => ours.put(round),
-                        (false, Some(bare)) => bare.wait(round),
-                        (false, None) => ours.wait(round),
-                    }
-                }
-            }
-            values.push(start.elapsed().as_secs_f64() * 1e9 / (2 * ROUNDS) as f64);
+            let time = match bare.get(way) {
+                Some(it) => ours.one_way(ROUNDS, |_, turn| it.put(turn), |_| it.turn(), |_| it.look(), beside),
+                None => ours.one_way_provided(ROUNDS, beside),
+            };
+            values.push(time.as_secs_f64() * 1e9);
         }
     }
-    link.meet();
     ours.close();
-    let (ours, mut bare) = (sides.pop().expect("ours is the last"), sides.into_iter());
-    Sides { polled: bare.next().expect("any queue can be polled"), slept: bare.next(), ours }
-}
-
-/// The pipe between the two processes.
-struct Link {
-    from: Box<dyn BufRead>,
-    to: Box<dyn Write>,
-}
-
-impl Link {
-    /// Both give something and get what the other gives.
-    fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
-        self.to.write_all(&(mine.len() as u64).to_le_bytes()).and_then(|()| self.to.write_all(mine)).expect("a pipe");
-        self.to.flush().expect("a pipe");
-        let mut length = [0; 8];
-        self.from.read_exact(&mut length).expect("the other process lives");
-        let mut theirs = vec![0; u64::from_le_bytes(length) as usize];
-        self.from.read_exact(&mut theirs).expect("the other process lives");
-        theirs
-    }
-
-    fn meet(&mut self) {
-        self.swap(&[]);
-    }
+    other.end();
+    let (ours, mut limits) = (sides.pop().expect("ours is the last"), sides.into_iter());
+    Sides { polled: limits.next().expect("any queue can be polled"), slept: limits.next(), ours }
 }
 
 /// As a program would use libfabric that wants nothing but this.
@@ -164,7 +110,7 @@ struct Bare {
 
 impl Bare {
     /// `None` if the provider has no such queue.
-    fn open(provider: &str, wait: fi::fi_wait_obj, link: &mut Link) -> Option<Self> {
+    fn open(provider: &str, wait: fi::fi_wait_obj, other: &mut OtherProcess) -> Option<Self> {
         let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let library = Libfabric::open().expect("libfabric is here");
         let name = CString::new(provider).expect("a name");
@@ -211,7 +157,7 @@ impl Bare {
             bytes.truncate(length);
             let virtual_addresses = (*(*info).domain_attr).mr_mode & fi::FI_MR_VIRT_ADDR != 0;
             let base = if virtual_addresses { words.as_ptr().expose_provenance() as u64 } else { 0 };
-            let theirs = link.swap(&[&base.to_le_bytes()[..], &fi_mr_key(mr).to_le_bytes(), &bytes].concat());
+            let theirs = other.swap(&[&base.to_le_bytes()[..], &fi_mr_key(mr).to_le_bytes(), &bytes].concat());
             let number = |at: usize| u64::from_le_bytes(theirs[at..at + 8].try_into().expect("eight bytes"));
             let mut peer = fi::FI_ADDR_UNSPEC;
             assert_eq!(fi_av_insert(av, theirs[16..].as_ptr().cast(), 1, &raw mut peer, 0, ptr::null_mut()), 1);
@@ -237,10 +183,8 @@ impl Bare {
         }
     }
 
-    fn wait(&self, round: u64) {
-        while self.words[0].load(Ordering::Acquire) < round {
-            self.look();
-        }
+    fn turn(&self) -> u64 {
+        self.words[0].load(Ordering::Acquire)
     }
 }
 
@@ -249,50 +193,5 @@ impl Drop for Bare {
     fn drop(&mut self) {
         // SAFETY: opened by `open`, and nobody uses it any more.
         unsafe { fi_close(&raw mut (*self.ep).fid) };
-    }
-}
-
-struct Ours {
-    words: Box<[AtomicU64; 2]>,
-    fabric: Box<dyn Fabric>,
-    lane: Box<dyn Lane>,
-    peer: u32,
-}
-
-impl Ours {
-    fn open(provider: &str, me: u32, link: &mut Link) -> Self {
-        let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let settings = Settings::default();
-        let choice = Agreed { detail: provider, ..Agreed::default() };
-        let fabric = (PROVIDER.open)(&Participant::new(me, 2, &settings, &[0; 48]), &choice);
-        let fabric = fabric.expect("the provider opens");
-        let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: 16 };
-        fabric.register(Region::Heap, segment).expect("memory is registered");
-        let mut addresses = vec![link.swap(&fabric.address())];
-        addresses.insert(me as usize, fabric.address());
-        fabric.connect(Box::new(AllAddresses(addresses))).expect("the provider connects");
-        let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
-        Self { words, fabric, lane, peer: 1 - me }
-    }
-
-    fn put(&mut self, round: u64) {
-        let to = Remote { pe: self.peer, region: Region::Heap, offset: 0 };
-        let source = round.to_ne_bytes();
-        // SAFETY: inside the region; the source is copied.
-        issue(&*self.fabric, &*self.lane, |lane| unsafe { lane.put(to, source.as_ptr(), 8) });
-    }
-
-    fn wait(&self, round: u64) {
-        while self.words[0].load(Ordering::Acquire) < round {
-            self.fabric.progress();
-        }
-    }
-
-    fn close(self) {
-        while self.lane.outstanding() > 0 {
-            self.lane.progress().expect("no operation fails");
-        }
-        drop(self.lane);
-        self.fabric.close();
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing here is decided by time, except that a wait of [`PATIENCE`] means a hang.
 
 mod atomics;
+pub mod beside;
 mod ordering;
 pub mod processes;
 mod reach;

@@ -84,12 +84,12 @@ pub fn take_part(fabric: Box<dyn Fabric>, me: u32, pes: u32) {
 }
 
 /// Bytes as a line of text.
-pub fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of such a line.
-pub fn unhex(text: &str) -> Vec<u8> {
+fn unhex(text: &str) -> Vec<u8> {
     let digits = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal digits");
     (0..text.len()).step_by(2).map(digits).collect()
 }
