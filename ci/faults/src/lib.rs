@@ -6,6 +6,7 @@
 
 pub mod browser;
 mod complaints;
+mod folder;
 mod given_time;
 mod group;
 mod other_user;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use complaints::{Complaint, expect_no_complaints};
+pub use folder::TestFolder;
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
 pub use other_user::{OtherUser, STRANGER};

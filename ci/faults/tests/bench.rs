@@ -5,15 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, browser, prefix, tool};
+use oxshmem_faults::{Job, JobEnd, TestFolder, browser, prefix, tool};
 use serde_json::Value;
-
-/// A folder for the files of one test.
-fn folder(test: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for results");
-    folder
-}
 
 /// Runs the tool with these words and this file for JSON, and returns what it wrote there.
 fn bench(words: &str, json: &Path) -> (JobEnd, Value) {
@@ -64,7 +57,7 @@ const EVERYWHERE: &[&str] = &[
 
 #[test]
 fn bench_1_every_pattern_has_a_figure_on_a_node_and_between_nodes() {
-    let folder = folder("bench-1");
+    let folder = TestFolder::new("bench-1");
     for (place, limit) in [("-n 3", "loads and stores"), ("-n 4 --nodes 2", "bare TCP")] {
         let (csv, html) = (folder.join("figures.csv"), folder.join("report.html"));
         let words =
@@ -83,7 +76,6 @@ fn bench_1_every_pattern_has_a_figure_on_a_node_and_between_nodes() {
         let page = std::fs::read_to_string(&html).expect("the report is written");
         assert!(page.contains("data-curve=\"put and quiet\"") && page.trim_end().ends_with("</html>"), "{place}");
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 /// A put that spoils its last byte, in front of the library's.
@@ -97,7 +89,7 @@ const LIAR: &str = "#include <shmem.h>\n#include <string.h>\n\
 
 #[test]
 fn bench_2_a_wrong_byte_ends_the_run() {
-    let folder = folder("bench-2");
+    let folder = TestFolder::new("bench-2");
     let sources = prefix().join("share/oxshmem/bench");
     let listing = std::fs::read_dir(&sources).expect("the sources are installed");
     let files = listing.flatten().map(|entry| entry.path());
@@ -106,10 +98,10 @@ fn bench_2_a_wrong_byte_ends_the_run() {
     std::fs::write(folder.join("liar.c"), LIAR).expect("a source");
     let compile = |program: &Path, more: &[&str]| {
         let mut compiler = tool("oshcc");
-        compiler.args(["-O1", "-o"]).arg(program).args(&files).args(more).arg("-lm").current_dir(&folder);
+        compiler.args(["-O1", "-o"]).arg(program).args(&files).args(more).arg("-lm").current_dir(&*folder);
         assert!(compiler.status().expect("oshcc starts").success());
     };
-    let object = tool("oshcc").args(["-O1", "-c", "liar.c"]).current_dir(&folder).status();
+    let object = tool("oshcc").args(["-O1", "-c", "liar.c"]).current_dir(&*folder).status();
     assert!(object.expect("oshcc starts").success());
     compile(&honest, &[]);
     compile(&liar, &["-Dshmem_putmem=lying_putmem", "liar.o"]);
@@ -117,12 +109,11 @@ fn bench_2_a_wrong_byte_ends_the_run() {
     let ended = Job::new("-n 2").run(&honest, arguments).expect(0);
     assert!(ended.stdout.contains("\"complete\":true"), "{ended}");
     Job::new("-n 2").run(&liar, arguments).expect(3).says(&["put () of 8 bytes moved something wrong"]);
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
-    let folder = folder("bench-3");
+    let folder = TestFolder::new("bench-3");
     let bin = prefix().join("bin");
     let (oshcc, oshrun) = (bin.join("oshcc"), bin.join("oshrun"));
     // A launcher that fails for one group stands for a library that cannot do it.
@@ -143,12 +134,11 @@ fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
     let of = |library: &str| names.iter().filter(|(known, ..)| known == library).count();
     assert_eq!(of("oxshmem"), of("twin") + 2, "{ended}");
     assert!(ended.stdout.contains("not measured: teams of twin") && ended.stdout.contains("no teams here"), "{ended}");
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn bench_3_open_mpi_is_measured_where_it_is() {
-    let folder = folder("bench-3-openmpi");
+    let folder = TestFolder::new("bench-3-openmpi");
     let is_here = |path: &str| Path::new(path).exists();
     if !is_here("/usr/bin/oshmem_info") || !is_here("/usr/share/doc/libopenmpi-dev/copyright") {
         println!("not run: bench_3_open_mpi_is_measured_where_it_is: openmpi-bin and libopenmpi-dev are not both here");
@@ -159,7 +149,6 @@ fn bench_3_open_mpi_is_measured_where_it_is() {
     for pattern in ["put", "put and flag", "put bandwidth"] {
         assert!(theirs.iter().any(|(_, known, _)| known == pattern), "{pattern} is missing: {ended}");
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -167,12 +156,11 @@ fn bench_4_a_browser_shows_every_curve_without_an_error() {
     if !browser::has_browser("bench_4_a_browser_shows_every_curve_without_an_error") {
         return;
     }
-    let folder = folder("bench-4");
+    let folder = TestFolder::new("bench-4");
     let page = folder.join("report.html");
     bench(&format!("--quick --rounds 1 --sizes 8,4096 --html {}", page.display()), &folder.join("run.json"));
     let curves = ["put and quiet", "get", "put with signal", "put, both ways", "active set", "inclusive scan"];
     let curves = curves.map(|curve| format!("data-curve=\"{curve}\""));
     let parts: Vec<&str> = curves.iter().map(String::as_str).chain(["data-line=\"atomic, fetch_add\""]).collect();
     browser::shows(&page, &parts);
-    let _ = std::fs::remove_dir_all(folder);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, browser, program, tool};
+use oxshmem_faults::{Job, TestFolder, browser, program, tool};
 
 /// A job that does not say what it should by then never does.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -231,8 +231,7 @@ fn the_table_and_the_calls_of_a_job_are_told() {
 fn a_browser_shows_the_table_of_a_job() {
     let running = start("-n 3 --nodes 2", &program("deadlocks/missing_in_barrier.c"));
     until_said(&["why"], running.pid(), &["PE 1 is missing"]);
-    let folder = std::env::temp_dir().join(format!("oxshmem-top-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let folder = TestFolder::new("top");
     let page = folder.join("top.html");
     let name = page.to_str().expect("the path is text");
     until_said(&["top", "--once", "-d", "0.2", "--html", name], running.pid(), &["waits      shmem_barrier_all"]);
@@ -241,7 +240,6 @@ fn a_browser_shows_the_table_of_a_job() {
     if browser::has_browser("a_browser_shows_the_table_of_a_job") {
         browser::shows(&page, &["<td>waits</td>", "Calls of the PEs that make any."]);
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, prefix, program, program_with, source};
+use oxshmem_faults::{Job, JobEnd, TestFolder, prefix, program, program_with, source};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
 
@@ -104,8 +104,7 @@ fn hours_6_a_busy_machine_is_told_of_in_a_measurement() {
 
 #[test]
 fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-hours-7-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
+    let folder = TestFolder::new("hours-7");
     for name in ["oshcc", "gfortran"] {
         fs::write(folder.join(name), "#!/bin/sh\n").expect("our folder");
     }
@@ -116,7 +115,6 @@ fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
     assert!(tools.contains(&other) && ended.stdout.contains(" load: "), "{ended}");
     let compiled = prefix().join("include/shmem.mod").exists();
     assert_eq!(ended.stdout.contains("Fortran: the modules in "), !compiled, "{ended}");
-    let _ = fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -221,9 +219,9 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
 
 #[test]
 fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-T7-{}", std::process::id()));
+    let folder = TestFolder::new("T7");
     // A copy of the installation, as it was before there was a compiler.
-    let copied = Command::new("cp").arg("-r").arg(prefix()).arg(&folder).status().expect("cp starts");
+    let copied = Command::new("cp").arg("-r").arg(prefix().join(".")).arg(&*folder).status().expect("cp starts");
     assert!(copied.success());
     for name in ["include/shmem.mod", "include/shmemx.mod", "include/shmem_f08.mod", "lib/liboxshmem_f08.a"] {
         // An installation without gfortran has none.
@@ -232,7 +230,7 @@ fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
     let oshfort = |words: &[&str]| {
         let mut command = Command::new(folder.join("bin/oshfort"));
         let program = source("fortran_module.f90");
-        command.args(words).arg("-o").arg(folder.join("program")).arg(program).current_dir(&folder);
+        command.args(words).arg("-o").arg(folder.join("program")).arg(program).current_dir(&*folder);
         command.output().expect("the wrapper starts")
     };
     let said = String::from_utf8_lossy(&oshfort(&[]).stderr).into_owned();
@@ -249,20 +247,18 @@ fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
         // The linker refuses an object that would have to be changed where it is loaded.
         let mut link = Command::new("gfortran");
         link.args(["-shared", "-o", "module.so", "-Wl,-z,text", "-Wl,--whole-archive", "lib/liboxshmem_f08.a"]);
-        link.args(["-Wl,--no-whole-archive", "-Llib", "-loxshmem"]).current_dir(&folder);
+        link.args(["-Wl,--no-whole-archive", "-Llib", "-loxshmem"]).current_dir(&*folder);
         let linked = link.output().expect("gfortran starts");
         assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
     }
-    let _ = fs::remove_dir_all(folder);
 }
 
 #[test]
 fn fault_T8_the_bytes_of_calloc_are_the_product() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-T8-{}", std::process::id()));
+    let folder = TestFolder::new("T8");
     mistake(&format!("-n 2 --profile={}", folder.display()), "calloc").expect(0);
     let job = RecordedJob::read(&folder).expect("records can be read").expect("there are records");
     let totals = totals::add_up(&job);
     let calls = totals.routines.iter().find(|((name, _), _)| name == "shmem_calloc").map(|(_, total)| total);
     assert_eq!(calls.map(|total| (total.calls, total.bytes)), Some((2, 2 * 800)));
-    let _ = fs::remove_dir_all(folder);
 }

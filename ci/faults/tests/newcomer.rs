@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Job, program, source};
+use oxshmem_faults::{Job, TestFolder, program, source};
 
 fn newcomer() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -116,10 +116,9 @@ fn fault_N7_options_of_other_launchers_are_translated() {
 
 #[test]
 fn fault_N8_a_program_of_another_library_is_named() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-other-library-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = TestFolder::new("other-library");
     let build = |arguments: &[&str]| {
-        let built = Command::new("cc").current_dir(&folder).args(arguments).status().expect("a compiler");
+        let built = Command::new("cc").current_dir(&*folder).args(arguments).status().expect("a compiler");
         assert!(built.success(), "{arguments:?}");
     };
     std::fs::write(folder.join("other.c"), "int shmem_my_pe(void) { return 0; }\n").expect("a file");
@@ -132,5 +131,4 @@ fn fault_N8_a_program_of_another_library_is_named() {
     assert_eq!(ended.stderr.matches("liboshmem.so.40").count(), 1, "{ended}");
     let ours = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
     assert!(!ours.stderr.contains("is linked with"), "{ours}");
-    std::fs::remove_dir_all(&folder).expect("our folder");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, JobEnd, Running, prefix, program};
+use oxshmem_faults::{Job, JobEnd, Running, TestFolder, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -21,7 +21,7 @@ fn rig() -> PathBuf {
 }
 
 /// A folder with the key, gone at the end of the test; inside of the rig only.
-struct Place(PathBuf);
+struct Place(TestFolder);
 
 impl Place {
     /// `None`: this is not the rig. Then the test called `name` has run there, as a process of its own.
@@ -39,9 +39,7 @@ impl Place {
             said[0].lines().filter(|line| line.starts_with("not run:")).for_each(|line| println!("{line}"));
             return None;
         }
-        let place = std::env::temp_dir().join(format!("oxshmem-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&place).expect("a folder");
-        let place = Place(place);
+        let place = Place(TestFolder::new(name));
         place.write("key", KEY);
         place.write("other", "another key, and as long as that");
         Some(place)
@@ -59,13 +57,6 @@ impl Place {
     fn meet(&self) -> Vec<String> {
         let key = self.file("key").display().to_string();
         words(&["--meet", "--key-file", &key, "-H", HOSTS, "-N", "2", "--wait-timeout", "60"])
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // A folder that stays behind harms nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -3,21 +3,14 @@
 #![allow(non_snake_case, reason = "tests carry a number")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, browser, prefix, program, program_with, source, tool};
+use oxshmem_faults::{Job, JobEnd, TestFolder, browser, prefix, program, program_with, source, tool};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
 use serde_json::Value;
-
-/// A folder for the files of one test.
-fn folder(test: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for results");
-    folder
-}
 
 /// Runs a program with a profile, and returns the figures.
 fn profile(options: &str, program: &Path, folder: &Path) -> (JobEnd, Totals) {
@@ -42,7 +35,7 @@ fn counts(totals: &Totals, routine: &str) -> (u64, u64) {
 
 #[test]
 fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
-    let (program, folder) = (program("recorded.c"), folder("profile-1"));
+    let (program, folder) = (program("recorded.c"), TestFolder::new("profile-1"));
     for options in ["-n 4", "-n 4 --nodes 2", "-H n1,n2 -N 2"] {
         let (ended, totals) = profile(options, &program, &folder);
         for (routine, calls, bytes) in [
@@ -79,14 +72,13 @@ fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
         let nodes = RecordedJob::read(&folder).expect("records can be read").expect("there are records").nodes().len();
         assert_eq!(nodes, if options == "-n 4" { 1 } else { 2 });
     }
-    let again = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(0);
+    let again = Job::of("oxshmem").run(Path::new("profile"), [&*folder]).expect(0);
     assert!(again.stdout.contains("profile of 4 PEs on 2 nodes"), "{again}");
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
-    let folder = folder("profile-2");
+    let folder = TestFolder::new("profile-2");
     let (_, cpp) = profile("-n 2", &program("recorded.cc"), &folder);
     assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
     assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
@@ -110,7 +102,6 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
         }
         assert!(!page.contains("shmem_f08_MOD"), "{page}");
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 /// The calls of a timeline by track: name, begin, end.
@@ -126,7 +117,7 @@ fn tracks(trace: &Value) -> BTreeMap<u64, Vec<(String, f64, f64)>> {
 
 #[test]
 fn profile_3_a_timeline_is_json_and_calls_of_a_track_follow_each_other() {
-    let (program, folder) = (program("recorded.c"), folder("profile-3"));
+    let (program, folder) = (program("recorded.c"), TestFolder::new("profile-3"));
     let file = folder.join("trace.json");
     let read = || -> Value {
         let text = std::fs::read_to_string(&file).expect("the timeline is written");
@@ -153,12 +144,11 @@ fn profile_3_a_timeline_is_json_and_calls_of_a_track_follow_each_other() {
     assert!(tracks(&read()).values().all(|calls| calls.len() == 16));
     let told = Job::of("oxshmem").run(Path::new("trace"), [&file]).expect(0);
     assert!(told.stdout.contains("32 calls over") && told.stdout.contains("longest calls"), "{told}");
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_4_a_killed_job_leaves_what_was_recorded() {
-    let (program, folder) = (program("recorded.c"), folder("profile-4"));
+    let (program, folder) = (program("recorded.c"), TestFolder::new("profile-4"));
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
     let ended = job.run(&program, ["die"]).expect(137).says(&["did not finalize"]);
     let totals = figures(&folder);
@@ -175,29 +165,26 @@ fn profile_4_a_killed_job_leaves_what_was_recorded() {
     assert_eq!(totals.pairs[&(1, 0)][0].bytes, 10 * 8 + 3 * 1000, "{ended}");
     let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
     assert!(page.contains("did not finalize") && page.trim_end().ends_with("</html>"));
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_8_the_call_in_which_a_pe_was_ended_is_named() {
-    let folder = folder("profile-8");
+    let folder = TestFolder::new("profile-8");
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
     let ended = job.run(&program("ended_in_call.c"), [""; 0]).expect(137);
     ended.says(&["verdict: PE 0 was ended in shmem_long_wait_until (ended_in_call.c:13): the time of a call"]);
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_5_a_program_without_the_shared_library_is_told_of() {
-    let folder = folder("profile-5");
+    let folder = TestFolder::new("profile-5");
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
     job.run(Path::new("/bin/true"), [""; 0]).expect(0).says(&["has no record of a PE", "Rust API"]);
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
-    let folder = folder("trace-3");
+    let folder = TestFolder::new("trace-3");
     let [timeline, page] = ["trace.json", "trace.html"].map(|name| folder.join(name));
     Job::new(&format!("-n 4 --trace={}", timeline.display())).run(&program("recorded.c"), [""; 0]).expect(0);
     let summary =
@@ -221,7 +208,6 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
         let drawn = ["4 rows, ", ", 1 arrows", "data-arrows=\"1\"", "<li><span"];
         browser::shows(&page, &[&drawn[..], &["data-curve=\"shmem_init\"", "<td>shmem_barrier_all</td>"]].concat());
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -230,7 +216,7 @@ fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool(
         println!("not run: trace_4: there is no otf2-print (Debian: otf2-tools)");
         return;
     }
-    let (program, folder) = (program("recorded.c"), folder("trace-4"));
+    let (program, folder) = (program("recorded.c"), TestFolder::new("trace-4"));
     let (file, archive) = (folder.join("trace.json"), folder.join("archive"));
     Job::new(&format!("-n 4 --trace={}", file.display())).run(&program, [""; 0]).expect(0);
     Job::of("oxshmem").run(Path::new("trace"), [&file, Path::new("--otf2"), &archive]).expect(0);
@@ -252,12 +238,11 @@ fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool(
     for part in ["Name: \"shmem_putmem\"", "Role: RMA, Paradigm: SHMEM", "File: \"recorded.c\"", "Begin: 20, End: 20"] {
         assert!(definitions.contains(part), "{part}: {definitions}");
     }
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_7_a_verdict_in_words_comes_first() {
-    let folder = folder("profile-7");
+    let folder = TestFolder::new("profile-7");
     let (ended, _) = profile("-n 4", &program("late.c"), &folder);
     let mut lines = ended.stderr.lines().skip_while(|line| !line.starts_with("profile of "));
     let verdict = lines.nth(1).unwrap_or_default();
@@ -271,7 +256,7 @@ fn profile_7_a_verdict_in_words_comes_first() {
     assert!(page.contains("<h2>Verdict</h2>\n<p>PE 2 came last in "), "{page}");
     // The same in files that other programs read.
     let tables = folder.join("tables");
-    let written = Job::of("oxshmem").run(Path::new("profile"), [&folder, Path::new("--csv"), &tables]).expect(0);
+    let written = Job::of("oxshmem").run(Path::new("profile"), [&*folder, Path::new("--csv"), &tables]).expect(0);
     let table = |name: &str| {
         std::fs::read_to_string(tables.join(name)).unwrap_or_else(|error| panic!("{name}: {error}: {written}"))
     };
@@ -287,12 +272,11 @@ fn profile_7_a_verdict_in_words_comes_first() {
     assert!(table("teams.csv").contains("\n0,1,4,"), "{}", table("teams.csv"));
     // The header, and the updates of three PEs.
     assert_eq!(table("pairs.csv").lines().count(), 4);
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
 fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
-    let folder = folder("profile-7");
+    let folder = TestFolder::new("profile-7-again");
     profile("-n 2", &program("recorded.c"), &folder);
     let words = format!("-n 2 --profile={}", folder.display());
     Job::new(&words).run(Path::new("/no/such/program"), [""; 0]).expect(127);
@@ -302,9 +286,8 @@ fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
     let record = folder.join("pe.1.0.ledger");
     let bytes = std::fs::read(&record).expect("it is there");
     std::fs::write(&record, &bytes[..300]).expect("the folder is ours");
-    let refused = Job::of("oxshmem").run(Path::new("profile"), [&folder]).expect(2);
+    let refused = Job::of("oxshmem").run(Path::new("profile"), [&*folder]).expect(2);
     assert!(refused.stderr.contains("pe.1.0.ledger is cut off"), "{refused}");
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -316,7 +299,6 @@ fn profile_9_a_thread_that_comes_behind_the_end_has_no_record() {
     let names = std::fs::read_dir(&folder).expect("our folder").map(|entry| entry.expect("an entry").file_name());
     let records: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("pe.")).collect();
     assert_eq!(records.len(), 2, "{records:?}");
-    let _ = std::fs::remove_dir_all(folder);
 }
 
 #[test]
@@ -324,7 +306,7 @@ fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     if !browser::has_browser("profile_6_a_browser_shows_cells_and_curves_without_an_error") {
         return;
     }
-    let folder = folder("profile-6");
+    let folder = TestFolder::new("profile-6");
     profile("-n 4", &program("recorded.c"), &folder);
     let parts = [
         "data-row=\"2\" data-column=\"3\" data-value=\"3080\"",
@@ -334,5 +316,4 @@ fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
         "recorded.c:",
     ];
     browser::shows(&folder.join("profile.html"), &parts);
-    let _ = std::fs::remove_dir_all(folder);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use oxshmem_faults::{Job, browser, program_with, tool};
+use oxshmem_faults::{Job, TestFolder, browser, program_with, tool};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 const FOUND: i32 = 66;
@@ -39,8 +39,7 @@ fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
 
 #[test]
 fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-race-reports-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    let folder = TestFolder::new("race-reports");
     let (json, ignore) = (folder.join("reports.json"), folder.join("ignore"));
     let job = || Job::new("-n 2").env("SHMEM_RACE_STATUS", "7");
     job().env("SHMEM_RACE_JSON", &json).run(levels(), ["letter", "wrong"]).expect(7);
@@ -52,7 +51,6 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
     let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(levels(), ["letter", "wrong"]).expect(0);
     assert!(ended.stderr.is_empty(), "{ended}");
-    std::fs::remove_dir_all(&folder).expect("our folder");
 }
 
 #[test]
@@ -100,8 +98,7 @@ fn elements_of_arrays_have_the_names_of_the_program() {
 
 #[test]
 fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-race-page-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    let folder = TestFolder::new("race-page");
     let (json, html) = (folder.join("reports.json"), folder.join("races.html"));
     let races = |file: &Path| Job::by(tool("oxshmem")).run(Path::new("races"), [file, Path::new("--html"), &html]);
     for _ in 0..2 {
@@ -125,7 +122,6 @@ fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     std::fs::write(&json, "no report\n").expect("our file");
     races(&json).expect(2).says(&["has no reports of races", "line 1 is not a report", "SHMEM_RACE_JSON"]);
     races(&folder.join("nosuch")).expect(2).says(&["nosuch has no reports of races", "No such file"]);
-    std::fs::remove_dir_all(&folder).expect("our folder");
 }
 
 /// Nodes of one machine share the detector's memory, though the library's transfers between them take the network.
@@ -143,15 +139,14 @@ fn races_between_nodes_are_found_as_on_one_node() {
 
 #[test]
 fn archives_and_objects_that_are_not_instrumented_are_named_when_the_program_is_linked() {
-    let folder = std::env::temp_dir().join(format!("oxshmem-race-archive-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder of ours");
+    let folder = TestFolder::new("race-archive");
     std::fs::write(folder.join("part.c"), "long part; long add(long more) { return part += more; }\n")
         .expect("our file");
     let main =
         "#include <shmem.h>\nlong add(long);\nint main(void) { shmem_init(); add(1); shmem_finalize(); return 0; }\n";
     std::fs::write(folder.join("main.c"), main).expect("our file");
     let run = |command: &mut std::process::Command| {
-        let output = command.current_dir(&folder).output().expect("the tool starts");
+        let output = command.current_dir(&*folder).output().expect("the tool starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
@@ -163,5 +158,4 @@ fn archives_and_objects_that_are_not_instrumented_are_named_when_the_program_is_
         let said = run(tool("oshcc").args(["--race", "main.c", "part.o", "-o", "program"]));
         assert_eq!(said.contains("races in part.o are not looked for"), is_named, "{said}");
     }
-    std::fs::remove_dir_all(&folder).expect("our folder");
 }

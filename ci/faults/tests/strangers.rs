@@ -6,32 +6,14 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, prefix, program};
+use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, TestFolder, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
-
-/// A folder of one test, gone at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder for results");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that stays behind harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Runs `oxshmem` with these arguments.
 fn oxshmem(arguments: &[&str]) -> JobEnd {
@@ -78,10 +60,10 @@ fn fault_T1_a_socket_of_another_user_is_no_job() {
 
 #[test]
 fn fault_T2_links_that_others_have_made_are_not_followed() {
-    let (folder, hello) = (Folder::new("T2"), program("hello.c"));
-    let secret = folder.0.join("secret");
+    let (folder, hello) = (TestFolder::new("T2"), program("hello.c"));
+    let secret = folder.join("secret");
     fs::write(&secret, "secret").expect("our folder");
-    let results = folder.0.join("results");
+    let results = folder.join("results");
     fs::create_dir(&results).expect("our folder");
     for name in ["profile.html", "pe.0.0.ledger", "pe.0.out", "pe.0.err", "t.json", "t.html"] {
         symlink(&secret, results.join(name)).expect("our folder");
@@ -104,8 +86,8 @@ fn fault_T2_links_that_others_have_made_are_not_followed() {
 
 #[test]
 fn fault_T2_a_folder_of_another_user_is_refused_where_all_can_write() {
-    let (folder, hello) = (Folder::new("T2-folder"), program("hello.c"));
-    let theirs = folder.0.join("theirs");
+    let (folder, hello) = (TestFolder::new("T2-folder"), program("hello.c"));
+    let theirs = folder.join("theirs");
     fs::create_dir(&theirs).expect("our folder");
     if let Err(error) = std::os::unix::fs::chown(&theirs, Some(STRANGER), None) {
         let test = "fault_T2_a_folder_of_another_user_is_refused_where_all_can_write";
@@ -121,8 +103,8 @@ fn fault_T2_a_folder_of_another_user_is_refused_where_all_can_write() {
 
 /// A disk of a mebibyte, in a name space of mounts of its own; the words of a shell there. Nothing where none can be had.
 fn on_a_small_disk(test: &str, words: &str) -> Option<JobEnd> {
-    let folder = Folder::new(test);
-    let disk = folder.0.to_str().expect("text");
+    let folder = TestFolder::new(test);
+    let disk = folder.to_str().expect("text");
     let mount = format!("mount -t tmpfs -o size=1m tmpfs {disk} && exec true");
     let probe = Command::new("unshare").args(["--mount", "sh", "-c", &mount]).output();
     if !probe.as_ref().is_ok_and(|output| output.status.success()) {
@@ -178,10 +160,10 @@ fn fault_T3_output_on_a_full_disk_is_told_and_fails() {
 
 #[test]
 fn fault_T3_a_limit_of_file_sizes_is_named() {
-    let (folder, hello) = (Folder::new("T3-limit"), program("hello.c"));
+    let (folder, hello) = (TestFolder::new("T3-limit"), program("hello.c"));
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -f 1000; exec \"$0\" \"$@\""]).arg(prefix().join("bin/oshrun"));
-    shell.args(["-n", "1"]).arg(format!("--profile={}", folder.0.display()));
+    shell.args(["-n", "1"]).arg(format!("--profile={}", folder.display()));
     // The memory that PEs share is a file, too, so the job does not even start.
     let ended = Job::by(shell).limit(LIMIT).run(&hello, [""; 0]).expect(128 + 25);
     let ended = ended.says(&["ulimit -f", "nothing is recorded: the job failed before"]);
@@ -190,23 +172,23 @@ fn fault_T3_a_limit_of_file_sizes_is_named() {
 
 #[test]
 fn fault_T4_what_a_killed_pe_leaves_in_shared_memory_is_removed() {
-    let folder = Folder::new("T4");
+    let folder = TestFolder::new("T4");
     let job = "F=/dev/shm/oxshmem-$OXSHMEM_JOB; mkdir $F; echo x > $F/ucx_shm_posix_1; ls -d $F > $HERE/$PMI_RANK; ";
     for (end, status) in [("kill -9 $$", 137), ("exit 0", 0)] {
-        let mut oshrun = Job::new("-n 1").env("HERE", &folder.0).limit(LIMIT);
+        let mut oshrun = Job::new("-n 1").env("HERE", &*folder).limit(LIMIT);
         oshrun.command().args(["sh", "-c"]);
         oshrun.run(Path::new(&format!("{job}{end}")), [""; 0]).expect(status);
-        let made = fs::read_to_string(folder.0.join("0")).expect("the PE has told it");
+        let made = fs::read_to_string(folder.join("0")).expect("the PE has told it");
         assert!(!Path::new(made.trim()).exists(), "{made}");
     }
-    let mut oshrun = Job::new("-n 1").env("HERE", &folder.0);
+    let mut oshrun = Job::new("-n 1").env("HERE", &*folder);
     oshrun.command().args(["sh", "-c"]);
     let running = oshrun.start(Path::new(&format!("{job} touch $HERE/ready; sleep 600")), [""; 0]);
     let begun = Instant::now();
-    while !folder.0.join("ready").exists() && begun.elapsed() < LIMIT {
+    while !folder.join("ready").exists() && begun.elapsed() < LIMIT {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let made = fs::read_to_string(folder.0.join("0")).expect("the PE has told it");
+    let made = fs::read_to_string(folder.join("0")).expect("the PE has told it");
     assert!(Path::new(made.trim()).exists());
     // The guardian removes what the launcher cannot remove any more.
     drop(running);
