@@ -45,9 +45,10 @@ pub(crate) fn compile(prefix: &Path, options: &[&str], sources: &[PathBuf], prog
     read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(program)).map(drop)
 }
 
-/// Whether a program is on this machine.
+/// Whether a program, or the file with this path, is on this machine.
 pub(crate) fn exists(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 fn cannot_start(command: &Command, error: &std::io::Error) -> String {

@@ -5,6 +5,7 @@ pub(crate) mod hosts;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::counts::CheckCounts;
 use crate::{Outcome, target, top};
 
 /// The status by which a rig says that it cannot be had here; its output says why.
@@ -25,6 +26,16 @@ pub(crate) enum Ending {
     Well,
     /// The rig cannot be had here, and has said why.
     Skipped,
+}
+
+impl Ending {
+    /// So many checks that have ended so.
+    pub(crate) fn counts(self, checks: usize) -> CheckCounts {
+        match self {
+            Ending::Well => CheckCounts { passed: checks, ..CheckCounts::default() },
+            Ending::Skipped => CheckCounts { skipped: checks, ..CheckCounts::default() },
+        }
+    }
 }
 
 /// Runs a command, from the repository's top folder, in the rig `name`.

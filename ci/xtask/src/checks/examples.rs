@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::checks::packages;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target};
 
@@ -47,7 +46,7 @@ pub(crate) fn build(prefix: &Path) -> Outcome<Vec<PathBuf>> {
 
 /// The CMake file finds the installation and its tests pass.
 fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
-    if !packages::exists("cmake") {
+    if !command::exists("cmake") {
         return Ok(skipped!("the examples by CMake: there is no cmake here"));
     }
     let out = target().join("examples/cmake");

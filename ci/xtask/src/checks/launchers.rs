@@ -9,7 +9,6 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::checks::conformance::job;
-use crate::checks::packages;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, rigs, target, top};
@@ -72,7 +71,7 @@ struct LauncherRig<'s> {
 
 impl LauncherRig<'_> {
     fn judge(&self, row: &LauncherRow) -> CheckCounts {
-        if let Some(missing) = row.needs.iter().find(|needed| !packages::exists(needed)) {
+        if let Some(missing) = row.needs.iter().find(|needed| !command::exists(needed)) {
             return skipped!("{}: there is no {missing} here", row.name);
         }
         let outcome = match row.expect {

@@ -6,7 +6,6 @@ use std::process::Command;
 
 use oxshmem_api::manual::{Page, pages};
 
-use crate::checks::packages;
 use crate::counts::{CheckCounts, skipped};
 use crate::product::library::write;
 use crate::{Outcome, command, target};
@@ -24,7 +23,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut left_out = CheckCounts::default();
     for page in pages()? {
         for (language, compiler, options, ending) in LANGUAGES {
-            if page.programs(language).next().is_some() && *language == "fortran" && !packages::exists("gfortran") {
+            if page.programs(language).next().is_some() && *language == "fortran" && !command::exists("gfortran") {
                 left_out += skipped!("the Fortran program of {}: there is no gfortran", page.name);
                 continue;
             }
@@ -35,11 +34,11 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
                 record(format!("the program of {}", source.display()), outcome);
             }
         }
-        if packages::exists("groff") {
+        if command::exists("groff") {
             record(format!("the page {}", page.name), set(prefix, &page));
         }
     }
-    if packages::exists("man") {
+    if command::exists("man") {
         for (name, file) in FOUND {
             record(format!("man {name}"), found(prefix, name, file));
         }
@@ -47,7 +46,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     } else {
         left_out += skipped!("pages that are looked up: there is no man");
     }
-    if !packages::exists("groff") {
+    if !command::exists("groff") {
         left_out += skipped!("pages that are set: there is no groff");
     }
     counts += left_out;

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::command;
+use crate::command::{self, exists};
 use crate::counts::CheckCounts;
 
 /// A program that some check runs, or the path of a file that it reads, and the package that has it.
@@ -109,12 +109,6 @@ pub(crate) fn add_miri() {
 
 fn missing() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     PROGRAMS.iter().filter(|(program, _)| !exists(program))
-}
-
-/// Whether a program, or a file, is here.
-pub(crate) fn exists(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// The words before a command that make it run as root, if there is `apt-get` and a way to be root without a question.

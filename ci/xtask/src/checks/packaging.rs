@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::checks::packages;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::{in_order, metadata};
 use crate::{Outcome, command, target, top};
@@ -27,7 +26,7 @@ fn named(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 fn linted(tool: &str, options: &[&str], packages: &[PathBuf]) -> Outcome<CheckCounts> {
-    if packages.is_empty() || !packages::exists(tool) {
+    if packages.is_empty() || !command::exists(tool) {
         let why =
             if packages.is_empty() { "no packages (`cargo xtask package` makes them)" } else { "no such tool here" };
         return Ok(skipped!("{tool}: {why}"));

@@ -1,9 +1,8 @@
 //! The conformance programs over emulated InfiniBand: PEs on two nodes in the rig `rdma`, each with the nearest of two cards.
 
-use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::CheckCounts;
-use crate::rigs::{self, Ending};
+use crate::{Outcome, rigs};
 
 /// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
@@ -91,9 +90,5 @@ fn in_one_machine(programs: &CaseSelection, runs: &[String], seconds: &str) -> O
     for options in runs {
         script += &format!("'{}' conformance {options} || status=1\n", crate::OWN_PATH.display());
     }
-    let ending = rigs::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;
-    Ok(match ending {
-        Ending::Well => CheckCounts { passed: runs.len(), ..CheckCounts::default() },
-        Ending::Skipped => CheckCounts { skipped: runs.len(), ..CheckCounts::default() },
-    })
+    Ok(rigs::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?.counts(runs.len()))
 }
