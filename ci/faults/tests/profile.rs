@@ -292,11 +292,11 @@ fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
 
 #[test]
 fn profile_9_a_thread_that_comes_behind_the_end_has_no_record() {
-    let (program, folder) = (program_with("after_the_end.c", &["-pthread"]), folder("profile-9"));
+    let (program, folder) = (program_with("after_the_end.c", &["-pthread"]), TestFolder::new("profile-9"));
     let (ended, totals) = profile("-n 2", &program, &folder);
     assert!(!ended.stderr.contains("is not recorded") && !ended.stderr.contains("shmem_my_pe"), "{ended}");
     assert_eq!(counts(&totals, "shmem_finalize"), (2, 0));
-    let names = std::fs::read_dir(&folder).expect("our folder").map(|entry| entry.expect("an entry").file_name());
+    let names = std::fs::read_dir(&*folder).expect("our folder").map(|entry| entry.expect("an entry").file_name());
     let records: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("pe.")).collect();
     assert_eq!(records.len(), 2, "{records:?}");
 }
