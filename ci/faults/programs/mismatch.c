@@ -94,11 +94,19 @@ static void grow(void)
     shmem_realloc(block, 2 * sizeof(long) * (LONG + 2 * GUARD));
 }
 
+static void issue_barrier(void)
+{
+    shmem_req_h request;
+    shmemx_barrier_all_nb(&request);
+    shmem_req_wait(&request);
+}
+
 #define WORLD SHMEM_TEAM_WORLD
 #define SET 0, 0, npes
 #define CALLS(X)                                                                                                              \
     X(nothing, (void)0)                                                                                                       \
     X(barrier_all, shmem_barrier_all())                                                                                       \
+    X(barrier_issued, issue_barrier())                                                                                        \
     X(sync_all, shmem_sync_all())                                                                                             \
     X(team_sync, shmem_team_sync(all))                                                                                        \
     X(barrier_set, shmem_barrier(SET, psync))                                                                                 \

@@ -101,6 +101,8 @@ fn fault_W1_members_that_meet_level_by_level_end_with_a_sentence_or_wait() {
 fn fault_W1_what_crashed_is_named_on_both_sides() {
     for (one, other, words) in [
         ("free", "barrier_all", ["an allocation or free of symmetric memory", "a barrier or sync"]),
+        ("barrier_issued", "barrier_all", ["a barrier or sync that returns at once", "a barrier or sync"]),
+        ("barrier_issued", "sync_all", ["a barrier or sync that returns at once", "a barrier or sync"]),
         ("max_six", "barrier_all", ["shmem_max_reduce (48 bytes)", "a barrier or sync"]),
         ("max_long", "barrier_all", ["shmem_max_reduce (160000 bytes)", "a barrier or sync"]),
         ("max_long", "fcollect", ["shmem_max_reduce (160000 bytes)", "shmem_fcollect (8 bytes)"]),

@@ -64,18 +64,13 @@ impl<'a> Call<'a> {
     /// A barrier or a sync, unless [`Self::is`] says otherwise.
     #[inline(always)]
     pub(crate) fn new(team: &'a TeamState, name: &'static str) -> Self {
-        if suspended::any() {
-            behind_suspended(team, name);
-        }
-        Self { team, name, signature: Signature::of(CallKind::Barrier), late: None }
+        Self::of(team, name, CallKind::Barrier)
     }
 
     /// A call of that kind of which nothing else must be alike.
     #[inline(always)]
     pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
-        if suspended::any() {
-            behind_suspended(team, name);
-        }
+        let kind = if suspended::any() { behind_suspended(team, name, kind) } else { kind };
         Self { team, name, signature: Signature::of(kind), late: None }
     }
 
@@ -281,18 +276,22 @@ impl<'a> Call<'a> {
 }
 
 /// Returns when the team's collectives that have been suspended are over: its collectives take place in the order of their
-/// calls.
+/// calls. The kind of the call among these.
 #[cold]
 #[inline(never)]
-fn behind_suspended(team: &TeamState, name: &'static str) {
+fn behind_suspended(team: &TeamState, name: &'static str, kind: CallKind) -> CallKind {
+    if suspended::is_suspended() {
+        return if kind == CallKind::Barrier { CallKind::IssuedBarrier } else { kind };
+    }
     let key = Call::key(team);
-    if !suspended::is_suspended() && planted!("blocking-before-its-turn", suspended::pending(key) > 0, false) {
+    if planted!("blocking-before-its-turn", suspended::pending(key) > 0, false) {
         let needs = Needs::Collectives(Collectives::Of(team, key));
         wait::until(Reason { call: name, address: 0, needs }, None, || {
             suspended::move_on();
             (suspended::pending(key) == 0).then_some(())
         });
     }
+    kind
 }
 
 impl Call<'_> {

@@ -14,7 +14,7 @@ use core::fmt;
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallKind {
-    /// A barrier or a sync. These may meet each other.
+    /// A barrier or a sync that waits. These may meet each other.
     Barrier,
     Broadcast,
     Collect,
@@ -44,10 +44,13 @@ pub(crate) enum CallKind {
     Finalize,
     /// An exchange of a binding.
     Values,
+    /// A barrier or a sync that returns at once. It meets its like alone: what the others count when they leave, it cannot count, because
+    /// it ends at no place in the order of the PE's calls.
+    IssuedBarrier,
 }
 
 /// The kinds in the order of their numbers, by the families of routines that make such calls.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "a barrier or sync",
     "shmem_broadcast",
     "shmem_collect",
@@ -72,8 +75,9 @@ const NAMES: [&str; 24] = [
     "shmem_init",
     "shmem_finalize",
     "an exchange of values",
+    "a barrier or sync that returns at once",
 ];
-const _: () = assert!(NAMES.len() == CallKind::Values as usize + 1 && NAMES.len() <= 1 << KIND_BITS);
+const _: () = assert!(NAMES.len() == CallKind::IssuedBarrier as usize + 1 && NAMES.len() <= 1 << KIND_BITS);
 
 /// Bits of a signature that say the kind; the rest is the digest.
 const KIND_BITS: u32 = 5;
