@@ -148,7 +148,8 @@ class Lines(unittest.TestCase):
     def test_the_story_of_a_simulation_names_lines(self) -> None:
         told = self.simulate()
         self.assertRegex(told, r"turns at step \d+. PE [0-2] goes on at (lines.py:\d|end of the program)")
-        self.assertRegex(told, r"of PE 0: put #\d+ to PE 1 Heap\S+ \(lines.py:5\)")
+        block = r"bytes \d+ to \d+ of the block of \d+ bytes allocated at lines.py:3"
+        self.assertRegex(told, rf"put #\d+ to PE 1 {block}, at Heap\S+ \(lines.py:5\)")
 
     def test_an_error_of_the_library_names_the_line(self) -> None:
         program = "import oxshmem as shmem\na = shmem.zeros(4)\nif shmem.my_pe() == 0:\n    shmem.barrier_all()\nshmem.sum_reduce(a, a)\n"
