@@ -98,6 +98,11 @@ impl ConformanceCase {
     }
 }
 
+/// Why a case has looked at nothing, if it says so: its exit status is 0 then, as if all its checks had held.
+pub(super) fn not_run(output: &str) -> Option<&str> {
+    output.lines().find_map(|line| line.strip_prefix("SKIP: "))
+}
+
 /// How often `name` occurs as a whole word, so that `shmem_p` is not found in `shmem_put`.
 fn occurrences(output: &str, name: &str) -> usize {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -141,5 +146,12 @@ mod tests {
         assert!(case.judge(1, "shmem_p: PE 99 shmem_p").is_err());
         assert!(case.judge(1, "shmem_p: PE 9").is_err());
         assert!(case.judge(1, "shmem_p: PE 99 CHECK FAILED").is_err());
+    }
+
+    #[test]
+    fn a_case_that_looks_at_nothing_is_no_success() {
+        assert_eq!(not_run("SKIP: needs 10 GiB\n"), Some("needs 10 GiB"));
+        // A part of a case.
+        assert_eq!(not_run("all well\nSKIP threads: not provided\n"), None);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use oxshmem_faults::GivenTime;
 
 use super::program::output_folder;
-use super::{CaseRun, CaseSelection, CaseVerdict};
+use super::{CaseRun, CaseSelection, CaseVerdict, case};
 use crate::command;
 use crate::rigs::hosts::Rig;
 
@@ -72,9 +72,10 @@ pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> 
     let limit = options.limit.unwrap_or(usual);
     match finish(command, limit) {
         Err(why) => CaseVerdict::Failed(why),
-        Ok((status, output)) => match row.case.judge(status, &output) {
-            Ok(()) => CaseVerdict::Passed,
-            Err(why) => CaseVerdict::Failed(format!("{why}\n{}", indented(&output))),
+        Ok((status, output)) => match (row.case.judge(status, &output), case::not_run(&output)) {
+            (Err(why), _) => CaseVerdict::Failed(format!("{why}\n{}", indented(&output))),
+            (Ok(()), Some(why)) => CaseVerdict::Skipped(why.to_string()),
+            (Ok(()), None) => CaseVerdict::Passed,
         },
     }
 }
