@@ -89,8 +89,9 @@ pub(crate) fn run(options: &CaseSelection) -> CheckCounts {
     let built: Vec<&Built> = built.iter().flatten().collect();
     // A program that was not built may have the case; the result above says why it was not.
     if built.len() == programs.len() {
-        let names = built.iter().flat_map(|built| built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)));
-        for text in options.texts_without_a_case(&names.collect::<Vec<_>>()) {
+        let of = |built: &&Built| built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)).collect();
+        let names: Vec<Vec<String>> = built.iter().map(of).collect();
+        for text in options.texts_without_a_case(&names.concat()) {
             let why = "the filter has it, and no case has such a name".to_string();
             results.push((text.to_string(), Vec::new(), CaseVerdict::Failed(why)));
         }

@@ -126,7 +126,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "conformance",
-        what: "every behaviour of the standard, at 1, 2, 3, 4 and 8 PEs; kill tests",
+        what: "every behaviour of the standard, at 1, 2, 3 and 8 PEs, with CHECK_LONG=1 at 4 too; kill tests",
         run: || Ok(conformance::run(&conformance::CaseSelection::everything())),
     },
     CheckStep {

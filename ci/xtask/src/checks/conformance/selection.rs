@@ -11,8 +11,10 @@ use crate::parallel::AT_ONCE;
 /// Variables and their values.
 pub(super) type Environment = Vec<(String, String)>;
 
-/// Numbers of PEs of the usual runs.
+/// Numbers of PEs that a command line has by itself.
 const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
+/// Those of the checks: every case has four PEs on two nodes as well. With `CHECK_LONG=1` those above.
+const BRIEF_PES: [u32; 4] = [1, 2, 3, 8];
 
 /// A selection of cases, and the installation that they run on.
 pub(crate) struct CaseSelection {
@@ -46,9 +48,10 @@ pub(crate) struct CaseSelection {
 }
 
 impl CaseSelection {
-    /// Every case at the usual numbers of PEs, and the kill tests.
+    /// Every case at several numbers of PEs, and the kill tests.
     pub(crate) fn everything() -> CaseSelection {
-        CaseSelection { kill: true, ..CaseSelection::usual() }
+        let pes = if std::env::var_os("CHECK_LONG").is_some() { USUAL_PES.into() } else { BRIEF_PES.into() };
+        CaseSelection { pes, kill: true, ..CaseSelection::usual() }
     }
 
     /// The splits at numbers of PEs whose grids have short rows.
