@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub use complaints::{Complaint, expect_no_complaints};
@@ -180,32 +181,32 @@ impl Running {
     /// Waits for the end of the job, until it has been given so much time.
     pub fn wait(self, limit: Duration) -> JobEnd {
         let mut given = GivenTime::begin();
-        self.wait_unless(move || given.so_far() > limit)
+        self.wait_unless(move |_| given.so_far() > limit)
+    }
+
+    /// Waits until the job has said all these words among its messages, and ends it then, or as [`Running::wait`] does: a job that
+    /// never ends by itself shall not keep the processors busy for longer than the test needs.
+    pub fn wait_for_words(self, words: &[&str], limit: Duration) -> JobEnd {
+        let mut given = GivenTime::begin();
+        self.wait_unless(move |messages| messages.has(words) || given.so_far() > limit)
     }
 
     /// Waits for the end of a job that may wait for ever, so long by the clock: such jobs shall not keep a busy machine busy.
     pub fn wait_by_the_clock(self, limit: Duration) -> JobEnd {
         let begun = Instant::now();
-        self.wait_unless(move || begun.elapsed() > limit)
+        self.wait_unless(move |_| begun.elapsed() > limit)
     }
 
-    fn wait_unless(mut self, mut is_over: impl FnMut() -> bool) -> JobEnd {
+    /// `is_over` gets the job's messages so far.
+    fn wait_unless(mut self, mut is_over: impl FnMut(&ReadStream) -> bool) -> JobEnd {
         let mut child = self.child.take().expect("the job is ended by `wait` only");
-        let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut text = Vec::new();
-                // The test looks at the text that was read before an error.
-                stream.map(|mut stream| stream.read_to_end(&mut text));
-                String::from_utf8_lossy(&text).into_owned()
-            })
-        };
-        let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as _));
-        let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as _));
+        let stdout = ReadStream::begin(child.stdout.take().map(|stream| Box::new(stream) as _));
+        let stderr = ReadStream::begin(child.stderr.take().map(|stream| Box::new(stream) as _));
         let begun = Instant::now();
         let status = loop {
             match child.try_wait().expect("our child") {
                 Some(status) => break Some(status),
-                None if is_over() => break None,
+                None if is_over(&stderr) => break None,
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };
@@ -219,8 +220,46 @@ impl Running {
             use std::os::unix::process::ExitStatusExt;
             status.code().or(status.signal().map(|signal| 128 + signal))
         });
-        let text = |reader: std::thread::JoinHandle<String>| reader.join().expect("reading does not panic");
-        JobEnd { status: code, stdout: text(stdout), stderr: text(stderr), took }
+        JobEnd { status: code, stdout: stdout.end(), stderr: stderr.end(), took }
+    }
+}
+
+/// What a job prints, read by a thread: a full pipe would stop the job.
+struct ReadStream {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl ReadStream {
+    fn begin(stream: Option<Box<dyn std::io::Read + Send>>) -> ReadStream {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let kept = text.clone();
+        let reader = std::thread::spawn(move || {
+            let Some(mut stream) = stream else { return };
+            let mut part = [0; 4096];
+            loop {
+                match stream.read(&mut part) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    // The test looks at the text that was read before an error.
+                    Ok(0) | Err(_) => return,
+                    Ok(bytes) => kept.lock().expect("nobody panics with it").extend_from_slice(&part[..bytes]),
+                }
+            }
+        });
+        ReadStream { text, reader }
+    }
+
+    /// Whether what has been read so far has all these words.
+    fn has(&self, words: &[&str]) -> bool {
+        let text = self.text.lock().expect("nobody panics with it");
+        let text = String::from_utf8_lossy(&text);
+        words.iter().all(|word| text.contains(word))
+    }
+
+    /// All of it, when the stream has ended.
+    fn end(self) -> String {
+        self.reader.join().expect("reading does not panic");
+        String::from_utf8_lossy(&self.text.lock().expect("nobody panics with it")).into_owned()
     }
 }
 
