@@ -30,7 +30,10 @@ fn four_pes() {
 
 #[test]
 fn eight_pes() {
-    over("tcp", 8);
+    match std::env::var_os("CHECK_LONG") {
+        Some(_) => over("tcp", 8),
+        None => println!("not run: two and four PEs show the same (CHECK_LONG=1 runs it)"),
+    }
 }
 
 #[test]
