@@ -22,6 +22,10 @@ use crate::wait::{Needs, Reason};
 /// Three PEs that poll have more ways than anybody can wait for; this many are tried, always the same ones.
 const MOST_WAYS: usize = 30_000;
 
+/// The ways of such models that hold, where nobody asks for all with `CHECK_LONG=1`. Models that must fail have all: they end with the
+/// first way in which they do.
+const BRIEF_WAYS: usize = 10_000;
+
 /// The settings of a model's run.
 #[derive(Clone, Copy)]
 struct Setting {
@@ -50,6 +54,12 @@ impl Setting {
     /// For models in which PEs that poll can give way to each other for ever: the ways before those are tried.
     fn with_ways(self, ways: usize) -> Self {
         Self { ways, ..self }
+    }
+
+    /// For models of three PEs that hold.
+    fn briefly(self) -> Self {
+        let most = if std::env::var_os("CHECK_LONG").is_some() { MOST_WAYS } else { BRIEF_WAYS };
+        self.with_ways(self.ways.min(most))
     }
 
     /// Runs `pe` for PEs 0 to `PES` - 1 on a fresh `board` in every way, and `after` when all are through.

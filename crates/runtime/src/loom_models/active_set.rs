@@ -106,7 +106,7 @@ fn meet(board: &Board, pe: u32) {
 
 #[test]
 fn loom_a_counted_place_changes_hands_between_collectives_only() {
-    CROWDED.with_preemptions(2).explore::<3, _>(Board::new, meet, Board::is_left);
+    CROWDED.with_preemptions(2).briefly().explore::<3, _>(Board::new, meet, Board::is_left);
 }
 
 /// PEs 0 and 1 meet, then each of them takes the place over.

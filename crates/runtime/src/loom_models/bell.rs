@@ -45,7 +45,7 @@ fn loom_a_sleeper_is_woken() {
 
 #[test]
 fn loom_two_sleepers_are_woken() {
-    CROWDED.explore::<3, _>(Board::new, ring, nothing);
+    CROWDED.briefly().explore::<3, _>(Board::new, ring, nothing);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn loom_two_ringers_do_not_disturb_each_other() {
             board.bell().ring();
         }
     };
-    CROWDED.explore::<3, _>(Board::new, pe, nothing);
+    CROWDED.briefly().explore::<3, _>(Board::new, pe, nothing);
 }
 
 #[test]

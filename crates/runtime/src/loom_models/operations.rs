@@ -67,7 +67,8 @@ fn run(board: &Board, my: u32, counts_first: bool) {
 
 #[test]
 fn loom_a_quiet_that_asks_no_lane_has_nothing_to_wait_for() {
-    DEDICATED.with_preemptions(2).explore::<3, _>(Board::new, |board, my| run(board, my, true), nothing);
+    let setting = DEDICATED.with_preemptions(2).briefly();
+    setting.explore::<3, _>(Board::new, |board, my| run(board, my, true), nothing);
 }
 
 #[test]

@@ -69,12 +69,12 @@ fn loom_two_pes_count_in() {
 
 #[test]
 fn loom_three_pes_read_each_others_lines() {
-    DEDICATED.with_preemptions(1).explore::<3, _>(Board::new, three, nothing);
+    DEDICATED.with_preemptions(1).briefly().explore::<3, _>(Board::new, three, nothing);
 }
 
 #[test]
 fn loom_three_pes_count_in() {
-    CROWDED.explore::<3, _>(Board::new, three, nothing);
+    CROWDED.briefly().explore::<3, _>(Board::new, three, nothing);
 }
 
 /// Announcements with changing roots, alone and between exchanges.
@@ -105,7 +105,7 @@ fn loom_a_root_waits_for_all_before_it_changes_its_source() {
         share(board, &team, 0, 1);
         share(board, &team, 0, 2);
     };
-    DEDICATED.with_preemptions(1).explore::<3, _>(Board::new, pe, nothing);
+    DEDICATED.with_preemptions(1).briefly().explore::<3, _>(Board::new, pe, nothing);
 }
 
 /// How a slot passes from the team of PEs 0 and 1 to another one.
@@ -163,12 +163,12 @@ fn pass_on(setting: Setting) {
 
 #[test]
 fn loom_a_slot_passes_to_another_team() {
-    pass_on(DEDICATED.with_preemptions(1));
+    pass_on(DEDICATED.with_preemptions(1).briefly());
 }
 
 #[test]
 fn loom_a_counted_slot_passes_to_another_team() {
-    pass_on(CROWDED.with_preemptions(2));
+    pass_on(CROWDED.with_preemptions(2).briefly());
 }
 
 #[test]
