@@ -75,9 +75,13 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
         "forked",
         "trickles",
     ];
+    // A PE that turns for seconds is in no collective: one kind shows it, and the others where somebody asks for them.
+    let is_long = std::env::var_os("CHECK_LONG").is_some();
+    let turns = |way: &str| ["computes", "tests"].contains(&way);
     let all: Vec<_> = ways
         .iter()
         .flat_map(|way| ["barrier", "broadcast", "reduction"].map(|collective| (*way, collective)))
+        .filter(|(way, collective)| is_long || !turns(way) || *collective == "barrier")
         .collect();
     for job in ["-n 3", "-n 3 --nodes 2"] {
         for some in all.chunks(BESIDE) {
