@@ -304,6 +304,11 @@ impl JobEnd {
         self
     }
 
+    /// Whether this machine lacks the transport that the job asked for. Other errors name the variable too, in what they advise.
+    pub fn lacks_transport(&self) -> bool {
+        self.stderr.contains("cannot carry a job of")
+    }
+
     /// Whether the messages tell of a signal that a wrong program must never cause.
     pub fn crashed(&self) -> bool {
         ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE"].iter().any(|name| self.stderr.contains(name))

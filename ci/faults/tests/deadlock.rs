@@ -144,9 +144,10 @@ fn fault_D15_every_network_carries_the_questions() {
     let jobs = ["tcp", "ofi:tcp", "ucx:tcp"].map(|transport| ("-n 4 --nodes 2", transport));
     let available = |(_, transport): &(&str, &str)| {
         let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(deadlocks(), ["none"]);
-        let is_there = ended.status == Some(99);
-        if !is_there {
-            println!("not run: {transport}: {ended}");
+        let is_there = !ended.lacks_transport();
+        match is_there {
+            true => assert_eq!(ended.status, Some(99), "{transport}: {ended}"),
+            false => println!("not run: {transport}: {ended}"),
         }
         is_there
     };
