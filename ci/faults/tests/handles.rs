@@ -8,7 +8,9 @@ use oxshmem_faults::{Job, JobEnd, program};
 /// The names of the calls that the program knows.
 fn calls(program: &Path) -> Vec<String> {
     let list = std::process::Command::new(program).output().expect("the program starts");
-    String::from_utf8(list.stdout).expect("names").lines().map(str::to_owned).collect()
+    let calls: Vec<String> = String::from_utf8(list.stdout).expect("names").lines().map(str::to_owned).collect();
+    assert!(list.status.success() && calls.len() >= 9, "the program knows {calls:?}");
+    calls
 }
 
 /// The job has ended with one sentence that has these words.

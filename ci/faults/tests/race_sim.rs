@@ -66,6 +66,7 @@ fn every_seed_finds_the_races_of_the_collection() {
         let told = text(&wrong);
         let list = tool("oshrun").args(["-n", "1"]).arg(&program).arg("list").output().expect("oshrun starts");
         let list = String::from_utf8_lossy(&list.stdout).into_owned();
+        assert!(!list.trim().is_empty(), "{file} lists no cases");
         let missed: Vec<&str> = list.lines().filter(|case| !told.contains(&format!("`{case}_data`"))).collect();
         assert!(missed.is_empty(), "{file}: {missed:?}: {told}");
         let all = format!("seen:    with {seeds} of {seeds} seeds");
