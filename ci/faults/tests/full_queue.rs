@@ -16,7 +16,7 @@ fn problem_a_full_queue_is_reported_with_call_peer_and_provider() {
     });
     for (transport, provider, job) in jobs {
         let call = format!("PE 0: in shmem_putmem_nbi for room to send to PE 1 over {provider}, for 2 s");
-        let words = ["PE 0 has waited for 2 s", &call];
+        let words = ["PE 0 has waited for 2 s", call.as_str()];
         // The peer never goes on, so the job is ended from outside.
         let ended = job.wait_for_words(&words, LIMIT);
         if transport != "tcp" && ended.lacks_transport() {
