@@ -53,7 +53,8 @@ impl TopArgs {
         })?;
         let job = ask::meant(self.job)?;
         let mut before = ask::view(job)?;
-        if self.once && self.json {
+        // A page has rates, which take two views.
+        if self.once && self.json && self.html.is_none() {
             return Ok(line(&before));
         }
         let is_screen = std::io::stdout().is_terminal() && !self.once && !self.json;

@@ -240,6 +240,9 @@ fn a_browser_shows_the_table_of_a_job() {
     if browser::has_browser("a_browser_shows_the_table_of_a_job") {
         browser::shows(&page, &["<td>waits</td>", "Calls of the PEs that make any."]);
     }
+    std::fs::remove_file(&page).expect("the page is there");
+    until_said(&["top", "--once", "--json", "-d", "0.2", "--html", name], running.pid(), &["\"Meeting\""]);
+    assert!(page.exists(), "the page is written beside JSON, too");
 }
 
 #[test]
