@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use clap::CommandFactory;
 use oxshmem_base::Error;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::arguments::{OshrunOptions, Refusal};
 use crate::plan::JobPlan;
+use crate::verdict;
 
 /// The arguments, sorted by the program that gets them.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub struct OxrunRequest {
     /// The program.
     pub program: Vec<OsString>,
 }
+
+/// The exit status when there is nothing to run.
+pub const FAILED: u8 = 2;
 
 /// Options of `cargo build` with a value.
 const WITH_VALUE: &[&str] = &[
@@ -103,32 +107,39 @@ impl OxrunRequest {
         }
     }
 
-    /// Builds, and returns the one executable that the options choose.
-    pub fn build(&self) -> Result<PathBuf, Error> {
+    /// Builds, and returns the one executable that the options choose; otherwise the exit status, and why there is none.
+    pub fn build(&self) -> Result<PathBuf, (u8, Error)> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
             .args(["build", "--message-format=json-render-diagnostics"])
             .args(&self.build)
             .stderr(Stdio::inherit())
             .output()
-            .map_err(|error| Error::new("cargo cannot be run").because(error).fix("install Rust's cargo"))?;
+            .map_err(|error| (FAILED, Error::new("cargo cannot be run").because(error).fix("install Rust's cargo")))?;
         if !output.status.success() {
-            return Err(Error::new("cargo build has failed").because("its messages are above").fix("mend the program"));
+            return Err(unbuilt(output.status));
         }
         let found = executables(&String::from_utf8_lossy(&output.stdout));
-        match &found[..] {
-            [only] => Ok(only.clone()),
-            [] => Err(Error::new("cargo has built no executable")
+        let error = match &found[..] {
+            [only] => return Ok(only.clone()),
+            [] => Error::new("cargo has built no executable")
                 .because("the package has a library only, or the options choose nothing else")
-                .fix("name an example with --example NAME, or a package with -p NAME")),
+                .fix("name an example with --example NAME, or a package with -p NAME"),
             several => {
                 let names: Vec<_> = several.iter().filter_map(|path| path.file_name()?.to_str()).collect();
-                Err(Error::new("cargo has built several executables")
+                Error::new("cargo has built several executables")
                     .because(names.join(", "))
-                    .fix("choose one with --bin NAME or --example NAME"))
+                    .fix("choose one with --bin NAME or --example NAME")
             }
-        }
+        };
+        Err((FAILED, error))
     }
+}
+
+/// A build that has failed ends with the exit status of cargo.
+fn unbuilt(status: ExitStatus) -> (u8, Error) {
+    let error = Error::new("cargo build has failed").because("its messages are above").fix("mend the program");
+    (u8::try_from(verdict::code(status)).unwrap_or(FAILED), error)
 }
 
 /// The executables in cargo's messages.
@@ -176,6 +187,13 @@ mod tests {
     fn help_lists_the_options_of_both() {
         let help = help();
         assert!(help.contains("--example") && help.contains("--locked") && help.contains("--timeout"), "{help}");
+    }
+
+    #[test]
+    fn a_build_that_fails_ends_with_the_status_of_cargo() {
+        use std::os::unix::process::ExitStatusExt;
+        let after = |raw| unbuilt(ExitStatus::from_raw(raw)).0;
+        assert_eq!([after(101 << 8), after(1 << 8), after(libc::SIGINT)], [101, 1, 130]);
     }
 
     #[test]

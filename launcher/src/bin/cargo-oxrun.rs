@@ -5,11 +5,8 @@ use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
 use oxshmem_launcher::arguments::Refusal;
-use oxshmem_launcher::cargo::{self, OxrunRequest};
+use oxshmem_launcher::cargo::{self, FAILED, OxrunRequest};
 use oxshmem_launcher::{stdout, usage};
-
-/// The exit status when there is nothing to run.
-const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     // Cargo repeats the name of the command.
@@ -33,9 +30,9 @@ fn main() -> ExitCode {
     }
     let program = match request.build() {
         Ok(program) => program,
-        Err(error) => {
+        Err((status, error)) => {
             eprintln!("cargo oxrun: {error}");
-            return ExitCode::from(FAILED);
+            return ExitCode::from(status);
         }
     };
     // The launcher that was installed with this command, if it was.
