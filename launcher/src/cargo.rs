@@ -107,7 +107,7 @@ impl OxrunRequest {
         }
     }
 
-    /// Builds, and returns the one executable that the options choose; otherwise the exit status, and why there is none.
+    /// Builds, and returns the one executable that the options choose. An error comes with the exit status for it.
     pub fn build(&self) -> Result<PathBuf, (u8, Error)> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)

@@ -2,11 +2,13 @@
 //! the settings, the `SHMEM_INFO` listing, `osh_info`, the manual and the search for unknown names all come from it.
 
 mod algorithms;
+mod listing;
 mod node_levels;
 mod table;
 mod warnings;
 
 use crate::{Error, cut, names};
+pub use listing::listing;
 pub use node_levels::NodeLevels;
 pub use table::KNOBS;
 use warnings::{is_ours, letters_behind_a_size, unknown};
@@ -252,8 +254,7 @@ impl Settings {
         let mut settings = Settings::default();
         let mut warnings = Vec::new();
         for knob in KNOBS {
-            // `NAME=` in a script means that the variable is not set; for a switch it means off.
-            let is_set = |reading: &Reading<'_>| knob.value == Value::Switch || !reading.value.trim().is_empty();
+            let is_set = |reading: &Reading<'_>| knob.is_set_by(reading.value);
             let mut readings = knob.names().filter_map(|name| reading(name, &ours)).filter(is_set);
             let Some(first) = readings.next() else { continue };
             (knob.apply)(&mut settings, &first)?;
@@ -279,7 +280,16 @@ impl Knob {
 
     /// The name by which the environment of this process sets it, and the value.
     pub fn current(&self) -> Option<(&'static str, String)> {
-        self.names().find_map(|name| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned())))
+        self.current_in(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+    }
+
+    fn current_in(&self, value: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+        self.names().find_map(|name| Some((name, value(name).filter(|value| self.is_set_by(value))?)))
+    }
+
+    /// Whether a value sets it. `NAME=` in a script means that the variable is not set; for a switch it means off.
+    fn is_set_by(&self, value: &str) -> bool {
+        self.value == Value::Switch || !value.trim().is_empty()
     }
 
     /// The values that may stand behind the `=`.
@@ -297,27 +307,6 @@ impl Knob {
             Value::Ignored => "anything".to_owned(),
         }
     }
-}
-
-/// The listing that `SHMEM_INFO` asks for: every variable, what it does and what it is now.
-pub fn listing() -> String {
-    let (ignored, read): (Vec<_>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
-    let mut text = String::from("Environment variables of oxshmem:\n");
-    for knob in read {
-        let now = match knob.current() {
-            Some((name, value)) => format!("set: {name}={value}"),
-            None => format!("default: {}", knob.default),
-        };
-        text += &format!("  {:<36} {} [{}; {now}]\n", knob.name, knob.doc, knob.values());
-        if !knob.aliases.is_empty() {
-            text += &format!("  {:<36} also read as {}\n", "", knob.aliases.join(", "));
-        }
-    }
-    text += "Accepted without effect:\n";
-    for knob in ignored {
-        text += &format!("  {:<36} {}\n", knob.name, knob.doc);
-    }
-    text
 }
 
 /// How a switch is read.
@@ -342,7 +331,7 @@ fn reading<'v>(name: &str, vars: &'v [(String, String)]) -> Option<Reading<'v>> 
 
 impl Reading<'_> {
     fn switch(&self) -> bool {
-        !["", "0", "n", "no", "f", "false", "off"].contains(&self.value.trim().to_ascii_lowercase().as_str())
+        is_on(self.value)
     }
 
     fn size(&self) -> Result<u64, Error> {

@@ -175,6 +175,19 @@ fn an_empty_value_is_none_or_switches_off() {
 }
 
 #[test]
+fn the_value_that_is_told_is_the_one_that_counts() {
+    let told = |name: &str, set: &[(&str, &str)]| {
+        let knob = KNOBS.iter().find(|knob| knob.name == name).expect("a variable");
+        let value = |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.to_string());
+        knob.current_in(value).map(|(name, value)| format!("{name}={value}"))
+    };
+    let both = [("SHMEM_SYMMETRIC_SIZE", " "), ("SMA_SYMMETRIC_SIZE", "1m")];
+    assert_eq!(told("SHMEM_SYMMETRIC_SIZE", &both).as_deref(), Some("SMA_SYMMETRIC_SIZE=1m"));
+    assert_eq!(told("SHMEM_CHECK", &[("SHMEM_CHECK", "")]), None);
+    assert_eq!(told("SHMEM_STATICS", &[("SHMEM_STATICS", "")]).as_deref(), Some("SHMEM_STATICS="));
+}
+
+#[test]
 fn the_listing_names_every_variable() {
     let listing = listing();
     assert!(KNOBS.iter().all(|knob| listing.contains(knob.name) && listing.contains(knob.doc)));
