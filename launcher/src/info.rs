@@ -12,8 +12,8 @@ const LAUNCHERS: [(&str, &str); 6] = [
     ("mpiexec.hydra", "PMI-1"),
     ("srun", "PMI-1 with --mpi=pmi2"),
     ("flux", "PMI-1 with -o pmi=simple"),
-    ("mpirun", "PMI-1 if it is Hydra's"),
-    ("prterun", "PMIx, not spoken yet"),
+    ("mpirun", "PMI-1 if it is Hydra's, PMIx if it is Open MPI's"),
+    ("prterun", "PMIx"),
 ];
 
 /// Everything, in named parts.
@@ -172,6 +172,11 @@ mod tests {
         let variable = json!({ "name": "V", "meaning": "M", "set_by": "V", "value": "9", "refused": "it wants 0" });
         let text = as_text(&json!({ "variables": [variable] }));
         assert!(text.contains("[set: V=9, which ends every job: it wants 0]"), "{text}");
+    }
+
+    #[test]
+    fn every_launcher_that_is_listed_starts_jobs() {
+        assert!(LAUNCHERS.iter().all(|(name, way)| !way.contains("not") && (*name == "oshrun" || way.contains("PMI"))));
     }
 
     #[test]
