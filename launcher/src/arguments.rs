@@ -224,6 +224,11 @@ impl JobPlan {
         if size_is_open && hosts.is_none() {
             apps[0].count = options.per_host;
         }
+        if options.sim.is_some() && hosts.is_some() {
+            return Err(Error::new("--sim runs all PEs on this machine, and hosts are named too")
+                .fix("leave one out")
+                .into());
+        }
         let nodes = simulated::apply(options.sim.as_deref(), options.nodes, &mut apps);
         if hosts.is_some() && nodes > 1 {
             return Err(Error::new("--nodes splits one machine, and hosts are named too").fix("leave one out").into());
@@ -265,7 +270,8 @@ impl JobPlan {
                 waiting,
                 host_timeout: options.host_timeout,
                 oversubscribe: options.oversubscribe,
-                size_is_open,
+                // An allocation would put its PEs on its own hosts, where nothing is simulated.
+                size_is_open: size_is_open && options.sim.is_none(),
             },
             recording: recording(options.profile, options.trace, options.trace_events)?,
             notes,

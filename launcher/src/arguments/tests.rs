@@ -95,6 +95,7 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("--trace-events 10 ./a", "--trace <FILE>"),
         ("--map cyclic --nodes 2 -n 4 ./a", "--nodes makes nodes of equal blocks"),
         ("--sim=foo -n 2 ./a", "`foo` is neither a seed nor a strategy"),
+        ("--sim -H localhost:4 ./a", "--sim runs all PEs on this machine"),
         ("--trace ./a", "./a is the value of --trace"),
         ("--trace ./a", "`oshrun --trace=FILE ./a`"),
         ("-n 2 --output-dir out", "`oshrun --output-dir=DIR ./hello`"),
@@ -151,6 +152,7 @@ fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
     for line in ["--sim -n 4 ./a", "--sim -N 4 ./a", "--sim -n 3 ./a : -n 1 ./b"] {
         assert_eq!((plan(line).size(), plan(line).nodes), (4, 4), "{line}: PEs of one node need no network");
     }
+    assert!(!plan("--sim ./a").places.size_is_open, "no scheduler makes it larger");
     assert!(plan("--only 0-3,1 -n 2 ./a").only.is_some());
 }
 
