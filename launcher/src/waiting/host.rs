@@ -2,12 +2,14 @@
 //! and ends with the job's status, as the container of a pod should.
 
 use std::cell::Cell;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use oxshmem_os::sockets;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
@@ -87,8 +89,10 @@ async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
 
 /// Listens to both families of addresses, where the system has both.
 async fn listen(port: u16) -> std::io::Result<TcpListener> {
-    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
-        Ok(listener) => Ok(listener),
+    match sockets::listen_everywhere(port) {
+        Ok(listener) => TcpListener::from_std(listener),
+        // Without this it would listen beside somebody who has the port for IPv6 only.
+        Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
         Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
     }
 }
