@@ -52,7 +52,7 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
 
 /// How the figures came about.
 const METHOD: [&str; 4] = [
-    "Calls and bytes are counted, not sampled. The time of calls that take less than a microsecond comes from one in sixteen of \
+    "Calls and bytes are counted, not sampled. The time of calls that take less than a microsecond comes from one in 32 of \
      them, chosen at random; collectives and all longer calls are timed each. Bytes of a collective are those of one PE's array \
      or block.",
     "In a collective a PE waits from the moment at which it comes until the last other PE comes that comes before it leaves. \
