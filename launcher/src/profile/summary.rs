@@ -7,7 +7,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use oxshmem_base::Error;
+use oxshmem_base::{Error, size};
 use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
 use oxshmem_report::page::Document;
 use oxshmem_report::scale::Division;
@@ -104,6 +104,13 @@ impl TraceSummary {
                 .fix("name the file of --trace")
         };
         let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let length = file.metadata().map_or(0, |about| about.len());
+        if length > LONGEST_FILE {
+            let (length, most) = (size::display(length), size::display(LONGEST_FILE));
+            return Err(Error::new(format!("{} is too long for a summary", path.display()))
+                .because(format!("it has {length}, and {most} are read at most"))
+                .fix("let each thread keep fewer calls: oshrun --trace-events N"));
+        }
         // A device may bring bytes without end. The reader stops at the first one that is no JSON.
         Self::of(BufReader::new(file.take(LONGEST_FILE))).map_err(|error| wrong(error.to_string()))
     }
@@ -234,7 +241,7 @@ const TITLES: [&str; 4] = ["routine", "calls", "time", "longest"];
 
 #[cfg(test)]
 mod tests {
-    use super::TraceSummary;
+    use super::{LONGEST_FILE, TraceSummary};
 
     const TIMELINE: &str = r#"{"traceEvents": [
         {"ph": "M", "name": "thread_name"},
@@ -251,6 +258,17 @@ mod tests {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(lines[4]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
         assert_eq!(lines[8], "  PE 0: shmem_barrier_all took 64.0 µs, from 0 ns on at a.c:7");
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_told_so() {
+        let path = std::env::temp_dir().join(format!("oxshmem-long-trace-{}", std::process::id()));
+        let file = std::fs::File::create(&path).expect("the folder is writable");
+        // It has a length and no blocks.
+        file.set_len(LONGEST_FILE + 1).expect("the file system takes holes");
+        let told = TraceSummary::read(&path).map(|_| ()).expect_err("it is too long").to_string();
+        std::fs::remove_file(&path).expect("it is there");
+        assert!(told.contains("too long for a summary") && told.contains("--trace-events"), "{told}");
     }
 
     #[test]
