@@ -1,8 +1,10 @@
 //! The output of `osh_info`: the version, the environment variables and the machine as oxshmem sees it.
 
-use oxshmem_base::knobs::{KNOBS, Settings};
-use oxshmem_base::size;
+use oxshmem_base::knobs::{Algorithms, KNOBS, Settings};
+use oxshmem_base::{Error, size};
 use oxshmem_os::{Pages, SharedMemory, cpus, limits, memory};
+use oxshmem_schedule::algorithm::names::FAMILIES;
+use oxshmem_schedule::choose;
 use oxshmem_topology::{Discovered, discover};
 use serde_json::{Value, json};
 
@@ -149,8 +151,19 @@ fn variables() -> Value {
 
 /// Why a job refuses this value of a variable.
 fn refusal(name: &str, value: &str) -> Option<String> {
-    let error = Settings::from_vars(std::iter::once((name.to_owned(), value.to_owned()))).err()?;
+    let error = match Settings::from_vars(std::iter::once((name.to_owned(), value.to_owned()))) {
+        Ok((settings, _)) => unknown_algorithm(&settings)?,
+        Err(error) => error,
+    };
     Some(error.reason().unwrap_or(error.what()).to_owned())
+}
+
+/// The error about the first name that is none of an algorithm. The library finds it when it makes its choice.
+fn unknown_algorithm(settings: &Settings) -> Option<Error> {
+    FAMILIES.iter().zip(settings.algorithms.by_family()).find_map(|((family, collectives), name)| {
+        let possible = choose::prefer(&mut Vec::new(), collectives, name).err()?;
+        Some(Algorithms::unknown(family, name, &possible))
+    })
 }
 
 fn plain(value: &Value) -> String {
@@ -169,6 +182,8 @@ mod tests {
             "{:?}",
             refusal("SHMEM_CHECK", "9")
         );
+        assert_eq!(refusal("SHMEM_BCAST_ALGORITHM", "tree-3"), None);
+        assert!(refusal("SHMEM_BCAST_ALGO", "ring").is_some_and(|why| why.contains("scatter-gather")));
         let variable = json!({ "name": "V", "meaning": "M", "set_by": "V", "value": "9", "refused": "it wants 0" });
         let text = as_text(&json!({ "variables": [variable] }));
         assert!(text.contains("[set: V=9, which ends every job: it wants 0]"), "{text}");
