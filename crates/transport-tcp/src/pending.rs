@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 /// The listener and its pending connections.
 pub(crate) struct PendingConnections {
     listener: TcpListener,
+    /// The addresses at which others are heard; none: all.
+    named: Vec<IpAddr>,
     waiting: Mutex<Newcomers>,
     start: Instant,
     /// Strangers that were sent away, and why the last one was.
@@ -62,11 +65,12 @@ struct Unproven {
 }
 
 impl PendingConnections {
-    /// A handshake may take `patience` behind its hello.
-    pub(crate) fn new(listener: TcpListener, patience: Duration) -> Self {
+    /// A handshake may take `patience` behind its hello. `named`: the addresses that the user wants, where the listener has more.
+    pub(crate) fn new(listener: TcpListener, named: Vec<IpAddr>, patience: Duration) -> Self {
         let newcomers = Newcomers { here: BTreeMap::new(), admission: Admission::new(patience), count: 0 };
         Self {
             listener,
+            named,
             waiting: Mutex::new(newcomers),
             start: Instant::now(),
             rejected: AtomicU64::new(0),
@@ -83,7 +87,11 @@ impl PendingConnections {
     pub(crate) fn accept_some(&self, local: &LocalPe, mut settle: impl FnMut(Arrival)) -> bool {
         for _ in 0..AT_A_TIME {
             let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
+                Ok((stream, _)) if stream.local_addr().is_ok_and(|at| is_heard(&self.named, at)) => stream,
+                Ok(_) => {
+                    self.reject("it came to an address that SHMEM_TCP_INTERFACE does not name");
+                    continue;
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
                 // It is gone again.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
@@ -195,6 +203,13 @@ impl PendingConnections {
     }
 }
 
+/// Whether a connection is heard that has come to this address. Nobody comes from another host by loopback, which PEs of one host
+/// try first.
+fn is_heard(named: &[IpAddr], at: SocketAddr) -> bool {
+    let ip = at.ip().to_canonical();
+    named.is_empty() || ip.is_loopback() || named.contains(&ip)
+}
+
 /// Whether the other side has closed the connection.
 fn is_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
@@ -230,6 +245,23 @@ impl Unproven {
                 }
                 step => return Ok(step),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_heard_at_the_addresses_that_the_user_names() {
+        let named: Vec<IpAddr> = ["10.0.0.5", "2001:db8::5"].map(|ip| ip.parse().expect("an address")).to_vec();
+        let heard = |named: &[IpAddr], at: &str| is_heard(named, at.parse().expect("an address and a port"));
+        for at in ["10.0.0.5:7", "[::ffff:10.0.0.5]:7", "[2001:db8::5]:7", "127.0.0.1:7", "[::1]:7"] {
+            assert!(heard(&named, at), "{at}");
+        }
+        for at in ["192.0.2.1:7", "[::ffff:192.0.2.1]:7", "[2001:db8::6]:7"] {
+            assert!(!heard(&named, at) && heard(&[], at), "{at}");
         }
     }
 }

@@ -63,6 +63,9 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let addresses = interfaces::published(interface, reached, loopback)?;
     let only = ((interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
     let listener = listen(only, settings.tcp_ports)?;
+    // One listener serves all addresses. Where the user wants some of them, it does not hear what comes to others.
+    let several = interface.is_some() && only.is_none();
+    let named = if several { addresses.iter().map(|address| address.ip).collect() } else { Vec::new() };
     // The kernel drops what comes beyond 128, which is what std and mio ask for, and a dropped connection is tried again after a
     // second, then three, then seven. All PEs may come at once, and strangers.
     sockets::let_wait(listener.as_fd(), pes.saturating_mul(rails.into()).saturating_add(BACKLOG))
@@ -117,7 +120,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         local,
         by_token: (0..links).map(|_| OnceLock::new()).collect(),
         links: RwLock::default(),
-        pending: PendingConnections::new(listener, participant.give_up()),
+        pending: PendingConnections::new(listener, named, participant.give_up()),
         poller: Mutex::new(callers),
         thread: Mutex::new(ThreadPoller::new(thread, participant.give_up())),
         callers: Callers::default(),
