@@ -85,8 +85,11 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
 pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
     let n = bytes::<T>(nelems);
     match near(source, n, via.world(pe)) {
-        // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
-        Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
+        Some(there) => {
+            // SAFETY: `near` checked all `n` bytes of the source; the caller vouches for the destination.
+            unsafe { copy(there.cast(), dest.cast(), n) };
+            element::end_loads();
+        }
         // SAFETY: the caller promises `n` writable bytes at `dest`, and `indirect::get` looks at the source's address
         // itself.
         None => unsafe { indirect::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
@@ -216,11 +219,13 @@ pub unsafe fn ibget<V: Via, T>(
     let lowest = source.wrapping_byte_sub(cover.back);
     look_at_own(via, "dest", dest.cast_const(), dst, bsize, nblocks);
     match near(lowest, cover.bytes, via.world(pe)) {
-        // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
-        // `cover.back` bytes after the lowest; the caller vouches for the destination.
-        Some(lowest) => unsafe {
-            copy_pieces(lowest.wrapping_byte_add(cover.back).cast_const(), sst, dest, dst, bsize, nblocks)
-        },
+        Some(lowest) => {
+            let first = lowest.wrapping_byte_add(cover.back).cast_const();
+            // SAFETY: `near` checked everything from the lowest block to the end of the highest, and the first block begins
+            // `cover.back` bytes after the lowest; the caller vouches for the destination.
+            unsafe { copy_pieces(first, sst, dest, dst, bsize, nblocks) };
+            element::end_loads();
+        }
         None => {
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);

@@ -1,7 +1,7 @@
 //! Single elements, which threads and PEs may store while others look at them.
 
 use core::mem;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 
 /// Evaluates `$access` with the atomic and the integer of `T`'s size if a `T` is a word (1, 2, 4 or 8 bytes, and aligned
 /// to them), otherwise `$other`. The compiler decides.
@@ -41,7 +41,8 @@ pub(crate) unsafe fn store<T: Copy>(to: *mut T, value: T) {
     );
 }
 
-/// Loads one element: see [`store`].
+/// Loads one element: see [`store`]. Its program has the value when the load returns: so whatever comes later in the program, a load or a
+/// store, comes behind it.
 ///
 /// # Safety
 /// As for [`store`]; every pattern of bits is a `T`.
@@ -50,15 +51,28 @@ pub(crate) unsafe fn load<T: Copy>(from: *const T) -> T {
     if_word!(
         T,
         // SAFETY: the caller's pointer is valid and aligned; an atomic load writes nothing, so it may lose its `const`.
-        |Atomic, Int| unsafe { mem::transmute_copy::<Int, T>(&Atomic::from_ptr(from.cast_mut().cast()).load(Relaxed)) },
-        // SAFETY: the caller's pointer is valid, and nobody else uses the memory.
-        unsafe { from.read_unaligned() }
+        |Atomic, Int| unsafe { mem::transmute_copy::<Int, T>(&Atomic::from_ptr(from.cast_mut().cast()).load(Acquire)) },
+        {
+            // SAFETY: the caller's pointer is valid, and nobody else uses the memory.
+            let value = unsafe { from.read_unaligned() };
+            end_loads();
+            value
+        }
     )
+}
+
+/// Keeps what comes later behind the loads of a copy, as [`load`] does with its own. On x86-64 nothing passes a load; elsewhere a
+/// processor may load the next array, or store an answer to the owner, before the copy has all its bytes.
+#[inline(always)]
+pub(crate) fn end_loads() {
+    #[cfg(not(target_arch = "x86_64"))]
+    core::sync::atomic::fence(Acquire);
 }
 
 #[cfg(test)]
 mod tests {
     use core::fmt::Debug;
+    use core::sync::atomic::{Ordering::Release, fence};
     use std::sync::atomic::AtomicU64 as Cell;
     use std::thread;
 
@@ -93,6 +107,27 @@ mod tests {
         hammer([1.5_f32, -2.5]);
         hammer([u64::MAX, 1]);
         hammer([[0x0102_0304_u32; 1], [7; 1]]);
+    }
+
+    /// Miri finds the accesses that no order keeps apart, on whatever processor.
+    #[test]
+    fn who_loads_a_flag_has_the_data_before_it() {
+        let (data, flag) = (Cell::new(0), Cell::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: the other thread reads the number when it has seen the flag.
+                unsafe { data.as_ptr().write(7) };
+                fence(Release);
+                // SAFETY: an aligned word.
+                unsafe { store(flag.as_ptr(), 1) };
+            });
+            // SAFETY: an aligned word.
+            while unsafe { load(flag.as_ptr()) } == 0 {
+                thread::yield_now();
+            }
+            // SAFETY: the other thread has written the number before the flag, and does not use it any more.
+            assert_eq!(unsafe { data.as_ptr().read() }, 7);
+        });
     }
 
     #[test]

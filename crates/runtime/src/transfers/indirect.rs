@@ -207,8 +207,11 @@ unsafe fn get_seldom<const NBI: bool>(
         errors::null(call, "dest");
     }
     match search(call, "source", context, source as usize, n, What::Transfer, pe) {
-        // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
-        FoundObject::Here(there) => unsafe { ptr::copy(there as *const u8, dest, n) },
+        FoundObject::Here(there) => {
+            // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
+            unsafe { ptr::copy(there as *const u8, dest, n) };
+            element::end_loads();
+        }
         // SAFETY: `search` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
         FoundObject::There(from) if NBI => unsafe { context.lane().get_nbi(call, dest, from, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the destination.
