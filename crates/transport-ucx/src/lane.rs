@@ -125,6 +125,10 @@ unsafe impl Lane for UcxLane {
         self.channel.under_way()
     }
 
+    fn company(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.channel).addr())
+    }
+
     fn has_failed(&self) -> bool {
         self.channel.has_failed()
     }

@@ -220,6 +220,12 @@ pub unsafe trait Lane: Send + Sync {
     /// A thread sees its own operations in it, and what they have fetched once it is zero (acquire).
     fn outstanding(&self) -> u64;
 
+    /// Where other lanes complete their operations together with this one, so that it is quiet only when all of them are: a number that
+    /// they have in common. `None`: it completes its own alone.
+    fn company(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether an operation has failed; [`Lane::progress`] says why. Takes no lock. A thread that has seen zero in [`Lane::outstanding`]
     /// sees the failures of what was outstanding before.
     fn has_failed(&self) -> bool;

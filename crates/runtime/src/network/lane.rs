@@ -25,8 +25,10 @@ pub(crate) struct ContextLane {
     capabilities: Capabilities,
     /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
-    /// ever.
+    /// ever. So do those of lanes in the same company, whose operations this one waits for as well.
     impatient: AtomicU32,
+    /// See [`Lane::company`].
+    company: Option<usize>,
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
     /// on. Relaxed: a thread asks for its own operations.
     near: AtomicBool,
@@ -43,13 +45,38 @@ impl ContextLane {
         let Some(capabilities) = network::capabilities().cloned() else {
             errors::not_initialised("an operation between nodes")
         };
+        Self::over(lane, capabilities)
+    }
+
+    fn over(lane: Box<dyn Lane>, capabilities: Capabilities) -> Self {
         Self {
+            company: lane.company(),
             lane,
             capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
             counters: OperationCounters::default(),
         }
+    }
+
+    /// It is one of the lanes from now on, and holds back for those of its company who have waited long.
+    fn join(&'static self, lanes: &mut Vec<&'static Self>) {
+        if let Some(other) = lanes.iter().find(|other| self.company.is_some() && other.company == self.company) {
+            self.impatient.store(other.impatient.load(Relaxed), Relaxed);
+        }
+        lanes.push(self);
+    }
+
+    /// Changes the number of those who have waited long, of all lanes in the same company. One lock keeps these numbers equal.
+    #[cold]
+    fn change_impatient(&self, change: impl Fn(&AtomicU32)) {
+        let lanes = self.company.map(|_| lanes());
+        for other in lanes.iter().flat_map(|lanes| lanes.iter()) {
+            if other.company == self.company && !core::ptr::eq(*other, self) {
+                change(&other.impatient);
+            }
+        }
+        change(&self.impatient);
     }
 
     /// Longest put whose source is copied, so that it can be reused at once.
@@ -201,7 +228,9 @@ impl<'l> Patience<'l> {
         if self.looks > Self::LOOKS && !self.over && self.since.get_or_insert_with(Instant::now).elapsed() > Self::TIME
         {
             self.over = true;
-            self.lane.impatient.fetch_add(1, Relaxed);
+            self.lane.change_impatient(|number| {
+                number.fetch_add(1, Relaxed);
+            });
         }
     }
 }
@@ -209,7 +238,9 @@ impl<'l> Patience<'l> {
 impl Drop for Patience<'_> {
     fn drop(&mut self) {
         if self.over {
-            self.lane.impatient.fetch_sub(1, Relaxed);
+            self.lane.change_impatient(|number| {
+                number.fetch_sub(1, Relaxed);
+            });
         }
     }
 }
@@ -277,15 +308,19 @@ fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
 #[cold]
 fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
     let new = Box::into_raw(Box::new(ContextLane::new(options)));
+    // A thread that finds the lane at its place and waits for it finds it in the list as well.
+    let mut lanes = lanes();
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => {
             // SAFETY: the box was just leaked to `place`; `forget` frees it only when nobody uses the lane.
-            let new = unsafe { &*new };
-            lanes().push(new);
+            let new: &'static ContextLane = unsafe { &*new };
+            new.join(&mut lanes);
+            drop(lanes);
             deadlock::ask(is_quiet);
             new
         }
         Err(other) => {
+            drop(lanes);
             // SAFETY: nobody has seen `new`, so its box is ours; the other box was leaked to `place`, and `forget` frees it only
             // when nobody uses the lane.
             unsafe {
@@ -330,3 +365,6 @@ pub(crate) fn leave_all() {
     OWN.store(core::ptr::null_mut(), Release);
     lanes().clear();
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -268,6 +268,10 @@ unsafe impl Lane for FilledLane {
         self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
     }
 
+    fn company(&self) -> Option<usize> {
+        self.lane.company()
+    }
+
     fn has_failed(&self) -> bool {
         let asked = self.asked.as_ref().is_some_and(|asked| asked.requester.account.has_failed());
         asked || self.own.has_failed() || self.lane.has_failed()
