@@ -18,6 +18,7 @@ use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::InWorld;
 use crate::transfers::direct::FAST;
+use crate::wait::bell::Bell;
 use crate::wait::{self, Needs, Reason};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
@@ -82,6 +83,12 @@ impl<H: Half> Variable<H> {
         pe
     }
 
+    /// Waits for a PE, who rings if there is a bell.
+    fn wait_with(&self, bell: Option<Bell<'_>>, pe: u32, ready: &mut dyn FnMut() -> bool) {
+        let reason = Reason { call: self.call, address: self.own, needs: Needs::Lock(pe) };
+        wait::until(reason, bell, || ready().then_some(()));
+    }
+
     #[cold]
     fn overwritten(&self, owner: u32) -> ! {
         errors::fail(
@@ -133,9 +140,14 @@ impl<H: Half> QueueWords for Variable<H> {
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
         let owner = self.pe(owner);
-        let reason = Reason { call: self.call, address: self.own, needs: Needs::Lock(owner) };
         let bell = rung(owner).map(|_| ControlBlock::own().bell());
-        wait::until(reason, bell, || ready().then_some(()));
+        self.wait_with(bell, owner, ready);
+    }
+
+    fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool) {
+        // A PE of another node rings no bell, on which the caller would sleep for longer than on the network.
+        let bell = (!network::is_open()).then(|| ControlBlock::own().bell());
+        self.wait_with(bell, self.pe(last), ready);
     }
 }
 

@@ -101,6 +101,10 @@ impl QueueWords for Pe<'_> {
             wait::until(REASON, Some(self.board.bell(self.my)), || ready().then_some(()));
         }
     }
+
+    fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool) {
+        self.wait(last, ready);
+    }
 }
 
 impl<'a> Pe<'a> {

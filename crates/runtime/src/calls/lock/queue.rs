@@ -26,6 +26,8 @@ pub(crate) trait QueueWords {
     fn add_to_place(&self, owner: u32, bits: u32);
     /// Returns when `ready` says so; `owner` (plus one) is whom the wait is for.
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool);
+    /// Returns when `ready` says so. The PE behind the caller brings that about: some PE up to `last` (plus one) in the queue.
+    fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool);
 }
 
 /// Takes the lock for PE `me` (plus one), after all who asked before.
@@ -57,10 +59,68 @@ pub(crate) fn clear(words: &impl QueueWords, me: u32) -> bool {
             return false;
         }
         // Somebody is queued behind us and is about to say who.
-        words.wait(tail, &mut || words.place() != 0);
+        words.wait_for_next(tail, &mut || words.place() != 0);
     }
     let next = words.place() >> 1;
     words.clear_place();
     words.add_to_place(next, TURN);
     true
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    /// The words of PE 1, behind which PE 2 and then PE 3 have asked for the lock.
+    #[derive(Default)]
+    struct Crowd {
+        place: Cell<u32>,
+        calls: RefCell<Vec<(&'static str, u32)>>,
+    }
+
+    impl QueueWords for Crowd {
+        fn exchange_tail_if(&self, _from: u32, _to: u32) -> u32 {
+            3
+        }
+
+        fn swap_tail(&self, _to: u32) -> u32 {
+            unreachable!("PE 1 has the lock")
+        }
+
+        fn place(&self) -> u32 {
+            self.place.get()
+        }
+
+        fn take_turn(&self) {
+            unreachable!("PE 1 has the lock")
+        }
+
+        fn clear_place(&self) {
+            self.place.set(0);
+        }
+
+        fn add_to_place(&self, owner: u32, bits: u32) {
+            self.calls.borrow_mut().push(("adds", owner << 1 | bits));
+        }
+
+        fn wait(&self, owner: u32, _ready: &mut dyn FnMut() -> bool) {
+            self.calls.borrow_mut().push(("waits", owner));
+        }
+
+        fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool) {
+            assert!(!ready());
+            self.place.set(2 << 1);
+            assert!(ready());
+            self.calls.borrow_mut().push(("waits for the next", last));
+        }
+    }
+
+    /// The last PE in the queue may be on this node, where it would ring, and the next one elsewhere.
+    #[test]
+    fn who_hands_on_a_lock_waits_for_the_next_and_not_for_the_last() {
+        let words = Crowd::default();
+        assert!(clear(&words, 1));
+        assert_eq!(*words.calls.borrow(), [("waits for the next", 3), ("adds", 2 << 1 | TURN)]);
+    }
 }
