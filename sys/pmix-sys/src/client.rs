@@ -5,6 +5,8 @@ use core::{fmt, mem, ptr};
 use std::ffi::CString;
 use std::sync::OnceLock;
 
+use oxshmem_os::signals;
+
 use crate::*;
 
 /// The action when the server is gone. One process has one server.
@@ -29,8 +31,10 @@ impl Client {
         let library = Pmix::open().map_err(|missing| missing.to_string())?;
         // SAFETY: an array of characters and a number; all zeroes are a name without characters.
         let mut client = Client { library, me: unsafe { mem::zeroed() } };
+        // PMIx has a thread of its own from now on.
         // SAFETY: PMIx writes one process; no information is given.
-        let status = unsafe { (library.init)(&mut client.me, ptr::null_mut(), 0) };
+        let init = || unsafe { (library.init)(&mut client.me, ptr::null_mut(), 0) };
+        let status = signals::keeping_signals(init);
         client.done(status, "PMIx_Init")?;
         if LOST.set(lost).is_ok() {
             client.watch();
