@@ -43,9 +43,10 @@ static void serve(int fd)
     _exit(0);
 }
 
+/* A launcher that is lost ends the PE long before. */
 static void *store(void *nothing)
 {
-    usleep(500000);
+    usleep(finalized ? 500000 : 20000000);
     shmem_long_p(&word, 1, 0);
     return nothing;
 }
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
     char number[16];
     if (argc < 2 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         return 2;
-    signal(SIGPIPE, SIG_IGN);
+    /* SIGPIPE keeps its handling: the PE writes to a connection that has ended. */
     const pid_t launcher = fork();
     if (launcher < 0)
         return 2;

@@ -1,6 +1,6 @@
 //! One stream to a PMI server: what we ask and what it answers, one at a time.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -57,7 +57,7 @@ impl PmiSocket {
     /// Sends `bytes` and waits for the answer, which `next` cuts out of what arrives.
     pub(crate) fn try_ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
         let mut answers = self.answers.lock();
-        (&self.stream).write_all(bytes)?;
+        sockets::send_all(&self.stream, bytes)?;
         self.wait(&mut answers, next)
     }
 
@@ -95,7 +95,7 @@ impl PmiSocket {
 
     /// Sends without waiting. If the launcher is gone there is nobody to tell.
     pub(crate) fn tell(&self, bytes: &[u8]) {
-        let _ = (&self.stream).write_all(bytes);
+        let _ = sockets::send_all(&self.stream, bytes);
     }
 
     pub(crate) fn is_gone(&self) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, FdFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
 /// A duplicate of a socket that this process inherited under a number it was told, closed on exec. What else has that
 /// number is left alone.
@@ -34,6 +34,19 @@ pub fn keep_on_exec(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// Reads what is there now from a socket that does not block, whatever a runtime believes about it.
 pub fn read_now(socket: &impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(socket, bytes)?)
+}
+
+/// Sends all bytes on a socket that blocks. Where the other side is gone this is an error. A `write` would end a program in C then, whose
+/// process does not ignore SIGPIPE as those of Rust do.
+pub fn send_all(socket: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Waits until there is something to read, a connection to accept or an end to notice; `false`: the time is over.
@@ -167,7 +180,12 @@ mod tests {
         here.write_all(b"x").unwrap();
         assert!(wait_readable(&there, Duration::from_secs(10)).unwrap());
         assert!(!hung_up(&there));
+        send_all(&there, b"yz").unwrap();
+        let mut answer = [0; 2];
+        here.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"yz");
         drop(here);
         assert!(hung_up(&there));
+        assert_eq!(send_all(&there, b"!").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }
