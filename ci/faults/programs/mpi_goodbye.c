@@ -1,5 +1,7 @@
 /* A PE whose launcher ends the connection when MPI is finalized, as Hydra does. The program is its own launcher, by PMI-1, and its own MPI:
- * mpi_goodbye finalized|lost. */
+ * mpi_goodbye finalized|lost. With LIBRARY it is a library of MPI alone, and with MODULE a program that opens one for itself:
+ * mpi_goodbye finalized LIBRARY. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <shmem.h>
 #include <signal.h>
@@ -11,14 +13,21 @@
 #include <unistd.h>
 
 static int finalized;
-static long word;
 
+#ifndef MODULE
 int MPI_Finalized(int *flag);
 int MPI_Finalized(int *flag)
 {
+#ifdef LIBRARY
+    finalized = 1;
+#endif
     *flag = finalized;
     return 0;
 }
+#endif
+
+#ifndef LIBRARY
+static long word;
 
 /* Answers until it is killed. */
 static void serve(int fd)
@@ -58,6 +67,8 @@ int main(int argc, char **argv)
     char number[16];
     if (argc < 2 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
         return 2;
+    if (argc > 2 && !dlopen(argv[2], RTLD_NOW | RTLD_LOCAL))
+        return 3;
     /* SIGPIPE keeps its handling: the PE writes to a connection that has ended. */
     const pid_t launcher = fork();
     if (launcher < 0)
@@ -82,3 +93,4 @@ int main(int argc, char **argv)
     puts("went on");
     return 0;
 }
+#endif

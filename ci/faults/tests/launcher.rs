@@ -133,3 +133,15 @@ fn a_connection_that_ends_with_mpi_ends_no_pe() {
     assert!(run("finalized").expect(0).stdout.contains("went on"));
     run("lost").expect(1).says(&["the launcher closed the PMI connection"]);
 }
+
+/// A module of Python brings its library of MPI along for itself.
+#[test]
+fn a_connection_that_ends_with_mpi_of_a_module_ends_no_pe() {
+    let compiled = program_with("mpi_goodbye.c", &["-shared", "-fPIC", "-DLIBRARY"]);
+    let library = compiled.with_file_name(format!("libmpi-{}.so", std::process::id()));
+    std::fs::rename(&compiled, &library).expect("our file");
+    let goodbye = program_with("mpi_goodbye.c", &["-pthread", "-DMODULE"]);
+    let words = ["finalized", library.to_str().expect("text")];
+    let ended = Job::by(std::process::Command::new("env")).limit(LIMIT).run(&goodbye, words).expect(0);
+    assert!(ended.stdout.contains("went on"), "{ended}");
+}

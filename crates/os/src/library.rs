@@ -3,7 +3,7 @@
 //! [`function_table!`](crate::function_table) declares what is called of such a library: a struct with one function
 //! pointer for each name, filled once and never unloaded, because fabric libraries leave threads and hooks behind.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt;
 use std::ptr::NonNull;
 
@@ -91,9 +91,38 @@ pub fn of_any(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
+/// The address of a function of a library whose file's name begins so. What a module of an interpreter brings along shows its functions to
+/// that module only, so that [`of_any`] does not find them.
+fn of_loaded(file: &str, name: &CStr) -> Option<NonNull<c_void>> {
+    unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, paths: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid description, whose name is null or ends in a zero byte; `paths` is the list below.
+        unsafe {
+            let path = (*info).dlpi_name;
+            if !path.is_null() {
+                (*paths.cast::<Vec<CString>>()).push(CStr::from_ptr(path).to_owned());
+            }
+        }
+        0
+    }
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: the callback treats the pointer as what it is, the list on our stack.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut paths).cast()) };
+    let is_meant = |path: &&CString| {
+        let last = path.as_bytes().rsplit(|&byte| byte == b'/').next();
+        last.is_some_and(|last| last.starts_with(file.as_bytes()))
+    };
+    paths.iter().filter(is_meant).find_map(|path| {
+        // SAFETY: the name ends in a zero byte. Nothing is loaded, so no initialiser runs; what is there stays.
+        let library = NonNull::new(unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) })?;
+        // SAFETY: the handle is open, and the name ends in a zero byte.
+        NonNull::new(unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) })
+    })
+}
+
 /// Whether a library of MPI in this process has been finalized. `false`: there is none, or it goes on.
 pub fn mpi_is_finalized() -> bool {
-    let Some(function) = of_any(c"MPI_Finalized") else { return false };
+    const NAME: &CStr = c"MPI_Finalized";
+    let Some(function) = of_any(NAME).or_else(|| of_loaded("libmpi", NAME)) else { return false };
     // SAFETY: every library of MPI has this function of this type.
     let asked = unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_int) -> c_int>(function) };
     let mut is_finalized = 0;
@@ -201,6 +230,13 @@ mod tests {
         let present = Present::open().unwrap();
         // SAFETY: getpid has no preconditions.
         assert_eq!(unsafe { (present.getpid)() }, std::process::id() as i32);
+    }
+
+    #[test]
+    fn a_function_is_found_in_a_library_that_is_loaded() {
+        assert_eq!(super::of_loaded("libc.so", c"getpid"), super::of_any(c"getpid"));
+        assert!(super::of_loaded("liboxshmem-nowhere", c"getpid").is_none());
+        assert!(super::of_loaded("libc.so", c"oxshmem_nothing").is_none() && !super::mpi_is_finalized());
     }
 
     #[test]
