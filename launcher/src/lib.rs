@@ -88,12 +88,11 @@ fn say(sentence: &str) {
 
 /// The same; `in_line`: the line before it has no end.
 fn say_behind(sentence: &str, in_line: bool) {
-    use std::io::Write;
     let end = if in_line { "\n" } else { "" };
     let text = format!("{end}oshrun: {sentence}\n");
     let (done, written) = std::sync::mpsc::channel();
     let write = move || {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = screen::write_all(std::io::stderr().lock(), text.as_bytes());
         // The one who waits may have given up.
         let _ = done.send(());
     };

@@ -166,8 +166,8 @@ fn is_one_file() -> bool {
 /// Writes to a stream of the launcher. A thread waits for the reader, so that everything else goes on.
 async fn put(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
     let written = tokio::task::spawn_blocking(move || match stream {
-        OutputStream::Stdout => write_all(io::stdout(), &bytes),
-        OutputStream::Stderr => write_all(io::stderr(), &bytes),
+        OutputStream::Stdout => write_all(io::stdout().lock(), &bytes),
+        OutputStream::Stderr => write_all(io::stderr().lock(), &bytes),
     });
     written.await.map_err(io::Error::other)?
 }
@@ -176,8 +176,9 @@ async fn put(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// Writes everything. Another process that shares the stream may have made it one that does not block, as programs do whose input
-/// and output are one socket or terminal. A reader who is slow is no error there either.
-fn write_all(mut sink: impl Write, mut bytes: &[u8]) -> io::Result<()> {
+/// and output are one socket or terminal. A reader who is slow is no error there either. Who passes a locked stream keeps others out of
+/// its text.
+pub(crate) fn write_all(mut sink: impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match sink.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -200,5 +201,41 @@ fn wait_out(error: io::Error) -> io::Result<()> {
             Ok(())
         }
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes three bytes at a time, after an error that passes.
+    #[derive(Default)]
+    struct SlowReader {
+        read: Vec<u8>,
+        tries: usize,
+    }
+
+    impl Write for SlowReader {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.tries += 1;
+            match self.tries % 3 {
+                0 => self.read.write(&bytes[..bytes.len().min(3)]),
+                1 => Err(io::ErrorKind::WouldBlock.into()),
+                _ => Err(io::ErrorKind::Interrupted.into()),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.tries += 1;
+            if self.tries.is_multiple_of(2) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        }
+    }
+
+    #[test]
+    fn errors_that_pass_lose_nothing() {
+        let mut slow = SlowReader::default();
+        write_all(&mut slow, b"all of this text").expect("each error passes");
+        assert_eq!(slow.read, b"all of this text");
+        assert!(write_all(std::fs::File::open("/dev/null").expect("it is there"), b"text").is_err());
     }
 }
