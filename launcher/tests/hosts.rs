@@ -340,6 +340,25 @@ fn a_job_stops_and_continues_on_all_hosts() {
     assert_eq!(job.wait().status, Some(3));
 }
 
+/// The launcher itself stops a moment after the PEs.
+#[test]
+fn a_job_that_is_continued_at_once_goes_on() {
+    let job = staying("h1,h2", &["-n", "2"]);
+    let pids = job.pids(4);
+    let stops = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    };
+    send("TSTP", job.pid());
+    until("a PE has stopped", || pids.iter().any(|&pid| stops(pid)));
+    send("CONT", job.pid());
+    until("all run again", || !pids.iter().any(|&pid| stops(pid)));
+    // Later than the launcher would stop.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    send("TERM", job.pid());
+    assert_eq!(job.wait().status, Some(3));
+}
+
 #[test]
 fn nothing_outlives_a_killed_launcher_on_any_host() {
     let job = staying("h1,h2,h3", &["-n", "6"]);

@@ -32,6 +32,11 @@ impl RunningJob {
                     false => self.agenda.set(Due::Stop, Instant::now() + STOP_AFTER),
                 }
             }
+            SignalWish::Forward(libc::SIGCONT) => {
+                // Nobody would continue a launcher that stops now.
+                self.agenda.cancel(Due::Stop);
+                self.signal(libc::SIGCONT);
+            }
             SignalWish::Forward(libc::SIGINT) if !self.phase.is_open() || self.has_forwarded(libc::SIGINT) => {
                 self.ended_by = Some(libc::SIGINT);
                 self.kill();
