@@ -97,9 +97,9 @@ fn of_loaded(file: &str, name: &CStr) -> Option<NonNull<c_void>> {
     unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, paths: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description, whose name is null or ends in a zero byte; `paths` is the list below.
         unsafe {
-            let path = (*info).dlpi_name;
-            if !path.is_null() {
-                (*paths.cast::<Vec<CString>>()).push(CStr::from_ptr(path).to_owned());
+            let (info, paths) = (&*info, &mut *paths.cast::<Vec<CString>>());
+            if !info.dlpi_name.is_null() {
+                paths.push(CStr::from_ptr(info.dlpi_name).to_owned());
             }
         }
         0
