@@ -1,6 +1,6 @@
 //! One program under every launcher that can be had here, and how each of them ends a job that goes wrong.
 //!
-//! The program greets, closes a ring and splits teams (`ci/launchers/hello.c`). A row is a launcher, its command line and
+//! The program greets, closes a ring, splits teams and keeps a signal (`ci/launchers/hello.c`). A row is a launcher, its command line and
 //! what must come of it; the book's table of launchers is about these rows.
 
 use std::io::{BufRead, BufReader};
