@@ -224,7 +224,7 @@ impl Running {
     }
 }
 
-/// What a job prints, read by a thread: a full pipe would stop the job.
+/// The output of a job, read by a thread: a full pipe would stop the job.
 struct ReadStream {
     text: Arc<Mutex<Vec<u8>>>,
     reader: std::thread::JoinHandle<()>,

@@ -125,7 +125,7 @@ unsafe impl Lane for UcxLane {
         self.channel.under_way()
     }
 
-    fn company(&self) -> Option<usize> {
+    fn account(&self) -> Option<usize> {
         Some(Arc::as_ptr(&self.channel).addr())
     }
 

@@ -60,7 +60,7 @@ struct Channels {
 impl Channels {
     /// A channel that another lane has, where there are so many lanes that descriptors would run short. It is quiet when all of its
     /// lanes are, and a fence is one of all of them: that is more than a lane asks for. So threads that wait for one of the lanes hold
-    /// those back that issue on the others (`Lane::company`).
+    /// those back that issue on the others (`Lane::account`).
     fn to_share(&self, most: usize) -> Option<Arc<SharedChannel>> {
         let shareable = || self.taken.iter().filter(|shared| !shared.lock_briefly().skips_acknowledgements);
         let count = shareable().count();

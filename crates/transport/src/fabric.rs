@@ -222,7 +222,7 @@ pub unsafe trait Lane: Send + Sync {
 
     /// Where other lanes complete their operations together with this one, so that it is quiet only when all of them are: a number that
     /// they have in common. `None`: it completes its own alone.
-    fn company(&self) -> Option<usize> {
+    fn account(&self) -> Option<usize> {
         None
     }
 

@@ -198,7 +198,7 @@ impl PlantedFault {
             }
             FoundBy::Tests(selection) => {
                 let mut command = command::cargo();
-                // What a test that passes prints would not be seen.
+                // The output of a test that passes would not be seen.
                 command.args(["test", "--quiet"]).args(*selection).args(["--", "--nocapture"]);
                 command
             }

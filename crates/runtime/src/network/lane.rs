@@ -25,10 +25,10 @@ pub(crate) struct ContextLane {
     capabilities: Capabilities,
     /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
-    /// ever. So do those of lanes in the same company, whose operations this one waits for as well.
+    /// ever. So do those of lanes of the same account, whose operations this one waits for as well.
     impatient: AtomicU32,
-    /// See [`Lane::company`].
-    company: Option<usize>,
+    /// See [`Lane::account`].
+    account: Option<usize>,
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
     /// on. Relaxed: a thread asks for its own operations.
     near: AtomicBool,
@@ -50,7 +50,7 @@ impl ContextLane {
 
     fn over(lane: Box<dyn Lane>, capabilities: Capabilities) -> Self {
         Self {
-            company: lane.company(),
+            account: lane.account(),
             lane,
             capabilities,
             impatient: AtomicU32::new(0),
@@ -59,20 +59,20 @@ impl ContextLane {
         }
     }
 
-    /// It is one of the lanes from now on, and holds back for those of its company who have waited long.
+    /// It is one of the lanes from now on, and holds back for those of its account who have waited long.
     fn join(&'static self, lanes: &mut Vec<&'static Self>) {
-        if let Some(other) = lanes.iter().find(|other| self.company.is_some() && other.company == self.company) {
+        if let Some(other) = lanes.iter().find(|other| self.account.is_some() && other.account == self.account) {
             self.impatient.store(other.impatient.load(Relaxed), Relaxed);
         }
         lanes.push(self);
     }
 
-    /// Changes the number of those who have waited long, of all lanes in the same company. One lock keeps these numbers equal.
+    /// Changes the number of those who have waited long, of all lanes of the same account. One lock keeps these numbers equal.
     #[cold]
     fn change_impatient(&self, change: impl Fn(&AtomicU32)) {
-        let lanes = self.company.map(|_| lanes());
+        let lanes = self.account.map(|_| lanes());
         for other in lanes.iter().flat_map(|lanes| lanes.iter()) {
-            if other.company == self.company && !core::ptr::eq(*other, self) {
+            if other.account == self.account && !core::ptr::eq(*other, self) {
                 change(&other.impatient);
             }
         }

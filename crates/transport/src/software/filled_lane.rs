@@ -268,8 +268,8 @@ unsafe impl Lane for FilledLane {
         self.lane.outstanding() + self.asked.as_ref().map_or(0, |asked| asked.requester.account.outstanding())
     }
 
-    fn company(&self) -> Option<usize> {
-        self.lane.company()
+    fn account(&self) -> Option<usize> {
+        self.lane.account()
     }
 
     fn has_failed(&self) -> bool {

@@ -4,7 +4,7 @@ use super::*;
 use oxshmem_base::Error;
 use oxshmem_transport::{Amo, AmoDomain, Busy, Features, Remote, SignalUpdate, Width};
 
-/// A lane in this company, on which nothing is ever under way.
+/// A lane of this account, on which nothing is ever under way.
 struct IdleLane(Option<usize>);
 
 // SAFETY: it touches no memory.
@@ -44,7 +44,7 @@ unsafe impl Lane for IdleLane {
         0
     }
 
-    fn company(&self) -> Option<usize> {
+    fn account(&self) -> Option<usize> {
         self.0
     }
 
@@ -57,9 +57,9 @@ unsafe impl Lane for IdleLane {
     }
 }
 
-fn lane(company: Option<usize>) -> &'static ContextLane {
+fn lane(account: Option<usize>) -> &'static ContextLane {
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal: None };
-    let lane: &'static ContextLane = Box::leak(Box::new(ContextLane::over(Box::new(IdleLane(company)), capabilities)));
+    let lane: &'static ContextLane = Box::leak(Box::new(ContextLane::over(Box::new(IdleLane(account)), capabilities)));
     lane.join(&mut lanes());
     lane
 }
@@ -75,7 +75,7 @@ fn waits_long(lane: &ContextLane) -> Patience<'_> {
 
 /// A stream of operations on one context would keep the quiet of another one from ending, where both complete together.
 #[test]
-fn who_waits_long_holds_back_the_whole_company() {
+fn who_waits_long_holds_back_all_lanes_of_the_account() {
     let [one, other, stranger, alone] = [Some(7), Some(7), Some(8), None].map(lane);
     let number = |lane: &ContextLane| lane.impatient.load(Relaxed);
     let numbers = || [one, other, stranger, alone].map(number);
