@@ -172,6 +172,15 @@ fn threads_that_live_longer_than_the_library() {
 }
 
 #[test]
+fn a_thread_that_has_initialised_the_library_is_joined() {
+    let program = compiled("oshcc", None, "first_thread.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    let end = Job::new("-n 2").run(&program, ["right"]).expect(0);
+    assert!(end.stderr.is_empty(), "{end}");
+    Job::new("-n 2").run(&program, ["wrong"]).expect(FOUND).says(&["`cell` of PE", "a store by thread", "a load by thread"]);
+    std::fs::remove_file(program).expect("our file");
+}
+
+#[test]
 fn a_handler_of_a_signal_does_not_wait_for_what_it_has_interrupted() {
     let program = compiled("oshcc", None, "handler.c", &["-O1"]).expect("there is a compiler");
     let end = Job::new("-n 2").run(&program, [] as [&str; 0]).expect(0);
@@ -180,7 +189,7 @@ fn a_handler_of_a_signal_does_not_wait_for_what_it_has_interrupted() {
 }
 
 #[test]
-fn a_life_of_the_library_leaves_no_shadows() {
+fn a_life_of_the_library_leaves_no_memory_of_the_detector() {
     let program = compiled("oshcc", None, "pages.c", &["-O1"]).expect("there is a compiler");
     let end = Job::new("-n 1").run(&program, [] as [&str; 0]).expect(0);
     assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\n", ""), "{end}");

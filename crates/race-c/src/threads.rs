@@ -71,8 +71,9 @@ pub(crate) fn current(node: &RaceNode) -> usize {
 #[cold]
 fn adopt(node: &RaceNode) -> usize {
     let before = STRAND.get();
-    // Threads of a runtime of OpenMP that tells nothing of them count as the first one, in each life.
-    if before.life != NO_LIFE && before.strand == 0 {
+    // Threads of a runtime of OpenMP that tells nothing of them count as the first one, in each life. The one that has begun an earlier
+    // life itself is another one now.
+    if before.life != NO_LIFE && before.strand == 0 && BEGUN.get() == NO_LIFE {
         STRAND.set(StrandOfLife { strand: 0, life: node.life });
         return 0;
     }
@@ -109,6 +110,8 @@ pub(crate) fn begin_first() {
     let life = life();
     STRAND.set(StrandOfLife { strand: 0, life });
     BEGUN.set(life);
+    // It need not be the program's first one, so somebody may join it.
+    race_thread_made(race_this_thread(), 0);
 }
 
 /// Whether the caller has initialised the library, in whatever strand it is now.
