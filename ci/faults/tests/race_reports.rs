@@ -29,6 +29,14 @@ fn a_thread_that_its_level_does_not_allow_to_call_is_named() {
 }
 
 #[test]
+fn a_team_that_has_ended_is_refused_in_the_call_of_the_program() {
+    let program = program_with("dead_handles.c", &["--race"]);
+    let ended = Job::new("-n 2").env("SHMEM_CHECK", "2").run(&program, ["shmem_team_destroy", "destroyed"]).expect(1);
+    let ended = ended.says(&["destroyed by shmem_team_destroy"]);
+    assert!(!ended.stderr.contains("shmem_team_n_pes"), "{ended}");
+}
+
+#[test]
 fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
     let ended = Job::new("-n 2").run(levels(), ["letter"]).expect(0);
     let ended =

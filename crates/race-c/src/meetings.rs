@@ -132,10 +132,13 @@ hook! {
 
 hook! {
     fn race_team_ends(team: Team) |node, _| {
-        let members = MeetingMembers::of_team(node, team);
-        if node.teams.end(team) {
-            members.into_iter().for_each(|members| node.detector.forget_members(members.print));
+        // Nothing is asked of a handle that may be none: the call itself refuses it.
+        if node.teams.is_named(team)
+            && let Some(members) = MeetingMembers::of_team(node, team)
+        {
+            node.detector.forget_members(members.print);
         }
+        node.teams.end(team);
     }
 }
 

@@ -43,9 +43,16 @@ impl NamedTeams {
         }
     }
 
-    /// The team ends, and another one may get its handle. Returns whether it was known.
-    pub(crate) fn end(&self, team: Team) -> bool {
-        predefined(team) == 0 && self.0.lock().remove(&(team as usize)).is_some()
+    /// Whether it is a team that a split has made, so that no other one meets where it does.
+    pub(crate) fn is_named(&self, team: Team) -> bool {
+        predefined(team) == 0 && self.of(team) != 0
+    }
+
+    /// The team ends, and another one may get its handle.
+    pub(crate) fn end(&self, team: Team) {
+        if predefined(team) == 0 {
+            self.0.lock().remove(&(team as usize));
+        }
     }
 }
 
