@@ -64,6 +64,8 @@ struct PartWindow {
 static NODE: AtomicPtr<RaceNode> = AtomicPtr::new(std::ptr::null_mut());
 /// How many lives of the library were looked at.
 static LIVES: AtomicU32 = AtomicU32::new(0);
+/// What the last life has left on the PE that has made the memory: clocks that other PEs may still have asked when this PE had ended.
+static LAST_LIFE: Mutex<Option<(SharedMemory, Range<u64>)>> = Mutex::new(None);
 
 /// The windows as the shim looks at them.
 #[repr(C)]
@@ -90,7 +92,12 @@ pub(crate) fn open() {
         return;
     }
 
-    match make() {
+    let made = make();
+    // All PEs have met in this life, so none looks at the clocks of the last one any more.
+    if let Some((memory, rest)) = LAST_LIFE.lock().take() {
+        release(&memory, &rest);
+    }
+    match made {
         Ok(node) => {
             let hull = |windows: &mut dyn Iterator<Item = &PartWindow>| {
                 let (start, end) = windows.fold((usize::MAX, 0), |(start, end), window| {
@@ -124,13 +131,19 @@ pub(crate) fn close() {
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.
-        if let Some((memory, shadows)) = node.made.lock().take()
-            && let Err(error) = memory.release(shadows.start, shadows.end - shadows.start)
-        {
-            eprintln!("oxshmem: memory of the race detector stays in use: {error}");
+        if let Some((memory, shadows)) = node.made.lock().take() {
+            release(&memory, &shadows);
+            *LAST_LIFE.lock() = Some((memory, 0..shadows.start));
         }
     }
     NODE.store(std::ptr::null_mut(), Release);
+}
+
+/// Gives pages back.
+fn release(memory: &SharedMemory, part: &Range<u64>) {
+    if let Err(error) = memory.release(part.start, part.end - part.start) {
+        eprintln!("oxshmem: memory of the race detector stays in use: {error}");
+    }
 }
 
 fn unchecked(why: impl std::fmt::Display) -> Error {

@@ -1,4 +1,5 @@
-/* Several lives of the library, each of which looks at the same memory: what the detector remembers of it goes with the life. */
+/* Several lives of the library, each of which looks at the same memory and puts words into it: what the detector remembers of both goes
+   with the life. */
 #include <shmem.h>
 #include <stdio.h>
 
@@ -26,6 +27,8 @@ int main(void)
         shmem_init();
         for (int i = 0; i < CELLS; i++)
             cells[i] = life;
+        for (int i = 0; i < CELLS; i += 8)
+            shmem_long_p(&cells[i], life, 0);
         shmem_barrier_all();
         shmem_finalize();
         after[life] = in_use();
