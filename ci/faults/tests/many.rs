@@ -50,6 +50,14 @@ fn fault_R1_active_sets_that_wait_for_each_other_in_turn_meet() {
     assert!(job.run(&chain, [""; 0]).expect(0).stdout.contains("132 PEs met in a chain"));
 }
 
+/// More members have come to sets of one first PE than that keeps names, and the one that it meets first comes last.
+#[test]
+fn fault_R1_active_sets_meet_whoever_has_come_before_their_first_pe() {
+    let early = program_with("early_members.c", &["-Wno-deprecated-declarations", "-pthread"]);
+    let job = Job::new("-n 6 --nodes 6").env("SHMEM_TRANSPORT", "tcp").limit(Duration::from_secs(300));
+    assert!(job.run(&early, [""; 0]).expect(0).stdout.contains("all sets have met"));
+}
+
 /// Strangers that hold connections, say half a hello or nothing, and come again at once.
 fn besiege(ports: std::ops::Range<u16>, over: &AtomicBool, came: &AtomicU64) {
     let mut held = VecDeque::new();

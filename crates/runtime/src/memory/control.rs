@@ -147,7 +147,7 @@ pub(crate) struct ControlBlock {
     _apart_again: [u32; 28],
     /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
     pub(crate) registry: Registry,
-    /// How many members have come to meetings that wait for a slot, and of which this PE is the first member.
+    /// How many members have counted in at meetings for which this PE, their first member, waits for a slot.
     pub(crate) arrivals: Registry,
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,

@@ -51,6 +51,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("dealt", "a rig deals its PEs to hosts in turn"),
     ("deadlock", "its PEs wait for ever"),
     ("deadlocks", "its PEs wait for ever"),
+    ("early_members", "its PEs sleep for seconds, which says nothing about the network"),
     ("ended_in_call", "one of its PEs dies"),
     ("ends", "its PEs end in the middle of the job"),
     ("far_block", "it takes 12 GiB of memory"),

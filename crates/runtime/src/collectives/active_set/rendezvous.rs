@@ -7,8 +7,9 @@
 //!
 //! **Why meetings that wait for entries do not wait in a circle.** A first member takes its entry before the others have come, and
 //! these may have to end another meeting before, which has no entry yet. So such first members have a part of the entries,
-//! [`COMMON`]. Where none of these is free, the others say to their first member that they have come, in a table of its own
-//! (`arrivals`). Once all have, it may take one of the other entries, whose meetings need nobody who is elsewhere: they end.
+//! [`COMMON`]. Where none of these is free, the first member puts the name into a table of its own (`arrivals`), and the others count
+//! in there. Once all have, it may take one of the other entries, whose meetings need nobody who is elsewhere: they end. Such a table
+//! has the meetings at which its owner is, as many as its threads, and none for which it is not there yet.
 //!
 //! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
 //! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
@@ -74,9 +75,10 @@ fn count(key: &Key) -> u64 {
 /// A meeting, as one who is there knows it.
 pub(super) struct Rendezvous {
     call: &'static str,
-    name: u64,
     /// The entry.
     index: usize,
+    /// The first member's entry in its own table, if the others have been asked to count in there.
+    counted: Option<usize>,
     pub(super) team: TeamState,
 }
 
@@ -84,24 +86,24 @@ impl Rendezvous {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
         let (name, first) = (key.name(count(key)), members.world(0));
-        let index = match my {
+        let (index, counted) = match my {
             0 => make(call, name, MeetingTable::arrivals(first), u64::from(key.size) - 1),
-            _ => find(call, name, first),
+            _ => (find(call, name, first), None),
         };
         let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Fetch);
         let slot = (SPANNING - REGISTRY + index) as u32;
-        Box::new(Self { call, name, index, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
+        Box::new(Self { call, index, counted, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
     }
 
     /// Goes.
     pub(super) fn leave(self: Box<Self>) {
-        let Self { call, name, index, team } = *self;
+        let Self { call, index, counted, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
-        if team.my == 0 {
-            // Members that have said so have come before they met.
-            MeetingTable::arrivals(team.world(0)).forget(call, name);
+        if let Some(entry) = counted {
+            // Who has counted in has done so before all met.
+            MeetingTable::arrivals(team.world(0)).clear(call, entry);
         }
         let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
         if turn & LEFT == u64::from(team.size) {
@@ -134,45 +136,47 @@ impl RareLooks {
     }
 }
 
-/// The first member's part: puts the name where there is none.
-fn make(call: &'static str, name: u64, arrivals: MeetingTable, others: u64) -> usize {
-    let mut looks = RareLooks::default();
-    wait::until(reason(call, Needs::Anyone), None, || {
+/// The first member's part: puts the name where there is none. Returns the entry, and that of its own table if the others have been
+/// asked to count in.
+fn make(call: &'static str, name: u64, own: MeetingTable, others: u64) -> (usize, Option<usize>) {
+    let (mut looks, mut counted) = (RareLooks::default(), None);
+    let index = wait::until(reason(call, Needs::Anyone), None, || {
         if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
             return None;
         }
         let names = MeetingTable::SLOTS.names(call);
-        let have_come = |_: &usize| arrivals.sum(call, name) == others;
-        let common = free_entry(&names, name, 0..COMMON);
-        let free = common.or_else(|| free_entry(&names, name, COMMON..REGISTRY).filter(have_come))?;
+        if let Some(free) = free_entry(&names, name, 0..COMMON) {
+            return MeetingTable::SLOTS.put(call, name, free);
+        }
+        counted = counted.or_else(|| own.put(call, name, free_entry(&own.names(call), name, 0..REGISTRY)?));
+        let entry: usize = counted?;
+        let have_come = own.update(call, |registry| &registry.turns[entry], Amo::Fetch) == others;
+        let free = free_entry(&names, name, COMMON..REGISTRY).filter(|_| have_come)?;
         MeetingTable::SLOTS.put(call, name, free)
-    })
+    });
+    (index, counted)
 }
 
 /// The others' part: waits until the first member, PE `first`, has done that.
 fn find(call: &'static str, name: u64, first: u32) -> usize {
-    let (mut looks, mut has_arrived) = (RareLooks::default(), false);
+    let (mut looks, mut has_counted) = (RareLooks::default(), false);
     wait::until(reason(call, Needs::One(first)), None, || {
         if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
             return None;
         }
         let names = MeetingTable::SLOTS.names(call);
         let found = names.iter().position(|there| *there == name);
-        if found.is_none() && !has_arrived && free_entry(&names, name, 0..COMMON).is_none() {
-            has_arrived = arrive(call, name, MeetingTable::arrivals(first));
+        if found.is_none() && !has_counted && free_entry(&names, name, 0..COMMON).is_none() {
+            has_counted = count_in(call, name, MeetingTable::arrivals(first));
         }
         found
     })
 }
 
-/// Says to the first member that this one has come. Returns whether there was room to say it.
-fn arrive(call: &'static str, name: u64, arrivals: MeetingTable) -> bool {
-    let names = arrivals.names(call);
-    let known = names.iter().position(|there| *there == name);
-    // Two members may put the name into an entry each: the first one adds up what it finds in all.
-    let index = known.or_else(|| arrivals.put(call, name, free_entry(&names, name, 0..REGISTRY)?));
-    let Some(index) = index else { return false };
-    arrivals.update(call, |registry| &registry.turns[index], Amo::Add(1));
+/// Counts in with the first member, if that has asked for it.
+fn count_in(call: &'static str, name: u64, arrivals: MeetingTable) -> bool {
+    let Some(entry) = arrivals.names(call).iter().position(|there| *there == name) else { return false };
+    arrivals.update(call, |registry| &registry.turns[entry], Amo::Add(1));
     true
 }
 
@@ -205,7 +209,7 @@ impl MeetingTable {
     /// The owners and turns of the slots.
     const SLOTS: Self = Self { pe: 0, of: slots_of };
 
-    /// How many members have come to meetings whose first member is that PE.
+    /// How many members have counted in at meetings for which that PE, their first member, has no slot yet.
     fn arrivals(pe: u32) -> Self {
         Self { pe, of: arrivals_of }
     }
@@ -252,24 +256,10 @@ impl MeetingTable {
         (there == 0 || there == name).then_some(free)
     }
 
-    /// The entries with a name.
-    fn entries(self, call: &'static str, name: u64) -> impl Iterator<Item = usize> {
-        let names = self.names(call);
-        (0..REGISTRY).filter(move |&index| names[index] == name)
-    }
-
-    /// The sum of the numbers beside a name.
-    fn sum(self, call: &'static str, name: u64) -> u64 {
-        let number = |index: usize| self.update(call, |registry| &registry.turns[index], Amo::Fetch);
-        self.entries(call, name).map(number).sum()
-    }
-
-    /// Takes a name away, and the numbers beside it.
-    fn forget(self, call: &'static str, name: u64) {
-        for index in self.entries(call, name) {
-            self.update(call, |registry| &registry.turns[index], Amo::Swap(0));
-            self.update(call, |registry| &registry.names[index], Amo::Swap(0));
-        }
+    /// Takes the name of an entry away, and the number beside it first: who puts another name there counts from 0.
+    fn clear(self, call: &'static str, entry: usize) {
+        self.update(call, |registry| &registry.turns[entry], Amo::Swap(0));
+        self.update(call, |registry| &registry.names[entry], Amo::Swap(0));
     }
 }
 
