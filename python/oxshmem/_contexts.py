@@ -73,11 +73,11 @@ class Stream:
 
     def end(self) -> None:
         """Completes the operations and ends the context."""
-        with _ending:
+        with _ending:  # until the operations are complete: who gives memory back waits for that
             handle, self.handle = self.handle, 0
-        held = _taken(self.kept)
-        if handle:
-            _core.call(_DESTROY, "n", handle)
+            held = _taken(self.kept)
+            if handle:
+                _core.call(_DESTROY, "n", handle)
         del held
 
     def complete(self) -> None:

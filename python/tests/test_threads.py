@@ -126,6 +126,25 @@ class Threads(unittest.TestCase):
         shmem.barrier_all()
         shmem.free(rows)
 
+    def test_who_gives_memory_back_waits_for_a_context_that_ends(self) -> None:
+        call, ctx = _core.call, shmem.Ctx()
+        could_go_on: List[bool] = []
+
+        def ask() -> None:
+            could_go_on.append(_contexts._ending.acquire(blocking=False))
+
+        def end(routine: int, result: str, *arguments: Any) -> Any:
+            """The routine; before it another thread asks whether it may complete contexts."""
+            asking = threading.Thread(target=ask)
+            asking.start()
+            asking.join()
+            return call(routine, result, *arguments)
+
+        with mock.patch.object(_contexts, "_core") as patched:
+            patched.call = end
+            ctx.destroy()
+        self.assertEqual(could_go_on, [False])
+
     def test_an_array_is_held_from_the_beginning_of_its_operation(self) -> None:
         a, was = shmem.zeros(1, dtype=int), np.zeros(1, dtype=int)
         # On the own PE an operation is done when its call returns.
