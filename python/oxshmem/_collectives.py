@@ -293,7 +293,7 @@ def _begin(name: str, address: int, *arguments: Any) -> Request:
 
 
 def barrier_all_nb() -> Request:
-    """Begins a barrier of all PEs.
+    """Begins a barrier of all PEs. All begin one: it does not meet barrier_all.
 
     >>> request = shmem.barrier_all_nb()
     """
@@ -301,7 +301,7 @@ def barrier_all_nb() -> Request:
 
 
 def sync_nb(team: Optional[Team] = None) -> Request:
-    """Begins to wait for all members of a team.
+    """Begins to wait for all members of a team. All begin to: it does not meet a sync that waits.
 
     >>> request = shmem.sync_nb()
     """

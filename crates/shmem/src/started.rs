@@ -159,7 +159,8 @@ impl Team<'_> {
         StartedCollective { result, over: false, request: Some(request), watch: None, lent: PhantomData }
     }
 
-    /// Starts a synchronisation of the members: [`sync`](Self::sync) as a future.
+    /// Starts a synchronisation of the members: [`sync`](Self::sync) as a future. All members start one: it does not meet a
+    /// [`sync`](Self::sync) that waits.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
