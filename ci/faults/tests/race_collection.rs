@@ -176,7 +176,11 @@ fn a_thread_that_has_initialised_the_library_is_joined() {
     let program = compiled("oshcc", None, "first_thread.c", &["-pthread", "-O1"]).expect("there is a compiler");
     let end = Job::new("-n 2").run(&program, ["right"]).expect(0);
     assert!(end.stderr.is_empty(), "{end}");
-    Job::new("-n 2").run(&program, ["wrong"]).expect(FOUND).says(&["`cell` of PE", "a store by thread", "a load by thread"]);
+    Job::new("-n 2").run(&program, ["wrong"]).expect(FOUND).says(&[
+        "`cell` of PE",
+        "a store by thread",
+        "a load by thread",
+    ]);
     std::fs::remove_file(program).expect("our file");
 }
 

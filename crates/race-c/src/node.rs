@@ -64,7 +64,7 @@ struct PartWindow {
 static NODE: AtomicPtr<RaceNode> = AtomicPtr::new(std::ptr::null_mut());
 /// How many lives of the library were looked at.
 static LIVES: AtomicU32 = AtomicU32::new(0);
-/// What the last life has left on the PE that has made the memory: clocks that other PEs may still have asked when this PE had ended.
+/// The memory that the last life has left on the PE that has made it: clocks that other PEs may still have asked when this PE had ended.
 static LAST_LIFE: Mutex<Option<(SharedMemory, Range<u64>)>> = Mutex::new(None);
 
 /// The windows as the shim looks at them.

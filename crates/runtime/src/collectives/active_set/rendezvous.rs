@@ -102,7 +102,7 @@ impl Rendezvous {
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
         if let Some(entry) = counted {
-            // Who has counted in has done so before all met.
+            // Members that have counted in did so before all met.
             MeetingTable::arrivals(team.world(0)).clear(call, entry);
         }
         let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
