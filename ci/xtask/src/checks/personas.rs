@@ -23,7 +23,7 @@ const PERSONAS: [(&str, &str); 8] = [
 /// The cases of every run of the checks; with `CHECK_LONG=1` all that move data between nodes.
 const BRIEF: &str = "rma/RMA_1_,amo/AMO_4,signals/SIG_4,ordering/ORD_1,reduce/RED_1_in";
 const LONG: &str = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/,collectives/,broadcast/,collect/,alltoall/,\
-    scan/,active_sets/,strided/,teams/,heap/";
+    scan/,active_sets/,strided/,heap/";
 
 /// The options of the task.
 #[derive(clap::Args, Clone, Default)]

@@ -14,7 +14,7 @@ pub(crate) use programs::{SimulationArguments, run as programs};
 /// The cases that move data or meet between nodes, in two parts. Programs of threads, files and processes are another matter.
 const CASES: [&str; 2] = [
     "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/",
-    "signals/,ordering/ORD_1,rma/,amo/AMO_4,amo/AMO_7,locks/LCK_1,teams/,strided/STR_1",
+    "signals/,ordering/ORD_1,rma/,amo/AMO_4,amo/AMO_7,locks/LCK_1,strided/STR_1",
 ];
 
 /// The strategies with a seed of each, and the parts of the cases that run under it in a brief run: each case under three.
