@@ -302,6 +302,15 @@ fn profile_9_a_thread_that_comes_behind_the_end_has_no_record() {
 }
 
 #[test]
+fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded() {
+    let (program, folder) = (program("every_second.c"), TestFolder::new("profile-10"));
+    let (ended, totals) = profile("-n 2", &program, &folder);
+    assert_eq!(counts(&totals, "shmem_barrier_all"), (40_000, 0), "{ended}");
+    // Behind the table of meetings is that of pairs, and no PE has put or got anything.
+    assert!(totals.pairs.is_empty(), "{:?}", totals.pairs);
+}
+
+#[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     if !browser::has_browser("profile_6_a_browser_shows_cells_and_curves_without_an_error") {
         return;

@@ -54,6 +54,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("early_members", "its PEs sleep for seconds, which says nothing about the network"),
     ("ended_in_call", "one of its PEs dies"),
     ("ends", "its PEs end in the middle of the job"),
+    ("every_second", "its 40,000 barriers take too long where PEs take turns"),
     ("far_block", "it takes 12 GiB of memory"),
     ("first_hours", "its mistakes end the job"),
     ("forked", "a child that a PE has forked takes no turns"),
