@@ -11,19 +11,28 @@ use crate::ledger::{CallLedger, TeamKey};
 /// Which start of which machine a clock counts from.
 type Boot = [u64; 2];
 
+/// The clock of a ledger. Without /proc no PE knows its machine: the PEs of each node then have a clock of their own.
+fn clock(ledger: &CallLedger) -> Boot {
+    match ledger.boot {
+        [0, 0] => [0, 1 + u64::from(ledger.node)],
+        known => known,
+    }
+}
+
 /// One barrier as the members on one host saw it: when the last of them came, and when the first one left.
 type Seen = (u64, u64);
 
 /// Moves the times of every host to the clock of the first one.
 pub fn align(ledgers: &mut [CallLedger]) {
-    let Some(reference) = ledgers.first().map(|ledger| ledger.boot) else { return };
-    if ledgers.iter().all(|ledger| ledger.boot == reference) {
+    let Some(reference) = ledgers.first().map(clock) else { return };
+    if ledgers.iter().all(|ledger| clock(ledger) == reference) {
         return;
     }
     let barriers = barriers(ledgers);
     let mut shifts: BTreeMap<Boot, i64> = BTreeMap::new();
     for ledger in ledgers {
-        let shift = *shifts.entry(ledger.boot).or_insert_with(|| shift(&barriers, reference, ledger.boot));
+        let own = clock(ledger);
+        let shift = *shifts.entry(own).or_insert_with(|| shift(&barriers, reference, own));
         let moved = |time: &mut u64| *time = time.saturating_add_signed(shift);
         moved(&mut ledger.span.0);
         moved(&mut ledger.span.1);
@@ -43,11 +52,13 @@ fn barriers(ledgers: &[CallLedger]) -> Vec<BTreeMap<Boot, Seen>> {
             let (Some(team), Some(site)) = (ledger.teams.get(&meeting.team), ledger.sites.get(&meeting.site)) else {
                 continue;
             };
-            if !["barrier", "sync", "init", "finalize"].iter().any(|word| site.routine.contains(word)) {
+            // Names of Fortran's routines are in upper case.
+            let routine = site.routine.to_lowercase();
+            if !["barrier", "sync", "init", "start_pes", "finalize"].iter().any(|word| routine.contains(word)) {
                 continue;
             }
             let seen = barriers.entry((team.key, meeting.number)).or_default();
-            let (entry, leave) = seen.entry(ledger.boot).or_insert((0, u64::MAX));
+            let (entry, leave) = seen.entry(clock(ledger)).or_insert((0, u64::MAX));
             (*entry, *leave) = ((*entry).max(meeting.span.0), (*leave).min(meeting.span.1));
         }
     }
@@ -113,6 +124,28 @@ mod tests {
                 assert!(meeting.span.0.abs_diff(entry) < 1_000, "{ahead}: {meeting:?}");
             }
         }
+    }
+
+    #[test]
+    fn barriers_of_fortran_and_the_oldest_init_count_too() {
+        for routine in ["SHMEM_BARRIER_ALL", "START_PES", "start_pes", "SHMEM_INIT"] {
+            let mut ledgers =
+                [ledger(0, 1, 0, &[(5_000_000, 5_003_000)]), ledger(1, 2, 1 << 50, &[(5_002_000, 5_003_000)])];
+            for site in ledgers.iter_mut().flat_map(|ledger| ledger.sites.values_mut()) {
+                site.routine = routine.into();
+            }
+            align(&mut ledgers);
+            assert!(ledgers[1].meetings[0].span.0.abs_diff(5_002_000) < 4_000, "{routine}: {:?}", ledgers[1].meetings);
+        }
+    }
+
+    #[test]
+    fn nodes_of_unknown_machines_have_clocks_of_their_own() {
+        let mut ledgers =
+            [ledger(0, 0, 0, &[(5_000_000, 5_003_000)]), ledger(1, 0, 1 << 50, &[(5_002_000, 5_003_000)])];
+        ledgers[1].node = 1;
+        align(&mut ledgers);
+        assert!(ledgers[1].meetings[0].span.0.abs_diff(5_002_000) < 4_000, "{:?}", ledgers[1].meetings);
     }
 
     #[test]

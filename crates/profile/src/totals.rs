@@ -1,11 +1,14 @@
 //! The figures of a profile: by routine, by place of the program, by team, by pair of PEs, and over time.
 
+mod series;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::job::RecordedJob;
 use crate::layout::RoutineKind;
 use crate::ledger::{CallLedger, Interval, PeerTraffic, SiteRecord, TeamKey};
 use crate::meetings::{self, Blame};
+use series::series;
 
 /// The calls of all PEs of one routine, or at one place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -297,28 +300,6 @@ fn address(ledger: &CallLedger, caller: u64) -> CallAddress {
         Some((_, _, bias, path)) => CallAddress { file: path.clone(), address: caller - bias },
         None => CallAddress { file: String::new(), address: caller },
     }
-}
-
-/// The intervals of all ledgers, in those of the coarsest one: each is a power of two of ticks long.
-fn series(ledgers: &[CallLedger]) -> (f64, Vec<Interval>) {
-    let longest = ledgers.iter().map(|ledger| ledger.series.0).fold(0.0, f64::max);
-    let mut sums: Vec<Interval> = Vec::new();
-    let begin = ledgers.iter().map(|ledger| ledger.span.0).min().unwrap_or(0);
-    for ledger in ledgers {
-        let (length, intervals) = &ledger.series;
-        for (number, interval) in intervals.iter().enumerate() {
-            let from_begin = (ledger.span.0 - begin) as f64 + (number as f64 + 0.5) * length;
-            let at = if longest > 0.0 { (from_begin / longest) as usize } else { 0 };
-            if sums.len() <= at {
-                sums.resize(at + 1, Interval::default());
-            }
-            let sum = &mut sums[at];
-            sum.time.iter_mut().zip(interval.time).for_each(|(sum, more)| *sum += more);
-            sum.bytes += interval.bytes;
-            sum.calls += interval.calls;
-        }
-    }
-    (longest, sums)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::job::RecordedJob;
+use crate::layout::RoutineKind;
 use crate::ledger::{CallLedger, EventRecord};
 use crate::meetings::{self, SharedMeeting};
 
@@ -104,7 +105,8 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     let mut updates: BTreeMap<u32, Vec<(u64, EventPlace)>> = BTreeMap::new();
     for (index, ledger) in job.ledgers.iter().enumerate() {
         for (number, event) in ledger.events.iter().enumerate() {
-            let updates_memory = ledger.sites.get(&event.site).is_some_and(|site| is_update(&site.routine));
+            let updates_memory =
+                ledger.sites.get(&event.site).is_some_and(|site| is_update(&site.routine, site.category));
             if let Some(peer) = event.peer.filter(|peer| updates_memory && *peer != ledger.pe) {
                 updates.entry(peer).or_default().push((event.begin, (index, number)));
             }
@@ -115,7 +117,7 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     for (index, ledger) in job.ledgers.iter().enumerate() {
         let Some(updates) = updates.get(&ledger.pe) else { continue };
         for (number, event) in ledger.events.iter().enumerate() {
-            let waits = ledger.sites.get(&event.site).is_some_and(|site| site.routine.contains("wait"));
+            let waits = ledger.sites.get(&event.site).is_some_and(|site| site.routine.to_lowercase().contains("wait"));
             let before = updates.partition_point(|(begin, _)| *begin <= event.begin + event.time);
             // An update that was over long before the wait began did not end it.
             let found = updates[..before].last().filter(|(begin, _)| waits && *begin + event.time >= event.begin);
@@ -125,11 +127,15 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     arrows
 }
 
-/// Whether a routine writes to the memory of the PE that it names.
-fn is_update(routine: &str) -> bool {
-    let fetches_only = routine.ends_with("_fetch") || routine.ends_with("_fetch_nbi");
-    let writes = routine.contains("put") || routine.ends_with("_p") || routine.contains("atomic");
-    writes && !fetches_only
+/// Whether a routine writes to the memory of the PE that it names. Names of Fortran's routines are in upper case.
+fn is_update(routine: &str, kind: RoutineKind) -> bool {
+    let routine = routine.to_lowercase();
+    match kind {
+        // Those of signals and of before version 1.4 do not say `atomic`.
+        RoutineKind::Atomic => !["_fetch", "_fetch_nbi"].iter().any(|ending| routine.ends_with(ending)),
+        RoutineKind::Transfer => routine.contains("put") || routine.ends_with("_p"),
+        _ => false,
+    }
 }
 
 fn describe(
@@ -204,7 +210,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::RoutineKind;
     use crate::ledger::SiteRecord;
 
     fn ledger(pe: u32, events: &[(u64, u64)]) -> CallLedger {
@@ -254,15 +259,20 @@ mod tests {
             .flatten()
             .collect();
         assert_eq!(ends, [(Some(0), Some(1.49)), (Some(1000), Some(1.5))]);
-        for (routine, writes) in [
-            ("shmem_long_p", true),
-            ("shmem_putmem_signal", true),
-            ("shmem_int_g", false),
-            ("shmem_long_atomic_fetch", false),
-            ("shmem_long_atomic_fetch_add", true),
-            ("shmem_getmem", false),
+        for (routine, kind, writes) in [
+            ("shmem_long_p", RoutineKind::Transfer, true),
+            ("shmem_putmem_signal", RoutineKind::Transfer, true),
+            ("SHMEM_PUT8", RoutineKind::Transfer, true),
+            ("shmem_int_g", RoutineKind::Transfer, false),
+            ("shmem_getmem", RoutineKind::Transfer, false),
+            ("shmem_long_atomic_fetch", RoutineKind::Atomic, false),
+            ("SHMEM_INT8_FETCH", RoutineKind::Atomic, false),
+            ("shmem_long_atomic_fetch_add", RoutineKind::Atomic, true),
+            ("shmem_signal_set", RoutineKind::Atomic, true),
+            ("shmem_int_fadd", RoutineKind::Atomic, true),
+            ("shmem_barrier_all", RoutineKind::Collective, false),
         ] {
-            assert_eq!(is_update(routine), writes, "{routine}");
+            assert_eq!(is_update(routine, kind), writes, "{routine}");
         }
     }
 

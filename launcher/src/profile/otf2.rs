@@ -125,7 +125,8 @@ fn events(calls: &[&TraceEvent], definitions: &mut Definitions, ranks: &BTreeMap
                 }
             };
             file.event(now, body.record(operation.kind()));
-            let is_late = call.name.contains("_nbi") || call.name.ends_with("_nb");
+            let name = call.name.to_lowercase();
+            let is_late = name.contains("_nbi") || name.ends_with("_nb");
             let complete = if is_late { event::COMPLETE_NONBLOCKING } else { event::COMPLETE };
             file.event(end, Body::default().number(0).number(number).record(complete));
         }
@@ -250,7 +251,9 @@ impl Definitions {
 
 /// The role of a routine, as the format numbers it.
 fn role(call: &TraceEvent) -> u8 {
-    let has = |part: &str| call.name.contains(part);
+    // Names of Fortran's routines are in upper case.
+    let name = call.name.to_lowercase();
+    let has = |part: &str| name.contains(part);
     match call.cat.as_str() {
         "transfer" => 29,
         "atomic" => 14,
@@ -306,5 +309,9 @@ mod tests {
         assert_eq!(of("atomic", "shmem_long_atomic_fetch_add"), Some(RmaOperation::Atomic(5, true)));
         assert_eq!(of("atomic", "shmem_long_atomic_set"), Some(RmaOperation::Atomic(0, false)));
         assert_eq!(of("collective", "shmem_barrier_all"), None);
+        for name in ["shmem_barrier_all", "SHMEM_BARRIER_ALL"] {
+            let call = TraceEvent { cat: "collective".into(), name: name.into(), ..TraceEvent::default() };
+            assert_eq!(role(&call), 15, "{name}");
+        }
     }
 }
