@@ -39,10 +39,12 @@ pub fn blame(job: &RecordedJob) -> Blame {
 fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
     // Every PE keeps meetings whose numbers are multiples of its stride, a power of two: all have those of the largest one.
     let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
-    for parts in meetings(job, stride).values() {
-        for part in parts {
-            let others = parts.iter().filter(|other| other.pe != part.pe && other.span.0 <= part.span.1);
-            let Some(last) = others.max_by_key(|other| other.span.0) else { continue };
+    for mut parts in meetings(job, stride).into_values() {
+        parts.sort_by_key(|part| part.span.0);
+        for part in &parts {
+            // Not each with each: that takes minutes for thousands of PEs.
+            let before = &parts[..parts.partition_point(|other| other.span.0 <= part.span.1)];
+            let Some(last) = before.iter().rev().find(|other| other.pe != part.pe) else { continue };
             let waited = last.span.0.saturating_sub(part.span.0) as f64 * stride as f64;
             if waited > 0.0 {
                 *blame.pairs.entry((part.pe, last.pe)).or_default() += waited;
