@@ -99,7 +99,7 @@ pub enum CallPlace {
 /// One PE's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PeTime {
-    /// From its first record to its last.
+    /// From the first record of each of its threads to the last, together: so their calls have room in it.
     pub span: f64,
     /// In the library, by category.
     pub inside: [f64; RoutineKind::ALL.len()],
@@ -148,6 +148,7 @@ pub fn add_up(job: &RecordedJob) -> Totals {
     for ledger in &job.ledgers {
         totals.add_sites(ledger);
         if let Some(time) = totals.times.get_mut(&ledger.pe) {
+            time.span += (ledger.span.1 - ledger.span.0) as f64;
             time.heap = time.heap.max(ledger.heap);
         }
         totals.add_teams(ledger);
@@ -188,7 +189,6 @@ impl Totals {
             routine.add(ledger.pe, site, waiting, reasons);
             self.sites.entry((name, place(ledger, site))).or_default().add(ledger.pe, site, waiting, reasons);
             let time = self.times.entry(ledger.pe).or_default();
-            time.span = time.span.max((ledger.span.1 - ledger.span.0) as f64);
             time.inside[site.category as usize] += site.time;
             time.waiting += waiting;
         }
@@ -201,7 +201,7 @@ impl Totals {
         }
     }
 
-    /// Nanoseconds from the first record to the last, of all PEs together.
+    /// Nanoseconds from the first record to the last, of all PEs and threads together.
     pub fn time(&self) -> f64 {
         self.times.values().map(|time| time.span).sum()
     }
@@ -324,6 +324,19 @@ mod tests {
         let sums = PairMatrix::fold(2, 2, [((0, 1), 6.0), ((1, 0), 8.0)].into_iter());
         let counts = PairMatrix::fold(2, 2, [((0, 1), 3.0)].into_iter());
         assert_eq!(sums.per(&counts).cells, [(0, 1, 2.0)]);
+    }
+
+    #[test]
+    fn threads_of_a_pe_take_no_more_than_all_of_its_time() {
+        let ledger = |thread: u32| CallLedger {
+            pes: 1,
+            thread,
+            span: (0, 1000),
+            sites: BTreeMap::from([(0, SiteRecord::timed_once("shmem_putmem", RoutineKind::Transfer, 900.0))]),
+            ..CallLedger::default()
+        };
+        let totals = add_up(&RecordedJob::of(vec![ledger(0), ledger(1)]));
+        assert_eq!((totals.time(), totals.inside(), totals.outside()[&0]), (2000.0, 1800.0, 200.0));
     }
 
     #[test]

@@ -128,7 +128,9 @@ fn curves(page: &mut Document, totals: &Totals) {
     let (length, intervals) = &fewer(&totals.series);
     if !intervals.is_empty() {
         let moment = |number: usize| (number as f64 + 0.5) * length / 1e9;
-        let whole = length * f64::from(totals.pes.max(1));
+        // Threads have time of their own: so many PEs and threads there were on average.
+        let lanes = f64::from(totals.pes.max(1)).max(totals.time() / (length * intervals.len() as f64));
+        let whole = length * lanes;
         let names =
             ["puts, gets, atomics", "fence and quiet", "waits for variables, locks", "collectives and other calls"];
         let curve = |(hue, name): (usize, &str)| {

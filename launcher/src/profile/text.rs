@@ -39,7 +39,7 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     for sentence in &job.missing {
         let _ = writeln!(text, "note: {sentence}");
     }
-    text.push_str("\nTimes are the sums of all PEs; all time is that of the job times the number of its PEs.\n");
+    text.push_str("\nTimes are the sums of all PEs and threads; all time is that of the job times their number.\n");
     routines(&mut text, totals);
     sites(&mut text, totals, places);
     peers(&mut text, totals);
@@ -91,11 +91,12 @@ fn routines(text: &mut String, totals: &Totals) {
     let rows =
         by_time(totals.routines.iter().map(|((name, category), total)| ((name.clone(), *category), total.clone())));
     // Queries take no time, so they stand in the table only if there is room.
-    let some = rows
+    let some: Vec<_> = rows
         .iter()
         .filter(|((_, category), _)| *category != RoutineKind::Other || rows.len() < ROUTINES)
-        .take(ROUTINES);
-    for ((name, _), total) in some {
+        .take(ROUTINES)
+        .collect();
+    for ((name, _), total) in &some {
         let slowest = total.slowest().map(|slow| match slow {
             SlowPe::Longest(pe, _) => format!("{pe} ({:.1}x)", total.imbalance(totals.pes)),
             SlowPe::Awaited(pe, _) => format!("{pe} (late)"),
@@ -113,7 +114,7 @@ fn routines(text: &mut String, totals: &Totals) {
             ],
         );
     }
-    rest(text, rows.len(), ROUTINES);
+    rest(text, rows.len(), some.len());
 }
 
 fn sites(text: &mut String, totals: &Totals, places: &mut ProgramPlaces) {
@@ -162,4 +163,46 @@ fn blame(text: &mut String, totals: &Totals) {
         row(text, &format!("PE {waiter} for PE {reason}"), &[units::time(**time)]);
     }
     rest(text, rows.len(), ROWS);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use oxshmem_profile::ledger::{CallLedger, SiteRecord};
+    use oxshmem_profile::totals;
+
+    use super::*;
+
+    #[test]
+    fn routines_that_have_no_room_are_counted() {
+        let site = |(number, category): (u32, RoutineKind)| {
+            let record = SiteRecord {
+                routine: format!("shmem_{number}"),
+                category,
+                caller: 0,
+                line: String::new(),
+                calls: 1,
+                bytes: 0,
+                time: 9.0,
+                timed: 1,
+                longest: 9.0,
+            };
+            (number, record)
+        };
+        let told = |kinds: &[RoutineKind]| {
+            let sites: BTreeMap<u32, SiteRecord> = (0..).zip(kinds.iter().copied()).map(site).collect();
+            let ledger = CallLedger { pes: 1, span: (0, 1000), sites, ..CallLedger::default() };
+            let mut text = String::new();
+            routines(&mut text, &totals::add_up(&RecordedJob::of(vec![ledger])));
+            text
+        };
+        // Queries make room for the others, and are counted.
+        let text = told(&[[RoutineKind::Transfer; 8].as_slice(), &[RoutineKind::Other; 5]].concat());
+        assert!(text.ends_with("  and 5 more in the report\n"), "{text}");
+        let text = told(&[[RoutineKind::Transfer; 11].as_slice(), &[RoutineKind::Other]].concat());
+        assert!(text.ends_with("  and 1 more in the report\n"), "{text}");
+        let text = told(&[RoutineKind::Other; 11]);
+        assert!(!text.contains("more in the report"), "{text}");
+    }
 }

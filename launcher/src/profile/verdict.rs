@@ -117,15 +117,17 @@ fn unended(job: &RecordedJob, places: &mut ProgramPlaces) -> Option<String> {
     ))
 }
 
-/// The longest wait of one PE for another one's updates of variables.
+/// The longest wait of one PE for another one's updates of variables, with the time of all such waits: of many PEs none alone waits
+/// for a notable share of all time.
 fn variables(totals: &Totals) -> impl Iterator<Item = (f64, String)> {
-    let waits = totals.times.iter().map(|(pe, time)| (*pe, time.inside[RoutineKind::Waiting as usize]));
-    let longest = waits.filter(|(_, time)| *time > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
-    longest.into_iter().map(|(pe, time)| {
+    let waits = || totals.times.iter().map(|(pe, time)| (*pe, time.inside[RoutineKind::Waiting as usize]));
+    let all: f64 = waits().map(|(_, time)| time).sum();
+    let longest = waits().filter(|(_, time)| *time > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
+    longest.into_iter().map(move |(pe, time)| {
         let reasons = totals.blame.pairs.iter().filter(|((waiter, _), _)| *waiter == pe);
         let reason = reasons.max_by(|a, b| a.1.total_cmp(b.1)).map(|((_, reason), _)| *reason);
         let whom = reason.map_or_else(String::new, |reason| format!(", most of all for PE {reason}"));
-        (time, format!("PE {pe} waited {} for variables and locks{whom}", units::time(time)))
+        (all, format!("PE {pe} waited {} for variables and locks{whom}", units::time(time)))
     })
 }
 
@@ -164,8 +166,9 @@ mod tests {
 
     use super::*;
 
-    /// Four PEs that signal their right neighbours, wait for their left ones, and meet: when each came, and how long it had waited.
-    fn told(pes: [(u64, f64); 4]) -> Vec<String> {
+    /// PEs that signal their right neighbours, wait for their left ones, and meet: when each came, and how long it had waited.
+    fn told<const N: usize>(pes: [(u64, f64); N]) -> Vec<String> {
+        let count = N as u32;
         let site = |routine: &str, line: &str, category, time| SiteRecord {
             routine: routine.into(),
             category,
@@ -177,10 +180,10 @@ mod tests {
             timed: 1,
             longest: time,
         };
-        let key = TeamKey { first: 0, stride: 1, size: 4, sum: 0, number: Some(0) };
+        let key = TeamKey { first: 0, stride: 1, size: count, sum: 0, number: Some(0) };
         let ledger = |(pe, (came, waited)): (u32, (u64, f64))| CallLedger {
             pe,
-            pes: 4,
+            pes: count,
             stride: 1,
             span: (0, 1000),
             ended: true,
@@ -191,7 +194,7 @@ mod tests {
                 (1, site("shmem_long_wait_until", "ring.py:17", RoutineKind::Waiting, waited)),
             ]),
             waits: vec![(SymmetricObject::Heap(8), 1, waited)],
-            updates: vec![(SymmetricObject::Heap(8), (pe + 1) % 4, 1)],
+            updates: vec![(SymmetricObject::Heap(8), (pe + 1) % count, 1)],
             ..CallLedger::default()
         };
         let job = RecordedJob::of((0..).zip(pes).map(ledger).collect());
@@ -208,6 +211,13 @@ mod tests {
         let sentences = told([(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]);
         let chain = "because it waited at ring.py:17 for PE 3, which waited for PE 2, and kept others waiting ";
         assert!(sentences[0].contains(chain), "{sentences:?}");
+    }
+
+    #[test]
+    fn waits_of_many_pes_are_told_although_none_alone_takes_a_share() {
+        let sentences = told([(990, 900.0); 64]);
+        assert!(sentences[0].starts_with("PE 63 waited 900 ns for variables and locks, most"), "{sentences:?}");
+        assert!(told([(990, 10.0); 64])[0].starts_with("nothing to blame"));
     }
 
     #[test]
