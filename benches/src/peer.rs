@@ -284,7 +284,7 @@ impl OpenMpi {
     /// The first one on PATH.
     fn find() -> Option<Self> {
         let path = env::var_os("PATH")?;
-        let bin = env::split_paths(&path).find(|folder| folder.join("oshmem_info").is_file())?;
+        let bin = env::split_paths(&path).find(|folder| has_oshmem_info(folder))?;
         Some(Self { bin })
     }
 
@@ -307,6 +307,12 @@ impl OpenMpi {
     }
 }
 
+/// Whether a folder has Open MPI's tool. Ours of that name is `osh_info`.
+fn has_oshmem_info(folder: &Path) -> bool {
+    let tool = folder.join("oshmem_info");
+    tool.is_file() && tool.canonicalize().is_ok_and(|tool| !tool.ends_with("osh_info"))
+}
+
 fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str]) -> Outcome {
     let result = Command::new(compiler)
         .args(["-O2", "-Wno-deprecated-declarations", "-o"])
@@ -323,7 +329,7 @@ fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str])
 
 #[cfg(test)]
 mod tests {
-    use super::{CARRIERS, carriers, mean, median, order};
+    use super::{CARRIERS, carriers, has_oshmem_info, mean, median, order};
 
     #[test]
     fn a_carrier_goes_by_its_name_and_all_by_one_word() {
@@ -331,6 +337,19 @@ mod tests {
         assert_eq!(names("ucx"), Ok(vec!["ucx:tcp"]));
         assert_eq!(names("all").map(|found| found.len()), Ok(CARRIERS.len()));
         assert_eq!(names("udp"), Err("--over udp: there are tcp, ucx, ofi, and all".into()));
+    }
+
+    #[test]
+    fn our_own_tools_are_not_open_mpi_s() {
+        let folder = std::env::temp_dir().join(format!("oxshmem-benches-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("osh_info"), "").expect("a file");
+        std::os::unix::fs::symlink("osh_info", folder.join("oshmem_info")).expect("a link");
+        assert!(!has_oshmem_info(&folder));
+        std::fs::remove_file(folder.join("oshmem_info")).expect("the link");
+        std::fs::write(folder.join("oshmem_info"), "").expect("a file");
+        assert!(has_oshmem_info(&folder));
+        std::fs::remove_dir_all(folder).expect("the test's own");
     }
 
     #[test]
