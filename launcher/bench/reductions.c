@@ -78,7 +78,10 @@ void reductions(void)
     dest = symmetric(most);
     for (int i = 0; i < 2; i++)
         work[i] = symmetric(most + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
-    for (int i = 0; i < size_count && sizes[i] <= most; i++) {
+    for (int i = 0; i < size_count; i++) {
+        /* Sizes come in any order. */
+        if (sizes[i] > most)
+            continue;
         size = sizes[i];
         count = (int)(size / 8);
         measure(&(struct row){"sum of doubles", "set", size, ALL, sum_set, 1, clear_doubles, sum_arrived, 1, 0});

@@ -22,7 +22,7 @@ use clap::Args;
 use oxshmem_base::{Error, file, size};
 
 use campaign::{Campaign, FORMAT};
-use contender::{Contender, JobShape};
+use contender::{Contender, JobShape, free_name};
 use measure::{Effort, measure};
 use peers::{MessageCarrier, PeerLibrary};
 
@@ -176,10 +176,12 @@ impl BenchArgs {
         let mut contenders = vec![Contender::ours(&shape)?];
         let scratch = Scratch::new()?;
         for peer in &self.compare {
-            contenders.push(Contender::peer(peer, &shape, &scratch.0)?);
+            let name = free_name(peer.kind.name(), &contenders);
+            contenders.push(Contender::peer(peer, &name, &shape, &scratch.0)?);
         }
         if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
-            contenders.push(Contender::other(&self.with_name, compiler, launcher, &shape, &scratch.0)?);
+            let name = free_name(&self.with_name, &contenders);
+            contenders.push(Contender::other(&name, compiler, launcher, &shape, &scratch.0)?);
         }
         let (date, mut machine) = (surroundings::now(), surroundings::describe());
         surroundings::note().iter().for_each(|note| eprintln!("oxshmem: note: {note}"));

@@ -112,6 +112,15 @@ fn bench_2_a_wrong_byte_ends_the_run() {
 }
 
 #[test]
+fn bench_2_sizes_of_reductions_come_in_any_order() {
+    let program = prefix().join("libexec/oxshmem/oshbench");
+    // The first one is too long for reductions.
+    let arguments = ["reductions", "100", "100", "16777216,8", "maximum of longs"];
+    let ended = Job::new("-n 2").run(&program, arguments).expect(0);
+    assert!(ended.stdout.contains("\"pattern\":\"maximum of longs\",\"form\":\"set\",\"bytes\":8,"), "{ended}");
+}
+
+#[test]
 fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
     let folder = TestFolder::new("bench-3");
     let bin = prefix().join("bin");

@@ -91,9 +91,8 @@ impl Contender {
     }
 
     /// A library that `--compare` knows, compiled below `folder`.
-    pub(crate) fn peer(peer: &PeerLibrary, shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
-        let (bin, settings, name) =
-            (peer.tools()?, peer.settings(shape.carrier.as_ref(), shape.hosts.is_none())?, peer.kind.name());
+    pub(crate) fn peer(peer: &PeerLibrary, name: &str, shape: &JobShape<'_>, folder: &Path) -> Result<Self, Error> {
+        let (bin, settings) = (peer.tools()?, peer.settings(shape.carrier.as_ref(), shape.hosts.is_none())?);
         let mut start: Vec<OsString> = vec![bin.join("oshrun").into()];
         if peer.kind == PeerKind::OpenMpi {
             start.push("--allow-run-as-root".into());
@@ -175,6 +174,13 @@ impl Contender {
     }
 }
 
+/// A library's name, with a number where another one of the run has it: figures and programs go by these names.
+pub(crate) fn free_name(name: &str, others: &[Contender]) -> String {
+    let numbered = (2..).map(|number: u32| format!("{name} {number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| others.iter().all(|other| other.name != *name)).expect("there are more numbers than libraries")
+}
+
 /// Compiles the installed sources with the compiler of another library.
 fn compiled(name: &str, compiler: &Path, folder: &Path) -> Result<PathBuf, Error> {
     let sources = installed("share/oxshmem/bench")?;
@@ -222,6 +228,19 @@ mod tests {
         for line in ["-n 4", "--bind core -np 4", "-n4", "--np=4", "-N 2", "-H a,b", "--host=a", "--hostfile f"] {
             assert!(says_how_many(&words(line)), "{line}");
         }
+    }
+
+    #[test]
+    fn two_libraries_of_one_name_are_told_apart_by_a_number() {
+        let named = |name: &str| Contender {
+            name: name.into(),
+            start: Vec::new(),
+            environment: Vec::new(),
+            program: PathBuf::new(),
+        };
+        let run = [named(OURS), named("Open MPI"), named("Open MPI 2")];
+        let names = ["Sandia OpenSHMEM", OURS, "Open MPI"].map(|name| free_name(name, &run));
+        assert_eq!(names, ["Sandia OpenSHMEM", "oxshmem 2", "Open MPI 3"]);
     }
 
     #[test]

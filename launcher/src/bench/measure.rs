@@ -75,6 +75,18 @@ impl Findings {
         self.pending.entry(of).or_default().add(round);
     }
 
+    /// Notes how many PEs a job has; figures of jobs with unlike numbers are not put beside each other.
+    fn of_as_many(&mut self, contender: &str, pes: u32) -> Result<(), Error> {
+        if self.pes == 0 || self.pes == pes {
+            self.pes = pes;
+            return Ok(());
+        }
+        let s = if pes == 1 { "" } else { "s" };
+        Err(Error::new(format!("the job of {contender} has {pes} PE{s}"))
+            .because(format!("the jobs before had {}; what stands behind `--` is for our oshrun alone", self.pes))
+            .fix("say how many before `--`, for all libraries: -n N"))
+    }
+
     fn lacks(&self, contender: &str, group: &str) -> bool {
         self.missing.iter().any(|missing| missing.contender == contender && missing.group == group)
     }
@@ -138,10 +150,10 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     for line in output.lines() {
         match serde_json::from_str(line) {
             Ok(PrintedLine::Hello { library, standard, pes, init }) => {
+                findings.of_as_many(&contender.name, pes)?;
                 if wants_start {
                     findings.add(&contender.name, &Sampling::of_time(START_UP, "shmem_init", init));
                 }
-                findings.pes = pes;
                 let subject =
                     Entrant { name: contender.name.clone(), library, standard, launcher: contender.described() };
                 if findings.subjects.iter().all(|known| known.name != subject.name) {
@@ -246,6 +258,15 @@ mod tests {
         );
         assert_eq!(kind(r#"{"complete":true}"#), "complete");
         assert_eq!(kind("a library's greeting"), "noise");
+    }
+
+    #[test]
+    fn libraries_whose_jobs_have_unlike_numbers_of_pes_are_not_compared() {
+        let mut findings = Findings::default();
+        assert_eq!((findings.of_as_many("oxshmem", 4), findings.of_as_many("oxshmem", 4)), (Ok(()), Ok(())));
+        let told = findings.of_as_many("Open MPI", 2).expect_err("it has 2").to_string();
+        assert!(told.contains("the job of Open MPI has 2 PEs") && told.contains("the jobs before had 4"), "{told}");
+        assert_eq!(findings.pes, 4);
     }
 
     #[test]
