@@ -1,7 +1,9 @@
 #%Module1.0
 ## oxshmem @VERSION@, for Environment Modules and Lmod. It finds the installation by its own place.
 
-set prefix [file normalize [file join [file dirname [file normalize $ModulesCurrentModulefile]] .. .. .. ..]]
+# `file normalize` follows links of folders alone, and packages have a link to this file: so it is asked for something below the file.
+set own [file dirname [file normalize [file join $ModulesCurrentModulefile below]]]
+set prefix [file normalize [file join [file dirname $own] .. .. .. ..]]
 
 proc ModulesHelp { } {
     puts stderr "OpenSHMEM 1.6: oshcc, oshc++ and oshfort compile programs, oshrun starts them."

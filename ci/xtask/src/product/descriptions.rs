@@ -119,10 +119,40 @@ endif()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command;
 
     #[test]
     fn the_prefix_is_found_from_every_folder_of_libraries() {
         assert_eq!(up(Path::new("lib"), 1), "../..");
         assert_eq!(up(Path::new("lib/x86_64-linux-gnu"), 2), "../../../..");
+    }
+
+    /// What a modulefile says, without the programs that read it.
+    const READER: &str = "proc setenv {name value} { puts \"$name=$value\" }\n\
+                          proc prepend-path args {}\nproc conflict args {}\nproc module-whatis args {}\n\
+                          set ModulesCurrentModulefile [lindex $argv 0]\nsource $ModulesCurrentModulefile\n";
+
+    #[test]
+    fn a_module_finds_its_installation_also_through_a_link() {
+        if !command::exists("tclsh") {
+            println!("not run: a_module_finds_its_installation_also_through_a_link: there is no tclsh here");
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-module", std::process::id()));
+        let (prefix, others) = (folder.join("opt/oxshmem"), folder.join("usr/share/modulefiles/oxshmem"));
+        let own = prefix.join("share/oxshmem/modulefiles/oxshmem");
+        for folder in [&own, &others] {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        std::fs::copy(top().join("ci/packages/modulefile.tcl"), own.join(VERSION)).expect("the file is there");
+        std::os::unix::fs::symlink(own.join(VERSION), others.join(VERSION)).expect("a link");
+        let reader = folder.join("reader.tcl");
+        write(&reader, READER).expect("a file");
+        for file in [own.join(VERSION), others.join(VERSION)] {
+            let told = command::read(std::process::Command::new("tclsh").arg(&reader).arg(&file)).expect("it is read");
+            let real = prefix.canonicalize().expect("it is there");
+            assert_eq!(told, format!("OXSHMEM_ROOT={}\n", real.display()), "{}", file.display());
+        }
+        std::fs::remove_dir_all(folder).expect("the test's own");
     }
 }
