@@ -291,9 +291,10 @@ fn has_input(arguments: &[OsString]) -> bool {
     })
 }
 
-/// Whether the argument leaves room for a link at the end.
+/// Whether the argument leaves room for a link at the end. A link to an object file (`-r`) would take the library's archive into it,
+/// and the program would have the library twice.
 fn is_linkable(argument: &OsString) -> bool {
-    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"].iter().any(|stop| argument == stop)
+    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"].iter().any(|stop| argument == stop)
 }
 
 /// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.

@@ -31,6 +31,7 @@ fn flags_are_added_where_they_serve() {
     assert_eq!(acts("oshfort", "-x f77 a.old"), named, "our archives have no language");
     assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xHost a.f90").contains("none"));
     assert_eq!(acts("oshfort", "-x f77 -c a.old"), "gfortran -x f77 -c a.old -I/opt/osh/include");
+    assert_eq!(acts("oshcc", "-r a.o b.o -o c.o"), "cc -r a.o b.o -o c.o -I/opt/osh/include", "no library in it");
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
 }
 
