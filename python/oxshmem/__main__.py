@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 from . import _core
 
@@ -16,14 +16,22 @@ _TAKE_A_WORD = {"-n", "-np", "--np", "-N", "--ppn", "-H", "--host", "--hostfile"
 _BOUND_TO = (["core"], ["numa"], ["none"])
 
 
+def _beside(here: Path, library: Path) -> Optional[str]:
+    """The launcher of the installation that has the module in the folder `here`, or the library. Debian has the library among all others,
+    where `../../bin/oshrun` may be the launcher of Open MPI: the module's own place comes first."""
+    folders = (here / "../../../bin", here / "../../../../bin", library.parent / "../bin", library.parent / "../../bin",
+               Path(sys.prefix) / "bin")
+    return next((os.path.normpath(folder / "oshrun") for folder in folders if (folder / "oshrun").is_file()), None)
+
+
 def _oshrun() -> str:
-    """The launcher beside the library that this module uses."""
+    """The launcher of this installation."""
     with open("/proc/self/maps") as maps:
         library = next(Path(line.split(None, 5)[5].strip()) for line in maps if "liboxshmem.so.1" in line)
-    for folder in (library.parent / "../bin", library.parent / "../../bin", Path(sys.prefix) / "bin"):
-        if (folder / "oshrun").is_file():
-            return os.path.normpath(folder / "oshrun")
-    raise SystemExit(f"python -m oxshmem: there is no oshrun beside {library}: install the wheel anew")
+    found = _beside(Path(__file__).resolve().parent, library)
+    if found is None:
+        raise SystemExit(f"python -m oxshmem: there is no oshrun beside {library}: install the wheel anew")
+    return found
 
 
 def _with_python(arguments: List[str]) -> List[str]:

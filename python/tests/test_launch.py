@@ -1,9 +1,12 @@
 """`python -m oxshmem`: where this Python stands among the words for oshrun."""
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import oxshmem as shmem
 from oxshmem import __main__ as launch
@@ -18,6 +21,20 @@ class Words(unittest.TestCase):
             with self.subTest(words=words):
                 expected = [sys.executable if word == "|" else word for word in words.split()]
                 self.assertEqual(launch._with_python(words.replace("| ", "").split()), expected)
+
+    @unittest.skipUnless(PES == 1, "at one PE")
+    def test_the_launcher_is_that_of_the_module_s_installation(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            top = Path(os.path.realpath(folder))
+            # As Debian has it, and as pip puts the wheel into an environment.
+            for module, library, launcher in (
+                    ("usr/lib/oxshmem/lib/python/oxshmem", "usr/lib/x86_64-linux-gnu", "usr/lib/oxshmem/bin/oshrun"),
+                    ("venv/lib/python3.11/site-packages/oxshmem", "venv/lib", "venv/bin/oshrun"),
+                    ("opt/lib64/python/oxshmem", "opt/lib64", "opt/bin/oshrun")):
+                for file in (f"{module}/__main__.py", f"{library}/liboxshmem.so.1", launcher, "usr/bin/oshrun"):
+                    (top / file).parent.mkdir(parents=True, exist_ok=True)
+                    (top / file).touch()
+                self.assertEqual(launch._beside(top / module, top / library / "liboxshmem.so.1"), str(top / launcher))
 
     @unittest.skipUnless(PES == 1, "at one PE")
     def test_every_option_that_takes_a_word_is_known(self) -> None:
