@@ -14,7 +14,8 @@ const MOST_CALLS: usize = 200_000;
 
 /// The drawing: HTML with its data and the script; and whether calls are left out.
 pub(super) fn drawing(calls: &[TraceEvent], others: &[TraceEvent], end: f64) -> (String, bool) {
-    let data = data(calls, others, end).to_string().replace("</", "<\\/");
+    // In strings alone. `</script>` ends a script, and behind `<!--<script>` not even that does.
+    let data = data(calls, others, end).to_string().replace('<', "\\u003c");
     let html = format!(
         "<p><button id=\"timeline-in\">zoom in</button> <button id=\"timeline-out\">zoom out</button> \
          <button id=\"timeline-all\">all</button></p>\n<canvas id=\"timeline\" tabindex=\"0\" role=\"img\" \
@@ -116,5 +117,8 @@ mod tests {
         assert_eq!(data["places"], json!(["a.c:7"]));
         let (html, is_cut) = drawing(&calls, &others, 14.0);
         assert!(!is_cut && html.contains("timeline-data") && !html.contains("http"));
+        let titled = [event(r#"{"ph":"M","tid":0,"name":"thread_name","args":{"name":"<!--<script></script>"}}"#)];
+        let (html, _) = drawing(&[], &titled, 0.0);
+        assert!(html.contains(r"\u003c!--\u003cscript>") && !html.contains("<!--"), "{html}");
     }
 }
