@@ -1,6 +1,6 @@
 //! The tasks by name, with their options.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, Parser, Subcommand};
@@ -199,11 +199,17 @@ fn root(destdir: Option<PathBuf>) -> PathBuf {
     destdir.or_else(|| std::env::var_os("DESTDIR").map(PathBuf::from)).unwrap_or_default()
 }
 
-/// The folder of the libraries, which has to lie below the prefix.
+/// The folder of the libraries, which has to be one of those below the prefix in which the compiler wrappers look for them.
 fn below_prefix(libdir: &Path) -> Outcome<&Path> {
-    match libdir.components().all(|part| matches!(part, Component::Normal(_))) {
-        true if !libdir.as_os_str().is_empty() => Ok(libdir),
-        _ => Err(format!("--libdir: `{}` is no folder below the prefix; lib64 is one", libdir.display())),
+    let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    let known = [LIBDIR, "lib64", &several];
+    match known.iter().any(|folder| libdir == Path::new(folder)) {
+        true => Ok(libdir),
+        false => Err(format!(
+            "--libdir: `{}` is none of {}, where the compiler wrappers look for the library below the prefix",
+            libdir.display(),
+            known.join(", ")
+        )),
     }
 }
 
@@ -278,8 +284,11 @@ mod tests {
 
     #[test]
     fn libraries_lie_below_the_prefix() {
-        assert!(below_prefix(Path::new("lib/x86_64-linux-gnu")).is_ok());
-        for wrong in ["", "/usr/lib64", "../lib"] {
+        let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+        for known in ["lib", "lib64", "lib64/", &several] {
+            assert!(below_prefix(Path::new(known)).is_ok(), "{known}");
+        }
+        for wrong in ["", "/usr/lib64", "../lib", "lib/oxshmem"] {
             assert!(below_prefix(Path::new(wrong)).is_err(), "{wrong}");
         }
     }

@@ -16,7 +16,7 @@ pub(crate) fn build(profile: &str, prefix: &Path) -> Outcome {
 pub(crate) fn install(recipe: &Recipe, root: &Path, prefix: &Path) -> Outcome {
     let stage = staged(recipe)?;
     let folder = installation::below(root, prefix);
-    installation::put(&stage, &folder)?;
+    installation::put(&stage, &folder, !root.as_os_str().is_empty())?;
     println!("oxshmem is in {}", folder.display());
     Ok(())
 }

@@ -11,14 +11,15 @@ use crate::product::manual;
 /// The list, below the prefix.
 const LIST: &str = "share/oxshmem/files.txt";
 
-/// Copies a staged tree, and removes files of an earlier installation that it does not have.
-pub(crate) fn put(stage: &Path, prefix: &Path) -> Outcome {
+/// Copies a staged tree, and removes files of an earlier installation that it does not have. `is_package`: others install it, whose
+/// index for apropos has the pages of all packages.
+pub(crate) fn put(stage: &Path, prefix: &Path, is_package: bool) -> Outcome {
     let mut files = files(stage)?;
     for file in &files {
         copy(&stage.join(file), &prefix.join(file))?;
     }
     let pages = Path::new("share/man");
-    if prefix.join(pages).is_dir() {
+    if !is_package && prefix.join(pages).is_dir() {
         files.extend(manual::index(&prefix.join(pages))?.map(|index| pages.join(index)));
     }
     files.insert(LIST.into());
@@ -127,14 +128,26 @@ mod tests {
         let (stage, prefix) = (folder("stage"), folder("prefix"));
         tree(&stage, &["bin/oshrun", "lib/cmake/oxshmem/old.cmake"]);
         tree(&prefix, &["bin/other"]);
-        put(&stage, &prefix).expect("installs");
+        put(&stage, &prefix, false).expect("installs");
         fs::remove_file(stage.join("lib/cmake/oxshmem/old.cmake")).expect("it was there");
         tree(&stage, &["lib/new"]);
-        put(&stage, &prefix).expect("installs over the former one");
+        put(&stage, &prefix, false).expect("installs over the former one");
         assert!(!prefix.join("lib/cmake").exists(), "a file that the new version lacks goes, with its folders");
         take_away(&prefix).expect("it knows what is there");
         assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from([PathBuf::from("bin/other")]));
         assert!(take_away(&prefix).is_err(), "there is nothing left");
+        for folder in [stage, prefix] {
+            fs::remove_dir_all(folder).expect("the test's own");
+        }
+    }
+
+    #[test]
+    fn a_package_has_no_index_of_the_manual() {
+        let (stage, prefix) = (folder("package-stage"), folder("package-prefix"));
+        tree(&stage, &["share/man/man3/shmem_put.3"]);
+        put(&stage, &prefix, true).expect("installs");
+        let expected = ["share/man/man3/shmem_put.3", LIST].map(PathBuf::from);
+        assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from(expected));
         for folder in [stage, prefix] {
             fs::remove_dir_all(folder).expect("the test's own");
         }
