@@ -1,6 +1,6 @@
 //! The ledgers of a job, put together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use oxshmem_base::Error;
 
 use crate::clocks;
 use crate::layout::{ENDING, UNRECORDED};
-use crate::ledger::{self, CallLedger};
+use crate::ledger::{self, CallLedger, SymmetricObject};
 
 /// Everything that the PEs of a job have recorded.
 #[derive(Clone, Debug)]
@@ -56,6 +56,7 @@ impl RecordedJob {
     fn with(mut ledgers: Vec<CallLedger>, unmade: &[UnmadeLedger]) -> RecordedJob {
         ledgers.sort_by_key(|ledger| (ledger.pe, ledger.thread));
         clocks::align(&mut ledgers);
+        one_heap(&mut ledgers);
         let pes = ledgers.iter().map(|ledger| ledger.pes).max().unwrap_or(0);
         let present: BTreeSet<u32> =
             ledgers.iter().map(|ledger| ledger.pe).chain(unmade.iter().map(|one| one.pe)).collect();
@@ -95,10 +96,49 @@ impl RecordedJob {
     }
 }
 
+/// Lets distances in the heap count from one block for all threads of a PE: the first one of the threads that have allocated any.
+fn one_heap(ledgers: &mut [CallLedger]) {
+    let mut bases: BTreeMap<u32, u64> = BTreeMap::new();
+    for ledger in ledgers.iter().filter(|ledger| ledger.heap_base != 0) {
+        let base = bases.entry(ledger.pe).or_insert(u64::MAX);
+        *base = (*base).min(ledger.heap_base);
+    }
+    for ledger in ledgers {
+        let Some(base) = bases.get(&ledger.pe) else { continue };
+        let farther = ledger.heap_base.wrapping_sub(*base) as i64;
+        let waits = ledger.waits.iter_mut().map(|(object, ..)| object);
+        for object in waits.chain(ledger.updates.iter_mut().map(|(object, ..)| object)) {
+            if let SymmetricObject::Heap(distance) = object {
+                *distance = distance.wrapping_add(farther);
+            }
+        }
+        ledger.heap_base = *base;
+    }
+}
+
 /// The ledger that could not be made, by the name of the file that stands for it.
 fn unmade(path: &Path) -> Option<UnmadeLedger> {
     let name = path.file_name()?.to_str()?.strip_prefix("pe.")?.strip_suffix(UNRECORDED)?.strip_suffix('.')?;
     let mut numbers = name.split('.').map(|number| number.parse::<u32>().ok());
     let (pe, error) = (numbers.next()??, numbers.nth(1)??);
     Some(UnmadeLedger { pe, why: io::Error::from_raw_os_error(error as i32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_pe_know_a_variable_by_one_name() {
+        let ledger = |pe, thread, heap_base| CallLedger { pe, pes: 2, thread, heap_base, ..CallLedger::default() };
+        // The variable is at 0x1040 of PE 0 and at 0x9040 of PE 1. Threads have allocated nothing, the first block, and a later one.
+        let mut nothing = ledger(0, 1, 0);
+        nothing.waits = vec![(SymmetricObject::Heap(0x1040), 1, 9.0), (SymmetricObject::Static(8), 1, 9.0)];
+        let mut later = ledger(1, 1, 0x9100);
+        later.updates = vec![(SymmetricObject::Heap(-0xc0), 0, 1)];
+        let job = RecordedJob::of(vec![ledger(0, 0, 0x1000), nothing, ledger(1, 0, 0x9000), later]);
+        assert_eq!(job.ledgers[1].waits[0].0, SymmetricObject::Heap(0x40));
+        assert_eq!(job.ledgers[1].waits[1].0, SymmetricObject::Static(8));
+        assert_eq!(job.ledgers[3].updates[0].0, SymmetricObject::Heap(0x40));
+    }
 }

@@ -64,12 +64,14 @@ pub struct CallLedger {
     pub uncounted: u64,
     /// How far the symmetric heap was used, in bytes from its beginning, after the thread's last allocation.
     pub heap: u64,
+    /// The address of the first block that the thread has allocated, from which distances of variables count; 0 without any.
+    pub heap_base: u64,
 }
 
 /// An object that has the same name on all PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SymmetricObject {
-    /// The distance from the first block of the heap.
+    /// The distance from the first block of the heap: of one thread as it is read, and of all threads of the PE in a job.
     Heap(i64),
     /// The distance from the executable's first variable.
     Static(u64),
@@ -294,6 +296,7 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
         happened: words.at(head::EVENTS),
         uncounted: words.at(head::UNCOUNTED),
         heap: words.at(head::HEAP_HIGH_WATER),
+        heap_base: heap,
     })
 }
 
