@@ -151,7 +151,7 @@ impl Wrapper {
         match asked.map(|asked| asked.trim_start_matches('-')) {
             // Without a file the question is about the wrapper itself: everything it would ever add.
             Some("show" | "showme") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
-                Action::Print(line(self.compiler.iter().cloned().chain(arguments.clone()).chain(all)))
+                Action::Print(line(self.compiler.iter().cloned().chain(theirs(&arguments).cloned()).chain(all)))
             }
             Some("show" | "showme") => Action::Print(line(self.command(&arguments))),
             Some("showme:compile") => Action::Print(line(self.compile_flags(&arguments))),
@@ -196,7 +196,7 @@ impl Wrapper {
     /// The compiler's command. The user's arguments come first, so that their folders are searched first.
     fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = self.compiler.clone();
-        command.extend(arguments.iter().filter(|argument| !OURS.iter().any(|ours| argument == ours)).cloned());
+        command.extend(theirs(arguments).cloned());
         if has_input(arguments) {
             command.extend(self.compile_flags(arguments));
             if arguments.iter().all(is_linkable) {
@@ -261,6 +261,11 @@ const GNU_COPIES: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-
 
 fn asks_for_races(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == "--race" || argument == "-race")
+}
+
+/// The arguments that the compiler knows.
+fn theirs(arguments: &[OsString]) -> impl Iterator<Item = &OsString> {
+    arguments.iter().filter(|argument| !OURS.iter().any(|ours| argument == ours))
 }
 
 /// The argument if it is a question to the wrapper. No compiler has an option that begins in the same way.

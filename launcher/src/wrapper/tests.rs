@@ -77,6 +77,9 @@ fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first()
 fn questions_are_answered_in_both_dialects() {
     assert_eq!(acts("oshcc", "-show"), format!("print cc -I/opt/osh/include {LINK}"));
     assert_eq!(acts("oshcc", "--showme"), format!("print cc -I/opt/osh/include {LINK}"));
+    let archive = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_s";
+    assert_eq!(acts("oshcc", "-show -static-oxshmem"), format!("print cc -I/opt/osh/include {archive}"));
+    assert!(!acts("oshcc", "-show --race").contains("--race"), "the compiler does not know it");
     assert_eq!(acts("oshcc", "-show -c a.c"), "print cc -c a.c -I/opt/osh/include");
     assert_eq!(acts("oshcc", "-showme a.c"), format!("print cc a.c -I/opt/osh/include {LINK}"));
     assert_eq!(acts("oshcc", "--showme:compile"), "print -I/opt/osh/include");
