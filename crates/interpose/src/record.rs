@@ -143,6 +143,7 @@ extern "C" fn oxprof_open(
 extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *mut OpenLedger {
     let Some(folder) = folder() else { return std::ptr::null_mut() };
     if let Some(ledger) = mine {
+        ledger.go_on();
         meet(ledger, call, teams::of_team(library().world()), 0);
         return ledger;
     }
@@ -159,12 +160,19 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
     address
 }
 
-/// Ends the record of finalize.
+/// Ends the record of finalize. Behind the last one of a life no handle is valid.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_end_life(mine: Option<&mut OpenLedger>, call: Begun) {
-    let Some(ledger) = mine else { return };
-    meet(ledger, call, teams::of_team(library().world()), 0);
-    ledger.end();
+    let is_over = !library().is_initialized();
+    if let Some(ledger) = mine {
+        meet(ledger, call, teams::of_team(library().world()), 0);
+        if is_over {
+            ledger.end();
+        }
+    }
+    if is_over {
+        teams::forget_all();
+    }
 }
 
 /// Records a call that ends the job.

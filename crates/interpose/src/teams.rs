@@ -89,6 +89,15 @@ pub(crate) fn forget(handle: usize) {
     }
 }
 
+/// Forgets all handles at the end of the library's life: in the next one they may stand for other teams.
+pub(crate) fn forget_all() {
+    AGE.fetch_add(1, Relaxed);
+    if let Some(registry) = REGISTRY.lock().as_mut() {
+        registry.names.clear();
+        registry.teams.iter().for_each(|entry| entry.lives.store(false, Relaxed));
+    }
+}
+
 fn named(name: TeamName, members: impl FnOnce() -> Vec<u32>, is_set: bool) -> Option<&'static TeamEntry> {
     let mut registry = REGISTRY.lock();
     let registry = registry.get_or_insert_default();
@@ -162,5 +171,9 @@ mod tests {
         forget(1);
         assert!(age() > before);
         assert_eq!(make(3).slot, first.slot);
+        // In another life of the library the handle is that of another team.
+        forget_all();
+        let other = named(TeamName::Handle(3), || vec![7, 9], false).unwrap();
+        assert_eq!(other.members, [7, 9]);
     }
 }

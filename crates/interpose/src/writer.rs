@@ -175,6 +175,11 @@ impl OpenLedger {
         self.set(head::ENDED, 1);
     }
 
+    /// Takes back that the PE has left the job: the library begins another life.
+    pub(crate) fn go_on(&self) {
+        self.set(head::ENDED, 0);
+    }
+
     /// Notes the first address of the heap, and how far it has ever been used.
     pub(crate) fn heap(&self, address: u64, high_water: u64) {
         self.set(head::HEAP_HIGH_WATER, high_water);
