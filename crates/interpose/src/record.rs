@@ -75,6 +75,10 @@ extern "C" fn oxprof_attach() -> *mut OpenLedger {
 fn open(folder: &Folder) -> *mut OpenLedger {
     let thread = THREADS.fetch_add(1, Relaxed);
     if thread >= MOST_THREADS {
+        // Once: the thread asks again at its next call, and gets a higher number.
+        if thread == MOST_THREADS {
+            tell_left_out();
+        }
         return std::ptr::null_mut();
     }
     let since = if thread == 0 { folder.since } else { (ticks::now(), ticks::nanoseconds()) };
@@ -86,6 +90,16 @@ fn open(folder: &Folder) -> *mut OpenLedger {
             std::ptr::null_mut()
         }
     }
+}
+
+/// Says that calls of further threads are in no ledger.
+#[cold]
+fn tell_left_out() {
+    let (pe, _) = library().place();
+    let message = Error::new(format!("PE {pe} is recorded in part"))
+        .because(format!("more than {MOST_THREADS} of its threads call the library, and each has a file of its own"))
+        .fix("let the program use the same threads again and again, as a pool does");
+    eprintln!("oxshmem: {message}");
 }
 
 /// Says that a thread has no ledger, and leaves a file whose name tells it to the launcher.
