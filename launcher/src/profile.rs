@@ -75,7 +75,19 @@ pub(crate) fn record(recording: &RecordingPlan, folder: &Path, program: &mut Pro
 
 /// The library that records, in the installation of this program.
 fn library() -> Result<PathBuf, Error> {
-    helper("liboxshmem-profile.so")
+    let library = helper("liboxshmem-profile.so")?;
+    loadable(&library).map(|()| library)
+}
+
+/// The loader takes its list apart at blanks and colons, which cannot be written in another way. It would only warn of a part that
+/// is no file, and nothing would be recorded.
+fn loadable(library: &Path) -> Result<(), Error> {
+    match library.as_os_str().as_encoded_bytes().iter().any(|byte| b" \t\n:".contains(byte)) {
+        false => Ok(()),
+        true => Err(Error::new(format!("{} cannot be loaded in front of programs", library.display()))
+            .because(format!("the loader ends a name in {PRELOAD} at a blank and at a colon"))
+            .fix("install oxshmem into a folder whose path has neither")),
+    }
 }
 
 /// Shows what has been recorded. However the job ended, there may be records. `false`: something that was asked for is lost.
@@ -150,4 +162,17 @@ fn say_text(text: &str) {
     use std::io::Write;
     // Without a reader there is still the report.
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_whose_path_the_loader_would_take_apart_is_refused() {
+        assert_eq!(loadable(Path::new("/opt/oxshmem/libexec/oxshmem/liboxshmem-profile.so")), Ok(()));
+        for path in ["/opt/my tools/liboxshmem-profile.so", "/opt/a:b/liboxshmem-profile.so"] {
+            assert!(loadable(Path::new(path)).is_err_and(|error| error.to_string().contains(path)), "{path}");
+        }
+    }
 }
