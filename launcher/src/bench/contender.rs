@@ -142,8 +142,13 @@ impl Contender {
         let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
         let value = |names: [&str; 2]| {
             words.iter().enumerate().rev().find_map(|(place, word)| {
-                let rest = names.into_iter().find_map(|name| word.strip_prefix(name))?;
-                if rest.is_empty() { words.get(place + 1).copied() } else { rest.strip_prefix('=') }
+                let (name, rest) = names.into_iter().find_map(|name| Some((name, word.strip_prefix(name)?)))?;
+                match rest {
+                    "" => words.get(place + 1).copied(),
+                    // `-Hn1,n2`.
+                    _ if !name.starts_with("--") => Some(rest),
+                    _ => rest.strip_prefix('='),
+                }
             })
         };
         if words.iter().any(|word| word.starts_with("--hostfile") || word.starts_with("--machinefile")) {
@@ -255,6 +260,8 @@ mod tests {
             ("oshrun -n 4 --nodes 2 --bind", (Some(2), true)),
             ("oshrun --nodes=4 --bind none", (Some(4), false)),
             ("oshrun -H a,b:2 --bind numa", (Some(2), true)),
+            ("oshrun -Ha,b --bind=none", (Some(2), false)),
+            ("oshrun --host=a,b --host-timeout 5 --bind=none", (Some(2), false)),
             ("oshrun --hostfile f --bind=none", (None, false)),
         ] {
             assert_eq!(told(line), found, "{line}");
