@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(up(Path::new("lib/x86_64-linux-gnu"), 2), "../../../..");
     }
 
-    /// What a modulefile says, without the programs that read it.
+    /// The words of a modulefile, without the programs that read it.
     const READER: &str = "proc setenv {name value} { puts \"$name=$value\" }\n\
                           proc prepend-path args {}\nproc conflict args {}\nproc module-whatis args {}\n\
                           set ModulesCurrentModulefile [lindex $argv 0]\nsource $ModulesCurrentModulefile\n";
