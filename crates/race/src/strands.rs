@@ -41,7 +41,10 @@ impl<'m> Detector<'m> {
 
     /// A strand about which nothing is known: it may know everything that the first one knows.
     pub fn adopt(&self) -> usize {
-        self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }), StrandKind::Thread)
+        let strand = self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }), StrandKind::Thread);
+        // The first one's accesses from now on are no part of that.
+        self.strand(0).tick();
+        strand
     }
 
     /// A task begins with what has been published under this number.

@@ -33,6 +33,18 @@ fn strands_of_a_pe_are_ordered_by_what_they_tell_each_other() {
 }
 
 #[test]
+fn a_strand_of_which_nothing_is_known_knows_nothing_that_comes_later() {
+    let node = TestNode::new(1);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    write(&first, at(0, 0));
+    let adopted = pe.strand(pe.adopt());
+    write(&first, at(0, 8));
+    assert_eq!(read(&adopted, at(0, 0)), None);
+    assert!(read(&adopted, at(0, 8)).is_some());
+}
+
+#[test]
 fn a_quiet_ends_the_operations_of_which_its_strand_knows() {
     let node = TestNode::new(2);
     let pe = Box::leak(Box::new(node.detector(0)));
