@@ -161,6 +161,6 @@ fn cargo_oxrun_builds_and_runs_a_job() {
     lines.sort_unstable();
     assert_eq!(lines, ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
     let ended = run(&["--example", "none", "--offline"]);
-    assert_eq!(ended.status, Some(2));
+    assert_eq!(ended.status, Some(101));
     assert!(ended.stderr.contains("cargo build has failed"), "{}", ended.stderr);
 }
