@@ -29,7 +29,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// So many checks that have ended so.
+    /// This number of checks with this ending.
     pub(crate) fn counts(self, checks: usize) -> CheckCounts {
         match self {
             Ending::Well => CheckCounts { passed: checks, ..CheckCounts::default() },
