@@ -1,11 +1,29 @@
-//! A network behind libfabric's own tables, in one process: it demands what Slingshot's and other cards' providers demand,
-//! refuses what they would refuse, and completes in the worst order that it has promised. The suite of all providers runs
-//! over it without a network.
+//! A libfabric whose providers demand what Slingshot's and other cards' providers demand, refuse what they would refuse, and complete in
+//! the worst order that they have promised. The suite of all providers runs over it in one process, without a network; a library with
+//! the same files plays it between processes (`examples/personas`).
+//!
+//! An operation waits at its endpoint until the dice choose it, among those that no promised order holds back. Then its source is
+//! read, and a command goes by the `wire` to the target, whose *card* executes it and answers. Where the provider is software, the card
+//! is whoever looks at the completions of the target's endpoint. Whoever breaks a rule of its provider ends its process with a sentence.
+
+use std::io::Write;
 
 mod atomic;
 mod calls;
+mod card;
+mod datagram;
+mod end;
 mod entries;
 mod nature;
 mod objects;
+mod queue;
 mod tests;
-mod world;
+mod transfer;
+mod wire;
+
+/// Ends the process: a rule of the provider was broken. A test's captured output would be lost.
+fn broken(rule: &str) -> ! {
+    // Nobody can be told where that fails.
+    let _ = writeln!(std::io::stderr(), "the mock: a rule is broken: {rule}");
+    std::process::abort()
+}

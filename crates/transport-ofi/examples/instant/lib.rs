@@ -15,13 +15,17 @@ mod data;
 mod nature;
 mod objects;
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use oxshmem_libfabric_sys as fi;
 
 /// # Safety
 /// `fabric` is the caller's variable.
-unsafe fn open_fabric(_attr: *mut fi::fi_fabric_attr, fabric: *mut *mut fi::fid_fabric) -> c_int {
+unsafe fn open_fabric(
+    _attr: *mut fi::fi_fabric_attr,
+    fabric: *mut *mut fi::fid_fabric,
+    _context: *mut c_void,
+) -> c_int {
     // SAFETY: the variable is the caller's, by its promise.
     unsafe { *fabric = objects::fabric() };
     0

@@ -33,10 +33,10 @@ pub unsafe extern "C" fn fi_dupinfo(info: *const fi::fi_info) -> *mut fi::fi_inf
 pub unsafe extern "C" fn fi_fabric(
     attr: *mut fi::fi_fabric_attr,
     fabric: *mut *mut fi::fid_fabric,
-    _context: *mut c_void,
+    context: *mut c_void,
 ) -> c_int {
     // SAFETY: attributes of an entry of this library, and the caller's variable.
-    unsafe { crate::open_fabric(attr, fabric) }
+    unsafe { crate::open_fabric(attr, fabric, context) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,23 +1,29 @@
-//! A libfabric whose providers have the natures of the mock (`src/mock/nature.rs`), between processes: conformance runs over it
-//! (`cargo xtask personas`).
-//!
-//! An operation waits at its endpoint until the dice choose it, among those that no promised order holds back. Then its source is
-//! read, and a command goes to the target, whose *card* executes it and answers. The card is a thread; where the provider is software,
-//! it is whoever looks at the completions of the target's endpoint. Whoever breaks a rule of its provider ends its process with a
-//! sentence.
+//! The libfabric of the tests (`src/mock.rs`) between processes: conformance runs over it (`cargo xtask personas`).
 #![allow(missing_docs, clippy::missing_safety_doc, reason = "functions that libfabric's manual describes")]
 
+#[path = "../../src/mock/atomic.rs"]
+mod atomic;
+#[path = "../../src/mock/calls.rs"]
+mod calls;
+#[path = "../../src/mock/card.rs"]
+mod card;
+#[path = "../../src/mock/datagram.rs"]
+mod datagram;
+#[path = "../../src/mock/end.rs"]
+mod end;
 #[path = "../../src/mock/entries.rs"]
 mod entries;
 #[path = "../../src/mock/nature.rs"]
 mod nature;
-
-mod calls;
-mod card;
-mod end;
-pub mod exports;
+#[path = "../../src/mock/objects.rs"]
 mod objects;
-mod socket;
+#[path = "../../src/mock/queue.rs"]
+mod queue;
+#[path = "../../src/mock/transfer.rs"]
+mod transfer;
+
+pub mod exports;
+mod wire;
 
 use calls::open_fabric;
 

@@ -1,38 +1,31 @@
-//! The calls of libfabric, as the mock answers them: those that open objects. `transfer` and `atomic` have operations, `queue`
-//! completions.
+//! The calls of libfabric: those that open objects. `transfer` and `atomic` have operations, `queue` completions.
 
-mod atomic;
-mod queue;
-mod transfer;
-
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::zeroed;
 use std::ptr;
 
 use oxshmem_libfabric_sys as fi;
-use oxshmem_libfabric_sys::Libfabric;
 
-use super::entries::{card_name, dupinfo, freeinfo, getinfo};
+use super::card::Registered;
+use super::datagram::EndName;
+use super::end::MockEnd;
+use super::entries::card_name;
 use super::nature::NATURES;
 use super::objects::{MEMORY, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
-use super::world::{MockEnd, Registered, with};
-use queue::{cntr_open, cq_open};
+use super::{atomic, broken, queue, transfer, wire};
 
-pub(super) static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric: open_fabric, strerror, version };
-
-unsafe extern "C" fn open_fabric(
+/// # Safety
+/// `attr` is of an entry of this library, and `fabric` is the caller's variable.
+pub(super) unsafe extern "C" fn open_fabric(
     attr: *mut fi::fi_fabric_attr,
     fabric: *mut *mut fi::fid_fabric,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: attributes of an entry of the mock, and the caller's variable.
+    // SAFETY: the attributes are an entry's and the variable is the caller's.
     unsafe {
         let name = CStr::from_ptr((*attr).prov_name);
-        let nature = NATURES.iter().find(|nature| nature.name == name).expect("a provider of the mock");
-        let end = with(|world| {
-            world.ends.push(MockEnd::new(nature));
-            world.ends.len() - 1
-        });
+        let nature = NATURES.iter().find(|nature| nature.name == name).expect("a provider of this library");
+        let end = leak(MockEnd::new(nature, wire::next_name()));
         let mut ops: fi::fi_ops_fabric = zeroed();
         ops.domain = Some(open_domain);
         let mut fid: fi::fid_fabric = zeroed();
@@ -49,21 +42,16 @@ unsafe extern "C" fn open_domain(
     domain: *mut *mut fi::fid_domain,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a fabric and an entry of the mock, and the caller's variable.
+    // SAFETY: a fabric and an entry of this library, and the caller's variable; zero is a value of every member of a table.
     unsafe {
         let (end, name) = (end_of(fabric), CStr::from_ptr((*(*info).domain_attr).name));
-        let opened = with(|world| {
-            let nature = world.ends[end].nature;
-            world.ends[end].card = (0..nature.cards).position(|card| *card_name(nature, card) == *name)?;
-            Some(world.ends[end].card).filter(|&card| card < 3)
-        });
-        if opened.is_none() {
-            return -libc::ENODEV;
-        }
+        let card = (0..end.nature.cards).position(|card| *card_name(end.nature, card) == *name);
+        let Some(card) = card.filter(|&card| card < 3) else { return -libc::ENODEV };
+        end.domain = card;
         let mut ops: fi::fi_ops_domain = zeroed();
         ops.av_open = Some(av_open);
-        ops.cq_open = Some(cq_open);
-        ops.cntr_open = Some(cntr_open);
+        ops.cq_open = Some(queue::cq_open);
+        ops.cntr_open = Some(queue::cntr_open);
         ops.endpoint = Some(endpoint);
         ops.query_atomic = Some(atomic::query);
         let mut memory: fi::fi_ops_mr = zeroed();
@@ -83,11 +71,10 @@ unsafe extern "C" fn av_open(
     av: *mut *mut fi::fid_av,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain of the mock, and the caller's variable.
+    // SAFETY: a domain of this library, and the caller's variable.
     unsafe {
-        let mut ops: fi::fi_ops_av = zeroed();
+        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_av>(), zeroed::<fi::fid_av>());
         ops.insert = Some(insert);
-        let mut fid: fi::fid_av = zeroed();
         fid.fid = base(close_nothing);
         fid.ops = leak(ops);
         *av = object(fid, end_of(domain), 0);
@@ -96,16 +83,19 @@ unsafe extern "C" fn av_open(
 }
 
 unsafe extern "C" fn insert(
-    _av: *mut fi::fid_av,
+    av: *mut fi::fid_av,
     name: *const c_void,
-    count: usize,
+    _count: usize,
     address: *mut fi::fi_addr_t,
     _flags: u64,
     _context: *mut c_void,
 ) -> c_int {
-    assert_eq!(count, 1);
-    // SAFETY: a name is the number of an endpoint.
-    unsafe { *address = name.cast::<u64>().read_unaligned() };
+    // SAFETY: an address vector of this library and a name of its kind; the caller's variable.
+    unsafe {
+        let end = end_of(av);
+        *address = end.peers.len() as u64;
+        end.peers.push(name.cast::<EndName>().read_unaligned());
+    }
     1
 }
 
@@ -115,23 +105,14 @@ unsafe extern "C" fn endpoint(
     ep: *mut *mut fi::fid_ep,
     _context: *mut c_void,
 ) -> c_int {
-    // SAFETY: a domain and an entry of the mock, and the caller's variable.
+    // SAFETY: a domain and an entry of this library, and the caller's variable.
     unsafe {
-        let mut cm: fi::fi_ops_cm = zeroed();
+        let (mut cm, mut fid) = (zeroed::<fi::fi_ops_cm>(), zeroed::<fi::fid_ep>());
         cm.getname = Some(getname);
-        let mut msg: fi::fi_ops_msg = zeroed();
-        msg.send = Some(transfer::send);
-        msg.recv = Some(transfer::receive);
-        let mut rma: fi::fi_ops_rma = zeroed();
-        rma.write = Some(transfer::write);
-        rma.inject = Some(transfer::inject);
-        rma.writemsg = Some(transfer::writemsg);
-        rma.read = Some(transfer::read);
-        let mut fid: fi::fid_ep = zeroed();
         fid.fid = base(close_endpoint);
         fid.cm = leak(cm);
-        fid.msg = leak(msg);
-        fid.rma = leak(rma);
+        fid.msg = leak(transfer::messages());
+        fid.rma = leak(transfer::puts_and_gets());
         // An endpoint that was not asked for atomics has none.
         if (*info).caps & fi::FI_ATOMIC != 0 {
             fid.atomic = leak(atomic::table());
@@ -142,12 +123,12 @@ unsafe extern "C" fn endpoint(
 }
 
 unsafe extern "C" fn getname(ep: *mut fi::fid, name: *mut c_void, length: *mut usize) -> c_int {
-    // SAFETY: an endpoint of the mock; the buffer is as long as it says.
+    // SAFETY: an endpoint of this library; the buffer is as long as it says.
     unsafe {
-        if std::mem::replace(&mut *length, 8) < 8 {
+        if std::mem::replace(&mut *length, size_of::<EndName>()) < size_of::<EndName>() {
             return -(fi::FI_ETOOSMALL as c_int);
         }
-        name.cast::<u64>().write_unaligned(end_of(ep.cast::<fi::fid_ep>()) as u64);
+        name.cast::<EndName>().write_unaligned(end_of(ep.cast::<fi::fid_ep>()).name);
     }
     0
 }
@@ -158,44 +139,31 @@ unsafe extern "C" fn regattr(
     _flags: u64,
     mr: *mut *mut fi::fid_mr,
 ) -> c_int {
-    // SAFETY: a domain of the mock, the caller's attributes and variable.
+    // SAFETY: a domain of this library, the caller's attributes and variable.
     unsafe {
         let end = end_of(domain.cast::<fi::fid_domain>());
         let (iov, asked) = (&*(*attr).mr_iov, (*attr).requested_key);
-        if with(|world| world.ends[end].card == 2 && world.ends[end].memory.len() == 3) {
+        if end.domain == 2 && end.card.memory.lock().len() == 3 {
             return -fi::FI_ENOMEM;
         }
-        let (key, enabled) = with(|world| {
-            world.keys += 1;
-            let mode = world.ends[end].nature.mr_mode;
-            let own = mode & fi::FI_MR_PROV_KEY != 0;
-            if own && asked != 0 {
-                world.wrong("a key is asked for where the provider chooses".into());
-            }
-            if !own && world.ends[end].memory.contains_key(&asked) {
-                world.wrong(format!("key {asked} is asked for twice"));
-            }
-            // Cards choose keys that mean nothing to anybody else.
-            let key = if own { world.keys << 20 | 0xC0DE } else { asked };
-            let enabled = mode & fi::FI_MR_ENDPOINT == 0;
-            let (base, len) = (iov.iov_base.expose_provenance(), iov.iov_len);
-            world.ends[end].memory.insert(key, Registered { base, len, enabled, bound: false });
-            (key, enabled)
-        });
+        end.keys += 1;
+        let own = end.nature.mr_mode & fi::FI_MR_PROV_KEY != 0;
+        let mut memory = end.card.memory.lock();
+        if own && asked != 0 || !own && memory.contains_key(&asked) {
+            broken(&format!("key {asked} is asked for where the provider chooses, or twice"));
+        }
+        // Cards choose keys that mean nothing to anybody else, another card of the process included.
+        let key = if own { end.name.number << 40 | end.keys << 20 | 0xC0DE } else { asked };
+        let enabled = end.nature.mr_mode & fi::FI_MR_ENDPOINT == 0;
+        let (base_address, len) = (iov.iov_base.expose_provenance(), iov.iov_len);
+        memory.insert(key, Registered { base: base_address, len, enabled, bound: false });
         let mut fid: fi::fid_mr = zeroed();
         fid.fid = base(close_memory);
         fid.fid.fclass = MEMORY;
         fid.key = if enabled { key } else { fi::FI_KEY_NOTAVAIL };
         fid.mem_desc = ptr::without_provenance_mut(key as usize);
+        drop(memory);
         *mr = object(fid, end, key);
     }
     0
-}
-
-unsafe extern "C" fn strerror(_code: c_int) -> *const c_char {
-    c"the mock refuses".as_ptr()
-}
-
-unsafe extern "C" fn version() -> u32 {
-    fi::VERSION
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 
 use oxshmem_libfabric_sys as fi;
 
-use crate::objects::{base, close_nothing, end_of, leak, object};
+use super::broken;
+use super::objects::{base, close_counter, close_nothing, end_of, leak, object};
 
 pub(super) unsafe extern "C" fn cq_open(
     domain: *mut fi::fid_domain,
@@ -41,7 +42,7 @@ pub(super) unsafe extern "C" fn cntr_open(
     unsafe {
         let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cntr>(), zeroed::<fi::fid_cntr>());
         ops.read = Some(cntr_read);
-        fid.fid = base(close_nothing);
+        fid.fid = base(close_counter);
         fid.ops = leak(ops);
         *counter = object(fid, end_of(domain), 0);
     }
@@ -56,7 +57,11 @@ unsafe extern "C" fn cntr_read(counter: *mut fi::fid_cntr) -> u64 {
 unsafe extern "C" fn cq_read(cq: *mut fi::fid_cq, entries: *mut c_void, count: usize) -> isize {
     // SAFETY: a queue of this library.
     let end = unsafe { end_of(cq) };
+    if end.busy.swap(true, Ordering::AcqRel) {
+        broken("two threads are in one domain at once");
+    }
     end.progress();
+    end.busy.store(false, Ordering::Release);
     if !end.errors.is_empty() {
         return -(fi::FI_EAVAIL as isize);
     }

@@ -4,24 +4,26 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use oxshmem_libfabric_sys as fi;
 
-use crate::broken;
-use crate::card::{ATOMIC, Card, CardAnswer, Command, GET, INLINE, PUT, bytes_of, split};
-use crate::nature::{Nature, OrderPlace};
-use crate::socket::{EndName, EndSocket, Purpose, Sent};
+use super::broken;
+use super::card::{ATOMIC, GET, INLINE, MockAnswer, MockCard, MockCommand, PUT, Registered, bytes_of, split};
+use super::datagram::{DatagramKind, EndName, Sent};
+use super::nature::{Nature, OrderPlace};
+use super::wire::EndSocket;
 
 /// An operation that is not over.
-pub(crate) struct Operation {
-    pub(crate) to: usize,
+pub(super) struct MockOperation {
+    pub(super) to: usize,
     /// 0: nobody hears of its end.
-    pub(crate) context: usize,
-    pub(crate) what: Effect,
+    pub(super) context: usize,
+    pub(super) what: MockEffect,
 }
 
 /// The effect of an operation.
-pub(crate) enum Effect {
+pub(super) enum MockEffect {
     /// Of a copy, or of bytes that stay where they are until completion.
     Put {
         bytes: Result<Vec<u8>, (usize, usize)>,
@@ -47,50 +49,62 @@ pub(crate) enum Effect {
 }
 
 /// An operation at its endpoint.
-struct Pending {
+pub(super) struct MockPending {
     number: u64,
     /// Its command has gone.
     asked: bool,
-    operation: Operation,
+    pub(super) operation: MockOperation,
 }
 
 /// One endpoint. Its user lets one thread at a time be in it.
-pub(crate) struct PersonaEnd {
-    pub(crate) nature: &'static Nature,
-    pub(crate) name: EndName,
-    pub(crate) card: Arc<Card>,
+pub(super) struct MockEnd {
+    pub(super) nature: &'static Nature,
+    pub(super) name: EndName,
+    pub(super) card: Arc<MockCard>,
     messages: EndSocket,
     answers: EndSocket,
-    pub(crate) peers: Vec<EndName>,
+    pub(super) peers: Vec<EndName>,
     /// Buffers that wait for messages: place, length, context.
-    pub(crate) receives: VecDeque<(usize, usize, usize)>,
-    pending: Vec<Pending>,
+    pub(super) receives: VecDeque<(usize, usize, usize)>,
+    pub(super) pending: Vec<MockPending>,
     /// Puts that are complete for whoever has issued them, and have not arrived.
-    late: Vec<Pending>,
-    pub(crate) done: VecDeque<(usize, usize)>,
-    pub(crate) errors: VecDeque<(usize, c_int)>,
-    pub(crate) enabled: bool,
+    pub(super) late: Vec<MockPending>,
+    pub(super) done: VecDeque<(usize, usize)>,
+    pub(super) errors: VecDeque<(usize, c_int)>,
+    pub(super) open: bool,
+    pub(super) enabled: bool,
+    /// A thread looks at its completions.
+    pub(super) busy: AtomicBool,
+    /// Which of the provider's domains it is of.
+    pub(super) domain: usize,
+    /// Bytes of puts and gets that were issued on it.
+    pub(super) carried: usize,
+    /// How many operations to each peer were answered with `FI_EAGAIN` because it was not connected.
     refusals: HashMap<usize, usize>,
     numbers: u64,
     dice: u64,
-    pub(crate) keys: u64,
+    pub(super) keys: u64,
 }
 
-impl PersonaEnd {
-    pub(crate) fn new(nature: &'static Nature, name: EndName) -> Self {
+impl MockEnd {
+    pub(super) fn new(nature: &'static Nature, name: EndName) -> Self {
         Self {
             nature,
             name,
-            card: Card::open(nature, name),
-            messages: EndSocket::open(name, Purpose::Messages),
-            answers: EndSocket::open(name, Purpose::Answers),
+            card: MockCard::open(nature, name),
+            messages: EndSocket::open(name, DatagramKind::Message),
+            answers: EndSocket::open(name, DatagramKind::Answer),
             peers: Vec::new(),
             receives: VecDeque::new(),
             pending: Vec::new(),
             late: Vec::new(),
             done: VecDeque::new(),
             errors: VecDeque::new(),
+            open: true,
             enabled: false,
+            busy: AtomicBool::new(false),
+            domain: 0,
+            carried: 0,
             refusals: HashMap::new(),
             numbers: 0,
             dice: name.process << 8 | name.number,
@@ -106,12 +120,12 @@ impl PersonaEnd {
     /// Whether local bytes are of the registration that is named, where that is demanded.
     fn is_registered(&self, at: usize, n: usize, desc: *mut c_void) -> bool {
         let memory = self.card.memory.lock();
-        let inside = |it: &crate::card::Registered| at >= it.base && at + n <= it.base + it.len;
+        let inside = |it: &Registered| at >= it.base && at + n <= it.base + it.len;
         self.nature.mr_mode & fi::FI_MR_LOCAL == 0 || memory.get(&(desc.addr() as u64)).is_some_and(inside)
     }
 
     /// Ends the process unless these local bytes may be used with this descriptor.
-    pub(crate) fn demand_registered(&self, at: usize, n: usize, desc: *mut c_void) {
+    pub(super) fn demand_registered(&self, at: usize, n: usize, desc: *mut c_void) {
         if !self.is_registered(at, n, desc) {
             broken(&format!("{n} local bytes are not of the registration that is named"));
         }
@@ -125,35 +139,45 @@ impl PersonaEnd {
         *refused <= most || self.pending.len() + self.done.len() >= self.nature.queue
     }
 
-    /// Issues an operation on so many bytes; libfabric's code.
-    pub(crate) fn issue(&mut self, operation: Operation, n: usize) -> isize {
-        let injected = operation.context == 0;
+    /// Issues an operation on so many bytes, whose end its issuer hears of; libfabric's code.
+    pub(super) fn issue(&mut self, operation: MockOperation, n: usize) -> isize {
+        if operation.context == 0 {
+            broken("an operation has no context");
+        }
+        self.accept(operation, n)
+    }
+
+    /// The same, of whose end nobody may hear.
+    pub(super) fn accept(&mut self, operation: MockOperation, n: usize) -> isize {
         if n > self.nature.longest {
             broken(&format!("an operation of {n} bytes where {} is the longest", self.nature.longest));
         }
         if self.is_busy(operation.to) {
             return -(fi::FI_EAGAIN as isize);
         }
-        if !injected {
+        if operation.context != 0 {
             mark(operation.context);
         }
+        if matches!(operation.what, MockEffect::Put { .. } | MockEffect::Get { .. }) {
+            self.carried += n;
+        }
         self.numbers += 1;
-        self.pending.push(Pending { number: self.numbers, asked: false, operation });
+        self.pending.push(MockPending { number: self.numbers, asked: false, operation });
         0
     }
 
     /// Somebody looks at the completions: operations go on.
-    pub(crate) fn progress(&mut self) {
-        let mut room = [0; size_of::<CardAnswer>() + INLINE];
-        while let Some(came) = self.answers.receive(&mut room) {
-            let (answer, data) = split::<CardAnswer>(came);
-            self.answered(&answer, data);
-        }
+    pub(super) fn progress(&mut self) {
         if self.nature.by_software {
             let _ = (0..4).all(|_| self.card.serve());
         }
         self.take_message();
         (0..4).for_each(|_| self.step());
+        let mut room = [0; size_of::<MockAnswer>() + INLINE];
+        while let Some(came) = self.answers.receive(&mut room) {
+            let (answer, data) = split::<MockAnswer>(came);
+            self.answered(&answer, data);
+        }
     }
 
     fn take_message(&mut self) {
@@ -166,9 +190,13 @@ impl PersonaEnd {
         }
     }
 
-    /// Lets one operation of those that need follow no other one go on, and perhaps a put that is late.
+    /// Lets one operation of those that need follow no other one go on, and perhaps a put that is late. All domains but the first are
+    /// slow.
     fn step(&mut self) {
-        let reads = self.pending.iter().any(|it| matches!(it.operation.what, Effect::Get { .. }));
+        if self.domain > 0 && self.below(8) > 0 {
+            return;
+        }
+        let reads = self.pending.iter().any(|it| matches!(it.operation.what, MockEffect::Get { .. }));
         if !self.late.is_empty() && (reads || self.below(3) == 0) {
             let mut late = std::mem::take(&mut self.late);
             late.iter_mut().filter(|it| !it.asked).for_each(|it| it.asked = self.ask(it));
@@ -179,9 +207,9 @@ impl PersonaEnd {
         let is_free = |i: usize| {
             let it = &self.pending[i];
             // A read comes behind the puts before it that are late.
-            let is_before = |late: &Pending| late.number < it.number && late.operation.to == it.operation.to;
-            let is_behind = matches!(it.operation.what, Effect::Get { .. }) && self.late.iter().any(is_before);
-            let follows = |earlier: &Pending| {
+            let is_before = |late: &MockPending| late.number < it.number && late.operation.to == it.operation.to;
+            let is_behind = matches!(it.operation.what, MockEffect::Get { .. }) && self.late.iter().any(is_before);
+            let follows = |earlier: &MockPending| {
                 earlier.operation.to == it.operation.to
                     && nature.follows(it.operation.what.place(), earlier.operation.what.place())
             };
@@ -190,12 +218,14 @@ impl PersonaEnd {
         let Some(next) = (0..count).map(|i| (chosen + i) % count).find(|&i| is_free(i)) else { return };
         let mut it = self.pending.remove(next);
         match &it.operation.what {
-            Effect::Message(bytes) => match self.messages.send(self.peers[it.operation.to], Purpose::Messages, bytes) {
-                Sent::Yes => return self.complete(it.operation.context, 0),
-                Sent::Gone => return self.errors.push_back((it.operation.context, fi::FI_ECANCELED as c_int)),
-                Sent::Later => {}
-            },
-            Effect::Put { .. } if !nature.delivers => {
+            MockEffect::Message(bytes) => {
+                match self.messages.send(self.peers[it.operation.to], DatagramKind::Message, bytes) {
+                    Sent::Yes => return self.complete(it.operation.context, 0),
+                    Sent::Gone => return self.errors.push_back((it.operation.context, fi::FI_ECANCELED as c_int)),
+                    Sent::Later => {}
+                }
+            }
+            MockEffect::Put { .. } if !nature.delivers => {
                 it.operation.take_source();
                 let context = std::mem::take(&mut it.operation.context);
                 self.late.push(it);
@@ -207,9 +237,9 @@ impl PersonaEnd {
     }
 
     /// Sends the command of an operation. Whether there was room.
-    fn ask(&self, it: &Pending) -> bool {
-        let Operation { to, what, .. } = &it.operation;
-        let mut command = Command {
+    fn ask(&self, it: &MockPending) -> bool {
+        let MockOperation { to, what, .. } = &it.operation;
+        let mut command = MockCommand {
             from: self.name,
             number: it.number,
             kind: PUT,
@@ -223,7 +253,7 @@ impl PersonaEnd {
         };
         let mut data: &[u8] = &[];
         match what {
-            Effect::Put { bytes, address, key } => {
+            MockEffect::Put { bytes, address, key } => {
                 let (at, n) =
                     bytes.as_ref().map_or_else(|place| *place, |copy| (copy.as_ptr().expose_provenance(), copy.len()));
                 (command.address, command.key, command.bytes, command.there) = (*address, *key, n as u64, at as u64);
@@ -232,20 +262,20 @@ impl PersonaEnd {
                     data = unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(at), n) };
                 }
             }
-            &Effect::Get { at, n, address, key } => {
+            &MockEffect::Get { at, n, address, key } => {
                 command.kind = GET;
                 (command.address, command.key, command.bytes, command.there) = (address, key, n as u64, at as u64);
             }
-            &Effect::Atomic { op, bytes, operand, compare, address, key, .. } => {
+            &MockEffect::Atomic { op, bytes, operand, compare, address, key, .. } => {
                 // SAFETY: local objects stay until completion.
                 let local = |at: usize| if at == 0 { 0 } else { unsafe { word(at, bytes) } };
                 command.kind = ATOMIC;
                 (command.address, command.key, command.bytes, command.op) = (address, key, bytes as u64, op as u64);
                 (command.operand, command.compare) = (local(operand), local(compare));
             }
-            Effect::Message(_) => unreachable!("messages are no commands"),
+            MockEffect::Message(_) => unreachable!("messages are no commands"),
         }
-        match self.messages.send(self.peers[*to], Purpose::Commands, &[bytes_of(&command), data].concat()) {
+        match self.messages.send(self.peers[*to], DatagramKind::Command, &[bytes_of(&command), data].concat()) {
             Sent::Yes => true,
             Sent::Later => false,
             Sent::Gone => broken("an operation reaches for memory of an endpoint that is closed"),
@@ -253,8 +283,8 @@ impl PersonaEnd {
     }
 
     /// The target has executed an operation.
-    fn answered(&mut self, answer: &CardAnswer, data: &[u8]) {
-        let place = |list: &[Pending]| list.iter().position(|it| it.number == answer.number);
+    fn answered(&mut self, answer: &MockAnswer, data: &[u8]) {
+        let place = |list: &[MockPending]| list.iter().position(|it| it.number == answer.number);
         if let Some(late) = place(&self.late) {
             if answer.code != 0 {
                 broken("a put that had completed has failed");
@@ -263,17 +293,17 @@ impl PersonaEnd {
             return;
         }
         let Some(at) = place(&self.pending) else { broken("an answer belongs to nothing") };
-        let Operation { context, what, .. } = self.pending.remove(at).operation;
+        let MockOperation { context, what, .. } = self.pending.remove(at).operation;
         if answer.code != 0 {
             return self.errors.push_back((context, answer.code as c_int));
         }
         match what {
             // SAFETY: the destination is kept until completion, and is as long as was asked for.
-            Effect::Get { at, n, .. } if n <= INLINE => unsafe {
+            MockEffect::Get { at, n, .. } if n <= INLINE => unsafe {
                 ptr::copy(data.as_ptr(), ptr::with_exposed_provenance_mut(at), data.len().min(n));
             },
             // SAFETY: the result is kept until completion and has as many bytes as the object.
-            Effect::Atomic { bytes, result, .. } if result != 0 => unsafe {
+            MockEffect::Atomic { bytes, result, .. } if result != 0 => unsafe {
                 ptr::copy(answer.old.to_ne_bytes().as_ptr(), ptr::with_exposed_provenance_mut(result), bytes);
             },
             _ => {}
@@ -292,10 +322,10 @@ impl PersonaEnd {
     }
 }
 
-impl Operation {
+impl MockOperation {
     /// The source of a put may be used again from now on.
     fn take_source(&mut self) {
-        if let Effect::Put { bytes, .. } = &mut self.what
+        if let MockEffect::Put { bytes, .. } = &mut self.what
             && let Err((at, n)) = *bytes
         {
             // SAFETY: the source stays until completion, which is not yet.
@@ -304,13 +334,13 @@ impl Operation {
     }
 }
 
-impl Effect {
+impl MockEffect {
     fn place(&self) -> OrderPlace {
         match self {
-            Effect::Put { bytes, .. } => OrderPlace::Put(bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len)),
-            Effect::Get { .. } => OrderPlace::Get,
-            Effect::Message(_) => OrderPlace::Message,
-            Effect::Atomic { result, .. } => OrderPlace::Atomic { reads: *result != 0 },
+            MockEffect::Put { bytes, .. } => OrderPlace::Put(bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len)),
+            MockEffect::Get { .. } => OrderPlace::Get,
+            MockEffect::Message(_) => OrderPlace::Message,
+            MockEffect::Atomic { result, .. } => OrderPlace::Atomic { reads: *result != 0 },
         }
     }
 }
@@ -324,7 +354,7 @@ unsafe fn word(at: usize, bytes: usize) -> u64 {
 }
 
 /// While an operation is under way its context is the provider's.
-pub(crate) fn mark(context: usize) {
+pub(super) fn mark(context: usize) {
     let place: *mut fi::fi_context2 = ptr::with_exposed_provenance_mut(context);
     // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion.
     unsafe { (*place).internal = [ptr::without_provenance_mut(context ^ 0x5A5A); 8] };

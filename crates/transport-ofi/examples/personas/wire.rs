@@ -1,0 +1,136 @@
+//! The wire between endpoints of several processes: local sockets with names that no file has, and copies by the kernel. A card is a
+//! thread.
+
+use std::ffi::c_int;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::datagram::{DatagramKind, EndName, Sent};
+
+/// The name of the next endpoint of this process, whose memory peers may reach from now on.
+pub(crate) fn next_name() -> EndName {
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    // SAFETY: a system call with numbers.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    EndName { process: std::process::id().into(), number: OPENED.fetch_add(1, Ordering::Relaxed) }
+}
+
+/// Has the card of an endpoint do its `work` again and again until that says that it has closed.
+pub(crate) fn employ(_: EndName, work: impl Fn() -> bool + Send + Sync + 'static) {
+    std::thread::spawn(move || while work() {});
+}
+
+/// Copies `n` bytes from the endpoint that asks.
+///
+/// # Safety
+/// `to` is inside registered memory.
+pub(crate) unsafe fn fetch(asking: EndName, from: usize, to: usize, n: usize) -> Result<(), c_int> {
+    // SAFETY: the local bytes are inside registered memory, by the caller's promise.
+    unsafe { reach(libc::process_vm_readv, asking, to, from, n) }
+}
+
+/// Copies `n` bytes to the endpoint that asks.
+///
+/// # Safety
+/// `from` is inside registered memory.
+pub(crate) unsafe fn deliver(asking: EndName, from: usize, to: usize, n: usize) -> Result<(), c_int> {
+    // SAFETY: the local bytes are inside registered memory, by the caller's promise.
+    unsafe { reach(libc::process_vm_writev, asking, from, to, n) }
+}
+
+type CopyCall = unsafe extern "C" fn(
+    libc::pid_t,
+    *const libc::iovec,
+    libc::c_ulong,
+    *const libc::iovec,
+    libc::c_ulong,
+    libc::c_ulong,
+) -> libc::ssize_t;
+
+/// # Safety
+/// `here` has `n` bytes, which the copy may read or write.
+unsafe fn reach(copy: CopyCall, asking: EndName, here: usize, there: usize, n: usize) -> Result<(), c_int> {
+    let mut done = 0;
+    while done < n {
+        let part = |at: usize| libc::iovec { iov_base: ptr::with_exposed_provenance_mut(at + done), iov_len: n - done };
+        let (local, remote) = (part(here), part(there));
+        // SAFETY: the local bytes are the caller's promise; the kernel checks the remote ones.
+        let copied = unsafe { copy(asking.process as libc::pid_t, &raw const local, 1, &raw const remote, 1, 0) };
+        if copied <= 0 {
+            return Err(libc::EIO);
+        }
+        done += copied as usize;
+    }
+    Ok(())
+}
+
+fn address(name: EndName, kind: DatagramKind) -> (libc::sockaddr_un, libc::socklen_t) {
+    // SAFETY: zero is a value of every member.
+    let mut address: libc::sockaddr_un = unsafe { zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let text = format!("\0oxshmem-persona-{}-{}-{}", kind as u8, name.process, name.number);
+    for (place, byte) in address.sun_path.iter_mut().zip(text.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    (address, (size_of::<libc::sa_family_t>() + text.len()) as libc::socklen_t)
+}
+
+/// A socket of an endpoint.
+pub(crate) struct EndSocket(c_int);
+
+impl EndSocket {
+    pub(crate) fn open(name: EndName, kind: DatagramKind) -> Self {
+        let (address, length) = address(name, kind);
+        // SAFETY: system calls with numbers, and an address that lives during the call.
+        unsafe {
+            let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
+            assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0, "the endpoint's name is taken");
+            Self(socket)
+        }
+    }
+
+    pub(crate) fn send(&self, to: EndName, kind: DatagramKind, bytes: &[u8]) -> Sent {
+        let (address, length) = address(to, kind);
+        // SAFETY: the bytes and the address live during the call.
+        let sent = unsafe {
+            libc::sendto(
+                self.0,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+                (&raw const address).cast(),
+                length,
+            )
+        };
+        match std::io::Error::last_os_error().raw_os_error() {
+            _ if sent >= 0 => Sent::Yes,
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Sent::Later,
+            _ => Sent::Gone,
+        }
+    }
+
+    /// The next datagram, in front of `room`.
+    pub(crate) fn receive<'r>(&self, room: &'r mut [u8]) -> Option<&'r [u8]> {
+        // SAFETY: the room is as long as it says.
+        let came = unsafe { libc::recv(self.0, room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC) };
+        if came > room.len() as isize {
+            crate::broken(&format!("{came} bytes were sent where {} are awaited", room.len()));
+        }
+        (came >= 0).then(|| &room[..came as usize])
+    }
+
+    /// Sleeps until a datagram is there, or for so many milliseconds; a negative number is for ever.
+    pub(crate) fn sleep(&self, milliseconds: c_int) {
+        let mut poll = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which lives during the call.
+        unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+    }
+}
+
+impl Drop for EndSocket {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is this value's own.
+        unsafe { libc::close(self.0) };
+    }
+}
