@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use oxshmem_base::chance::Dice;
 use oxshmem_libfabric_sys as fi;
 
 use super::broken;
@@ -82,7 +83,7 @@ pub(super) struct MockEnd {
     /// How many operations to each peer were answered with `FI_EAGAIN` because it was not connected.
     refusals: HashMap<usize, usize>,
     numbers: u64,
-    dice: u64,
+    dice: Dice,
     pub(super) keys: u64,
 }
 
@@ -107,14 +108,9 @@ impl MockEnd {
             carried: 0,
             refusals: HashMap::new(),
             numbers: 0,
-            dice: name.process << 8 | name.number,
+            dice: Dice::stream(name.process, name.number),
             keys: 0,
         }
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.dice >> 33) as usize % n.max(1)
     }
 
     /// Whether local bytes are of the registration that is named, where that is demanded.
@@ -193,17 +189,17 @@ impl MockEnd {
     /// Lets one operation of those that need follow no other one go on, and perhaps a put that is late. All domains but the first are
     /// slow.
     fn step(&mut self) {
-        if self.domain > 0 && self.below(8) > 0 {
+        if self.domain > 0 && !self.dice.one_in(8) {
             return;
         }
         let reads = self.pending.iter().any(|it| matches!(it.operation.what, MockEffect::Get { .. }));
-        if !self.late.is_empty() && (reads || self.below(3) == 0) {
+        if !self.late.is_empty() && (reads || self.dice.one_in(3)) {
             let mut late = std::mem::take(&mut self.late);
             late.iter_mut().filter(|it| !it.asked).for_each(|it| it.asked = self.ask(it));
             self.late = late;
         }
         let (count, nature) = (self.pending.len(), self.nature);
-        let chosen = self.below(count);
+        let chosen = self.dice.below(count);
         let is_free = |i: usize| {
             let it = &self.pending[i];
             // A read comes behind the puts before it that are late.
