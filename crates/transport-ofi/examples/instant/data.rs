@@ -1,9 +1,10 @@
 //! Data and messages: each operation is over when its call returns.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::fs::File;
-use std::mem::zeroed;
 use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::OnceLock;
 
 use oxshmem_libfabric_sys as fi;
@@ -11,27 +12,18 @@ use oxshmem_libfabric_sys as fi;
 use crate::objects::{InstantEnd, InstantName, end_of};
 
 /// The address of an endpoint's socket: a name that no file has.
-fn address(name: InstantName) -> (libc::sockaddr_un, libc::socklen_t) {
-    // SAFETY: zero is a value of every member.
-    let mut address: libc::sockaddr_un = unsafe { zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let text = format!("\0oxshmem-instant-{}-{}", name.process, name.number);
-    for (place, byte) in address.sun_path.iter_mut().zip(text.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    (address, (size_of::<libc::sa_family_t>() + text.len()) as libc::socklen_t)
+fn address(name: InstantName) -> SocketAddr {
+    let text = format!("oxshmem-instant-{}-{}", name.process, name.number);
+    SocketAddr::from_abstract_name(text).expect("the name is short")
 }
 
 /// The socket of a new endpoint. Peers may reach the memory of this process from now on.
-pub(crate) fn open(name: InstantName) -> c_int {
-    let (address, length) = address(name);
-    // SAFETY: system calls with numbers, and an address that lives during the call.
-    unsafe {
-        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
-        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
-        assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0, "the endpoint's name is taken");
-        socket
-    }
+pub(crate) fn open(name: InstantName) -> UnixDatagram {
+    // SAFETY: a system call with numbers.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    let socket = UnixDatagram::bind_addr(&address(name)).expect("the endpoint's name is free");
+    socket.set_nonblocking(true).expect("sockets can do that");
+    socket
 }
 
 /// Whether the calling thread is the process's first one.
@@ -87,8 +79,8 @@ pub(crate) unsafe extern "C" fn send(
     // SAFETY: an endpoint of this library; the caller's buffer has `n` bytes.
     unsafe {
         let end = end_of(ep);
-        let (address, length) = address(end.peers[to as usize]);
-        if libc::sendto(end.socket, buffer, n, 0, (&raw const address).cast(), length) < 0 {
+        let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), n);
+        if end.socket.send_to_addr(bytes, &address(end.peers[to as usize])).is_err() {
             return -(fi::FI_EAGAIN as isize);
         }
         end.complete(context);
@@ -133,7 +125,7 @@ pub(crate) unsafe extern "C" fn cq_read(cq: *mut fi::fid_cq, entries: *mut c_voi
         && let Some(&(buffer, n, context)) = end.receives.front()
     {
         // SAFETY: the buffer has `n` bytes, as its user has promised.
-        let came = unsafe { libc::recv(end.socket, buffer, n, 0) };
+        let came = unsafe { libc::recv(end.socket.as_raw_fd(), buffer, n, 0) };
         if came >= 0 {
             end.receives.pop_front();
             put(context, came as usize);

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +14,7 @@ use crate::data;
 
 /// One endpoint. Its user lets one thread at a time be in it.
 pub(crate) struct InstantEnd {
-    pub(crate) socket: c_int,
+    pub(crate) socket: UnixDatagram,
     number: u64,
     pub(crate) peers: Vec<InstantName>,
     /// Buffers that wait for messages, each with its length and its context.
@@ -80,7 +82,7 @@ unsafe extern "C" fn bind(_: *mut fi::fid, _: *mut fi::fid, _: u64) -> c_int {
 unsafe extern "C" fn control(fid: *mut fi::fid, command: c_int, argument: *mut c_void) -> c_int {
     if command == fi::FI_GETWAIT as c_int {
         // SAFETY: only queues are asked for their descriptor, and the argument is a variable for it.
-        unsafe { *argument.cast::<c_int>() = end_of(fid.cast::<fi::fid_cq>()).socket };
+        unsafe { *argument.cast::<c_int>() = end_of(fid.cast::<fi::fid_cq>()).socket.as_raw_fd() };
     }
     0
 }

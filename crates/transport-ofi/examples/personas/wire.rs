@@ -2,7 +2,9 @@
 //! thread.
 
 use std::ffi::c_int;
-use std::mem::zeroed;
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,55 +67,33 @@ unsafe fn reach(copy: CopyCall, asking: EndName, here: usize, there: usize, n: u
     Ok(())
 }
 
-fn address(name: EndName, kind: DatagramKind) -> (libc::sockaddr_un, libc::socklen_t) {
-    // SAFETY: zero is a value of every member.
-    let mut address: libc::sockaddr_un = unsafe { zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let text = format!("\0oxshmem-persona-{}-{}-{}", kind as u8, name.process, name.number);
-    for (place, byte) in address.sun_path.iter_mut().zip(text.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    (address, (size_of::<libc::sa_family_t>() + text.len()) as libc::socklen_t)
+fn address(name: EndName, kind: DatagramKind) -> SocketAddr {
+    let text = format!("oxshmem-persona-{}-{}-{}", kind as u8, name.process, name.number);
+    SocketAddr::from_abstract_name(text).expect("the name is short")
 }
 
 /// A socket of an endpoint.
-pub(crate) struct EndSocket(c_int);
+pub(crate) struct EndSocket(UnixDatagram);
 
 impl EndSocket {
     pub(crate) fn open(name: EndName, kind: DatagramKind) -> Self {
-        let (address, length) = address(name, kind);
-        // SAFETY: system calls with numbers, and an address that lives during the call.
-        unsafe {
-            let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
-            assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0, "the endpoint's name is taken");
-            Self(socket)
-        }
+        let socket = UnixDatagram::bind_addr(&address(name, kind)).expect("the endpoint's name is free");
+        socket.set_nonblocking(true).expect("sockets can do that");
+        Self(socket)
     }
 
     pub(crate) fn send(&self, to: EndName, kind: DatagramKind, bytes: &[u8]) -> Sent {
-        let (address, length) = address(to, kind);
-        // SAFETY: the bytes and the address live during the call.
-        let sent = unsafe {
-            libc::sendto(
-                self.0,
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                libc::MSG_NOSIGNAL,
-                (&raw const address).cast(),
-                length,
-            )
-        };
-        match std::io::Error::last_os_error().raw_os_error() {
-            _ if sent >= 0 => Sent::Yes,
-            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Sent::Later,
-            _ => Sent::Gone,
+        match self.0.send_to_addr(bytes, &address(to, kind)).map_err(|error| error.raw_os_error()) {
+            Ok(_) => Sent::Yes,
+            Err(Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR)) => Sent::Later,
+            Err(_) => Sent::Gone,
         }
     }
 
     /// The next datagram, in front of `room`.
     pub(crate) fn receive<'r>(&self, room: &'r mut [u8]) -> Option<&'r [u8]> {
         // SAFETY: the room is as long as it says.
-        let came = unsafe { libc::recv(self.0, room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC) };
+        let came = unsafe { libc::recv(self.0.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC) };
         if came > room.len() as isize {
             crate::broken(&format!("{came} bytes were sent where {} are awaited", room.len()));
         }
@@ -122,15 +102,8 @@ impl EndSocket {
 
     /// Sleeps until a datagram is there, or for so many milliseconds; a negative number is for ever.
     pub(crate) fn sleep(&self, milliseconds: c_int) {
-        let mut poll = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one entry, which lives during the call.
         unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
-    }
-}
-
-impl Drop for EndSocket {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is this value's own.
-        unsafe { libc::close(self.0) };
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
-use std::fs::File;
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,8 +12,7 @@ use oxshmem_ucx_sys as ucx;
 
 /// One worker. Its user lets one thread at a time be in it.
 pub(crate) struct InstantWorker {
-    /// Closes it when the worker goes.
-    socket: File,
+    socket: UnixDatagram,
     pub(crate) name: InstantName,
     /// The receivers of messages by their kinds, each with its argument.
     pub(crate) handlers: HashMap<u32, (ucx::ucp_am_recv_callback_t, *mut c_void)>,
@@ -37,15 +36,9 @@ pub(crate) struct InstantEndpoint {
 }
 
 /// The address of a worker's socket: a name that no file has.
-fn address(name: InstantName) -> (libc::sockaddr_un, libc::socklen_t) {
-    // SAFETY: zero is a value of every member.
-    let mut address: libc::sockaddr_un = unsafe { zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let text = format!("\0oxshmem-instant-ucx-{}-{}", name.process, name.number);
-    for (place, byte) in address.sun_path.iter_mut().zip(text.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    (address, (size_of::<libc::sa_family_t>() + text.len()) as libc::socklen_t)
+fn address(name: InstantName) -> SocketAddr {
+    let text = format!("oxshmem-instant-ucx-{}-{}", name.process, name.number);
+    SocketAddr::from_abstract_name(text).expect("the name is short")
 }
 
 impl InstantWorker {
@@ -54,14 +47,10 @@ impl InstantWorker {
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let number = OPENED.fetch_add(1, Ordering::Relaxed);
         let name = InstantName { process: std::process::id().into(), number };
-        let (address, length) = address(name);
-        // SAFETY: system calls with numbers, and an address that lives during the call; the new descriptor is nobody else's.
-        let socket = unsafe {
-            libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
-            let socket = libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
-            assert_eq!(libc::bind(socket, (&raw const address).cast(), length), 0, "the worker's name is taken");
-            File::from_raw_fd(socket)
-        };
+        // SAFETY: a system call with numbers.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+        let socket = UnixDatagram::bind_addr(&address(name)).expect("the worker's name is free");
+        socket.set_nonblocking(true).expect("sockets can do that");
         Self { socket, name, handlers: HashMap::new(), endpoints: HashMap::new(), unsent: VecDeque::new() }
     }
 
@@ -81,13 +70,8 @@ impl InstantWorker {
 
     /// Sends a datagram. Returns whether it has gone, or nobody is there any more who could take it.
     pub(crate) fn send(&self, to: InstantName, bytes: &[u8]) -> bool {
-        let (address, length) = address(to);
-        // SAFETY: a slice, and an address that lives during the call.
-        let sent = unsafe {
-            let address = (&raw const address).cast();
-            libc::sendto(self.socket(), bytes.as_ptr().cast(), bytes.len(), 0, address, length)
-        };
-        sent >= 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock
+        let sent = self.socket.send_to_addr(bytes, &address(to));
+        sent.map_or_else(|error| error.kind() != std::io::ErrorKind::WouldBlock, |_| true)
     }
 
     /// Sends what has waited. Returns how much went.
