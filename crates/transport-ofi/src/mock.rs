@@ -16,6 +16,7 @@ mod end;
 mod entries;
 mod nature;
 mod objects;
+mod operation;
 mod queue;
 mod tests;
 mod transfer;

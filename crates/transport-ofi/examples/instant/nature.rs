@@ -9,11 +9,13 @@ pub(super) struct Nature {
     pub(super) name: &'static CStr,
     pub(super) mr_mode: c_int,
     pub(super) inject: usize,
+    pub(super) injects: usize,
     pub(super) order: u64,
     pub(super) waw: usize,
     pub(super) delivers: bool,
     pub(super) queue: usize,
     pub(super) longest: usize,
+    pub(super) lacks: &'static [fi::fi_op],
     pub(super) by_software: bool,
     pub(super) cards: usize,
 }
@@ -23,12 +25,14 @@ pub(super) const NATURES: &[Nature] = &[Nature {
     mr_mode: fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
     // As of Slingshot.
     inject: 192,
+    injects: 192,
     order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
     waw: usize::MAX,
     delivers: true,
     // Operations under way, which are over at once.
     queue: 1024,
     longest: usize::MAX >> 1,
+    lacks: &[],
     by_software: false,
     cards: 1,
 }];

@@ -17,6 +17,8 @@ mod entries;
 mod nature;
 #[path = "../../src/mock/objects.rs"]
 mod objects;
+#[path = "../../src/mock/operation.rs"]
+mod operation;
 #[path = "../../src/mock/queue.rs"]
 mod queue;
 #[path = "../../src/mock/transfer.rs"]

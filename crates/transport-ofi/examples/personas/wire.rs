@@ -73,7 +73,7 @@ fn address(name: EndName, kind: DatagramKind) -> SocketAddr {
 }
 
 /// A socket of an endpoint.
-pub(crate) struct EndSocket(UnixDatagram);
+pub(crate) struct EndSocket(pub(crate) UnixDatagram);
 
 impl EndSocket {
     pub(crate) fn open(name: EndName, kind: DatagramKind) -> Self {

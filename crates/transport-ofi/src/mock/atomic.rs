@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use oxshmem_libfabric_sys as fi;
 
 use super::broken;
-use super::end::{MockEffect, MockOperation};
 use super::objects::end_of;
+use super::operation::{MockEffect, MockOperation};
 
 /// The form of a call that brings nothing back, in the words of query flags.
 const WRITE: u64 = 0;

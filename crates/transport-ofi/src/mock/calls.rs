@@ -6,12 +6,12 @@ use std::ptr;
 
 use oxshmem_libfabric_sys as fi;
 
-use super::card::Registered;
 use super::datagram::EndName;
 use super::end::MockEnd;
 use super::entries::card_name;
 use super::nature::NATURES;
 use super::objects::{MEMORY, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
+use super::operation::Registered;
 use super::{atomic, broken, queue, transfer, wire};
 
 /// # Safety

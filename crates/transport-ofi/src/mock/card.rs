@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::datagram::{DatagramKind, EndName, Sent};
 use super::nature::Nature;
+use super::operation::{Registered, behind};
 use super::wire::{self, EndSocket};
 
 /// Bytes that travel in a command or an answer; the wire copies more.
@@ -59,14 +60,6 @@ pub(super) fn split<T: Copy>(bytes: &[u8]) -> (T, &[u8]) {
     let (head, rest) = bytes.split_at(size_of::<T>());
     // SAFETY: there are as many bytes as a value has, and each pattern is one.
     (unsafe { head.as_ptr().cast::<T>().read_unaligned() }, rest)
-}
-
-/// Memory that peers may reach by its key, or callers name by its descriptor.
-pub(super) struct Registered {
-    pub(super) base: usize,
-    pub(super) len: usize,
-    pub(super) enabled: bool,
-    pub(super) bound: bool,
 }
 
 /// The card of an endpoint.
@@ -203,17 +196,11 @@ unsafe fn atomic(command: &MockCommand, at: usize) -> u64 {
             AtomicU64::from_ptr(place).load(Ordering::Acquire)
         }
     };
-    let operand = command.operand;
-    let new = match command.op as fi::fi_op {
-        fi::FI_ATOMIC_READ => return old,
-        fi::FI_ATOMIC_WRITE => operand,
-        fi::FI_SUM => old.wrapping_add(operand),
-        fi::FI_BAND => old & operand,
-        fi::FI_BOR => old | operand,
-        fi::FI_BXOR => old ^ operand,
-        _ if old == command.compare => operand,
-        _ => old,
-    };
+    let op = command.op as fi::fi_op;
+    if op == fi::FI_ATOMIC_READ {
+        return old;
+    }
+    let new = behind(op, old, command.operand, command.compare);
     // SAFETY: the object is aligned and inside registered memory, by the caller's promise.
     unsafe {
         if four {

@@ -10,44 +10,11 @@ use oxshmem_base::chance::Dice;
 use oxshmem_libfabric_sys as fi;
 
 use super::broken;
-use super::card::{ATOMIC, GET, INLINE, MockAnswer, MockCard, MockCommand, PUT, Registered, bytes_of, split};
+use super::card::{ATOMIC, GET, INLINE, MockAnswer, MockCard, MockCommand, PUT, bytes_of, split};
 use super::datagram::{DatagramKind, EndName, Sent};
 use super::nature::{Nature, OrderPlace};
+use super::operation::{MockEffect, MockOperation, Registered, mark};
 use super::wire::EndSocket;
-
-/// An operation that is not over.
-pub(super) struct MockOperation {
-    pub(super) to: usize,
-    /// 0: nobody hears of its end.
-    pub(super) context: usize,
-    pub(super) what: MockEffect,
-}
-
-/// The effect of an operation.
-pub(super) enum MockEffect {
-    /// Of a copy, or of bytes that stay where they are until completion.
-    Put {
-        bytes: Result<Vec<u8>, (usize, usize)>,
-        address: u64,
-        key: u64,
-    },
-    Get {
-        at: usize,
-        n: usize,
-        address: u64,
-        key: u64,
-    },
-    Message(Vec<u8>),
-    Atomic {
-        op: fi::fi_op,
-        bytes: usize,
-        operand: usize,
-        compare: usize,
-        result: usize,
-        address: u64,
-        key: u64,
-    },
-}
 
 /// An operation at its endpoint.
 pub(super) struct MockPending {
@@ -347,13 +314,6 @@ unsafe fn word(at: usize, bytes: usize) -> u64 {
     let at = ptr::with_exposed_provenance::<u8>(at);
     // SAFETY: the object has as many bytes, by the caller's promise, and an unaligned read asks for no more.
     unsafe { if bytes == 4 { at.cast::<u32>().read_unaligned().into() } else { at.cast::<u64>().read_unaligned() } }
-}
-
-/// While an operation is under way its context is the provider's.
-pub(super) fn mark(context: usize) {
-    let place: *mut fi::fi_context2 = ptr::with_exposed_provenance_mut(context);
-    // SAFETY: `FI_CONTEXT2` promises a context of this size until the completion.
-    unsafe { (*place).internal = [ptr::without_provenance_mut(context ^ 0x5A5A); 8] };
 }
 
 fn check(context: usize) {

@@ -54,14 +54,6 @@ pub(super) unsafe extern "C" fn close_nothing(_: *mut fi::fid) -> c_int {
     0
 }
 
-pub(super) unsafe extern "C" fn close_counter(fid: *mut fi::fid) -> c_int {
-    // SAFETY: a counter of this library.
-    if unsafe { end_of(fid.cast::<fi::fid_cntr>()) }.open {
-        broken("a counter is closed before its endpoint");
-    }
-    0
-}
-
 pub(super) unsafe extern "C" fn close_endpoint(fid: *mut fi::fid) -> c_int {
     // SAFETY: an endpoint of this library.
     let end = unsafe { end_of(fid.cast::<fi::fid_ep>()) };

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use oxshmem_libfabric_sys as fi;
 
 use super::broken;
-use super::objects::{base, close_counter, close_nothing, end_of, leak, object};
+use super::objects::{base, close_nothing, end_of, leak, object};
 
 pub(super) unsafe extern "C" fn cq_open(
     domain: *mut fi::fid_domain,
@@ -45,6 +45,14 @@ pub(super) unsafe extern "C" fn cntr_open(
         fid.fid = base(close_counter);
         fid.ops = leak(ops);
         *counter = object(fid, end_of(domain), 0);
+    }
+    0
+}
+
+unsafe extern "C" fn close_counter(fid: *mut fi::fid) -> c_int {
+    // SAFETY: a counter of this library.
+    if unsafe { end_of(fid.cast::<fi::fid_cntr>()) }.open {
+        broken("a counter is closed before its endpoint");
     }
     0
 }

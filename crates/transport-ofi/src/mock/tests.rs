@@ -13,10 +13,11 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
 use super::card::MockCard;
-use super::end::{MockEffect, MockEnd, MockPending};
+use super::end::{MockEnd, MockPending};
 use super::entries::{dupinfo, freeinfo, getinfo};
 use super::nature::NATURES;
 use super::objects::end_of;
+use super::operation::MockEffect;
 use super::wire;
 use crate::list::Selection;
 use crate::provider::{Ofi, open_with};

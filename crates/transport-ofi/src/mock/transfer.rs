@@ -7,8 +7,8 @@ use std::ptr;
 use oxshmem_libfabric_sys as fi;
 
 use super::broken;
-use super::end::{MockEffect, MockOperation, mark};
 use super::objects::end_of;
+use super::operation::{MockEffect, MockOperation, mark};
 
 /// The calls of an endpoint for messages.
 pub(super) fn messages() -> fi::fi_ops_msg {
