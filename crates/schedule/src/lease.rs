@@ -6,13 +6,11 @@
 //! offers free slots, the offers are and-ed over the team, the lowest common ones become leases.
 //!
 //! The Cray form of the split is called by the child's members only. It leaves the parent's leases alone, which the
-//! absent PEs could not follow, and searches among the members; [`meeting`] names that agreement.
+//! absent PEs could not follow, and searches among the members.
 //!
 //! This is a state machine without I/O: the caller carries the words. What is decided depends on the and-ed words and
 //! on the team's history alone, so all members decide alike, failures included. An agreement is 56 bytes, so that it
 //! fits the payload of one line, with a word to spare, however many slots there are; large sets are searched piece by piece.
-
-use crate::team::Triplet;
 
 /// Words of an agreement.
 pub const WORDS: usize = 6;
@@ -174,8 +172,7 @@ impl<const PIECES: usize> Slots<PIECES> {
         }
     }
 
-    /// Starts a search. `seed` spreads teams over the pieces; it must be the same on all members, so take the team's
-    /// [identity](child) or the [meeting].
+    /// Starts a search. `seed` spreads teams over the pieces; it must be the same on all members.
     pub const fn search(seed: u64) -> Search {
         Search { piece: (seed % PIECES as u64) as usize, tried: 0, crowded: false }
     }
@@ -232,25 +229,6 @@ impl Leases {
         self.held[usize::from(self.count)] = slot;
         self.count += 1;
     }
-}
-
-/// The identity of a child: the same on all members of the parent, another for each split and axis.
-pub fn child(parent: u64, split: u64, axis: u64) -> u64 {
-    mix(mix(mix(parent) ^ split) ^ axis)
-}
-
-/// The identity of a split that the triplet's members make on their own. `sequence` counts the earlier such splits of
-/// this triplet and parent on this PE; every member has taken part in all of them, so all count alike, whatever else
-/// they or the outsiders have split.
-pub fn meeting(parent: u64, members: &Triplet, sequence: u64) -> u64 {
-    let shape = mix(mix(members.start as u64) ^ members.stride as u64) ^ u64::from(members.size);
-    mix(mix(mix(parent.rotate_left(32)) ^ shape) ^ sequence)
-}
-
-fn mix(x: u64) -> u64 {
-    let x = (x ^ x >> 30).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
 }
 
 #[cfg(test)]
