@@ -184,7 +184,7 @@ impl MockEnd {
             MockEffect::Message(bytes) => {
                 match self.messages.send(self.peers[it.operation.to], DatagramKind::Message, bytes) {
                     Sent::Yes => return self.complete(it.operation.context, 0),
-                    Sent::Gone => return self.errors.push_back((it.operation.context, fi::FI_ECANCELED as c_int)),
+                    Sent::Gone => return self.errors.push_back((it.operation.context, fi::FI_ECANCELED)),
                     Sent::Later => {}
                 }
             }
@@ -271,13 +271,11 @@ impl MockEnd {
             },
             _ => {}
         }
-        // An injected put has no completion.
-        if context != 0 {
-            self.complete(context, 0);
-        }
+        self.complete(context, 0);
     }
 
     fn complete(&mut self, context: usize, n: usize) {
+        // An injected put has no completion, and one that is late has had its own.
         if context != 0 {
             check(context);
             self.done.push_back((context, n));
