@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::checks::workspace_tests::unit_packages;
 use crate::counts::{CheckCounts, skipped};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, target};
 
 const PACKAGE: &str = "oxshmem-dependent";
 
@@ -28,7 +29,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut none = build(&["--features", "installed"]);
     none.env("PKG_CONFIG_LIBDIR", nothing);
     report("its own library, where none is installed", dependent(prefix, &mut none, false));
-    let mut both = build(&["--features", "installed", "--package", "oxshmem", "--features", "oxshmem/c"]);
+    let mut both = build(&["--features", "installed", "--example", "ring", "--features", "oxshmem/c"]);
     report("one runtime in a process", refused(both.env("OXSHMEM_PREFIX", prefix), "a process can have one"));
     if !has_pkg_config {
         counts += skipped!("the library that pkg-config knows: there is no pkg-config here");
@@ -39,7 +40,8 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
 /// A build of the package that knows of no installation.
 fn build(arguments: &[&str]) -> Command {
     let mut cargo = command::cargo();
-    cargo.args(["build", "--quiet", "--package", PACKAGE]).args(arguments).current_dir(top());
+    // With an example cargo takes the features that tests ask for, as in the step `unit`: so nothing below is compiled anew.
+    cargo.args(["build", "--quiet", "--bin", PACKAGE, "--example", "instant"]).args(unit_packages()).args(arguments);
     cargo.env_remove("OXSHMEM_PREFIX").env_remove("PKG_CONFIG_PATH");
     cargo
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::checks::workspace_tests::unit_packages;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, command, target, top};
 
@@ -14,7 +15,6 @@ const BUDGETS: &str = "ci/instructions/budgets.txt";
 
 /// A library that completes at once.
 struct InstantLibrary {
-    package: &'static str,
     example: &'static str,
     /// Cargo's file of the example.
     archive: &'static str,
@@ -26,7 +26,6 @@ struct InstantLibrary {
 }
 
 const LIBFABRIC: InstantLibrary = InstantLibrary {
-    package: "oxshmem-transport-ofi",
     example: "instant",
     archive: "libinstant.a",
     file: "libfabric.so.1",
@@ -35,7 +34,6 @@ const LIBFABRIC: InstantLibrary = InstantLibrary {
 };
 
 const UCX: InstantLibrary = InstantLibrary {
-    package: "oxshmem-transport-ucx",
     example: "instant-ucx",
     archive: "libinstant_ucx.a",
     file: "libucp.so.0",
@@ -99,8 +97,8 @@ pub(crate) fn libfabric(example: &'static str, archive: &'static str, folder: &P
 impl InstantLibrary {
     /// Builds it into a folder for `LD_LIBRARY_PATH`.
     fn build(&self, folder: &Path) -> Outcome<PathBuf> {
-        let mut cargo = Command::new("cargo");
-        command::run(cargo.args(["build", "--package", self.package, "--example", self.example]).current_dir(top()))?;
+        let mut cargo = command::cargo();
+        command::run(cargo.args(["build", "--example", self.example]).args(unit_packages()))?;
         let library = folder.join(self.file);
         let mut linker = Command::new("cc");
         linker.args(["-shared", "-Wl,--gc-sections", "-Wl,--whole-archive"]);

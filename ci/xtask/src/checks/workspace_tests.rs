@@ -8,21 +8,27 @@ use crate::counts::{CheckCounts, skipped};
 use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
+/// Packages whose tests are steps of their own.
+const ELSEWHERE: [&str; 3] = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
+
+/// The words that select the packages of the step `unit`. Others that build for the profile of tests select them too, and name
+/// targets: cargo chooses the features of every crate by the selected packages, and would compile what two steps share once for
+/// each.
+pub(super) fn unit_packages() -> Vec<&'static str> {
+    ["--workspace"].into_iter().chain(ELSEWHERE.iter().flat_map(|package| ["--exclude", package])).collect()
+}
+
 /// The tests beside the code and in `tests`, then those in the documentation.
 pub(super) fn unit() -> Outcome<CheckCounts> {
-    let elsewhere = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
-    let but = |more: &'static [&str]| elsewhere.iter().chain(more).flat_map(|package| ["--exclude", package]);
+    let packages = unit_packages();
     // Tests run examples as PEs; `cargo test` builds them as programs only when no kind of target is named.
-    command::run_cargo(
-        &["build", "--quiet", "--workspace", "--examples"].into_iter().chain(but(&[])).collect::<Vec<_>>(),
-    )?;
+    command::run_cargo(&[&["build", "--quiet", "--examples"], &packages[..]].concat())?;
     // Every target with tests: libraries that say `test = false`, which `--lib` would build for nothing, are left out.
-    let beside_the_code = ["--workspace", "--tests"];
-    let mut counts = cargo_test(&beside_the_code.into_iter().chain(but(&[])).collect::<Vec<_>>())?;
+    let mut counts = cargo_test(&[&["--tests"], &packages[..]].concat())?;
     // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program, for one processor.
     let examples = [
         vec!["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"],
-        ["--workspace", "--doc"].into_iter().chain(but(&["oxshmem"])).collect(),
+        [&["--doc", "--exclude", "oxshmem"], &packages[..]].concat(),
     ];
     for counted in in_parallel(AT_ONCE, &examples, |selection| cargo_test(selection)) {
         counts += counted?;
