@@ -11,7 +11,7 @@ mod selection;
 use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use case::ConformanceCase;
 use program::Built;
@@ -74,9 +74,14 @@ pub(crate) fn build(options: &CaseSelection) -> Outcome {
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
 pub(crate) fn run(options: &CaseSelection) -> CheckCounts {
+    run_timed(options).0
+}
+
+/// The same, and returns how long each job took, with its title.
+pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration, String)>) {
     let rig = match options.hosts.as_deref().map(Rig::new).transpose() {
         Ok(rig) => rig,
-        Err(why) => return skipped!("the programs on two hosts: {why}"),
+        Err(why) => return (skipped!("the programs on two hosts: {why}"), Vec::new()),
     };
     let mut results: Vec<(String, Vec<String>, CaseVerdict)> = Vec::new();
     let programs = program::all(options);
@@ -113,20 +118,23 @@ pub(crate) fn run(options: &CaseSelection) -> CheckCounts {
     let verdicts = in_parallel(options.at_once, &rows, |row| {
         let begun = Instant::now();
         let verdict = job::run(options, rig.as_ref(), row);
+        let took = begun.elapsed();
         let ended = ended.fetch_add(1, Ordering::Relaxed) + 1;
         if options.progress {
-            println!("{ended} of {}, {} s: {}", rows.len(), begun.elapsed().as_secs(), verdict.of(&row.title()));
+            println!("{ended} of {}, {} s: {}", rows.len(), took.as_secs(), verdict.of(&row.title()));
         }
-        verdict
+        (verdict, took)
     });
-    for (row, verdict) in rows.iter().zip(verdicts) {
+    let mut times = Vec::new();
+    for (row, (verdict, took)) in rows.iter().zip(verdicts) {
+        times.push((took, row.title()));
         results.push((row.title(), row.case.items.clone(), verdict));
     }
     if options.kill {
         results.extend(kill::run(options));
     }
     results.extend(coverage::write(options, &results));
-    report(options, &results)
+    (report(options, &results), times)
 }
 
 fn report(options: &CaseSelection, results: &[(String, Vec<String>, CaseVerdict)]) -> CheckCounts {

@@ -4,6 +4,9 @@
 mod programs;
 mod table;
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::CheckCounts;
@@ -21,10 +24,13 @@ const CASES: [&str; 2] = [
 const DETAILS: [(&str, &[usize]); 5] =
     [("lazy:1", &[0, 1]), ("random:4", &[1]), ("priority:9", &[0]), ("starved-pe:2", &[1]), ("starved-pair:3", &[0])];
 
+/// Jobs that are named at the end because they took the longest.
+const SLOWEST: usize = 10;
+
 /// The cases under the strategies, each with four PEs on two and on four nodes in turns; with `CHECK_LONG=1` all under all.
 pub(crate) fn run() -> Outcome<CheckCounts> {
     let library = build::checked_library()?;
-    let mut counts = CheckCounts::default();
+    let (mut counts, mut times) = (CheckCounts::default(), Vec::new());
     let is_long = std::env::var_os("CHECK_LONG").is_some();
     for (turn, (detail, parts)) in DETAILS.iter().enumerate() {
         let nodes = if turn % 2 == 0 { 4 } else { 2 };
@@ -34,10 +40,27 @@ pub(crate) fn run() -> Outcome<CheckCounts> {
         for environment in &mut selection.environments {
             environment.push(("LD_LIBRARY_PATH".into(), library.display().to_string()));
         }
-        counts += conformance::run(&selection);
+        let (ended, took) = conformance::run_timed(&selection);
+        counts += ended;
+        times.extend(took);
     }
+    show_slowest(times);
     if is_long {
         counts += programs(&SimulationArguments::default())?;
     }
     Ok(counts)
+}
+
+/// Prints which programs take how long, and the slowest jobs.
+fn show_slowest(mut times: Vec<(Duration, String)>) {
+    let mut programs: BTreeMap<&str, Duration> = BTreeMap::new();
+    for (took, title) in &times {
+        *programs.entry(title.split('/').next().unwrap_or(title)).or_default() += *took;
+    }
+    let sums: Vec<String> = programs.iter().map(|(name, took)| format!("{name} {} s", took.as_secs())).collect();
+    println!("sim: seconds of the jobs, of which two run at a time: {}", sums.join(", "));
+    times.sort_unstable();
+    for (took, title) in times.iter().rev().take(SLOWEST) {
+        println!("sim: {:.1} s: {title}", took.as_secs_f64());
+    }
 }
