@@ -3,9 +3,8 @@
 pub(crate) mod hosts;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
-use crate::counts::CheckCounts;
 use crate::{Outcome, target, top};
 
 /// The status by which a rig says that it cannot be had here; its output says why.
@@ -28,18 +27,23 @@ pub(crate) enum Ending {
     Skipped,
 }
 
-impl Ending {
-    /// This number of checks with this ending.
-    pub(crate) fn counts(self, checks: usize) -> CheckCounts {
-        match self {
-            Ending::Well => CheckCounts { passed: checks, ..CheckCounts::default() },
-            Ending::Skipped => CheckCounts { skipped: checks, ..CheckCounts::default() },
-        }
+/// Runs a command, from the repository's top folder, in the rig `name`.
+pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
+    let status = status(name, words)?;
+    match status.code() {
+        Some(0) => Ok(Ending::Well),
+        Some(SKIPPED) => Ok(Ending::Skipped),
+        _ => Err(unwell(name, status)),
     }
 }
 
-/// Runs a command, from the repository's top folder, in the rig `name`.
-pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
+/// The sentence about a rig that did not end well.
+pub(crate) fn unwell(name: &str, status: ExitStatus) -> String {
+    format!("in the rig `{name}`: {status}")
+}
+
+/// The same as [`start`], for a command whose status means something to the caller.
+pub(crate) fn status<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<ExitStatus> {
     let (script, verb) = match name {
         "rdma" => ("rdma-vm", None),
         "hosts" => ("network-namespaces", Some("run")),
@@ -53,10 +57,5 @@ pub(crate) fn start<S: AsRef<str>>(name: &str, words: &[S]) -> Outcome<Ending> {
         .args(words.iter().map(S::as_ref))
         .current_dir(top())
         .env("OXSHMEM_RIG_CACHE", target().join("rigs"));
-    let status = command.status().map_err(|error| format!("ci/rigs/{script} cannot be started: {error}"))?;
-    match status.code() {
-        Some(0) => Ok(Ending::Well),
-        Some(SKIPPED) => Ok(Ending::Skipped),
-        _ => Err(format!("in the rig `{name}`: {status}")),
-    }
+    command.status().map_err(|error| format!("ci/rigs/{script} cannot be started: {error}"))
 }

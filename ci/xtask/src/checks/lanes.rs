@@ -28,7 +28,6 @@ const BESIDE: &[&str] = &[
     "sim",
     "instructions",
     "small-buffers",
-    "placement",
     "launchers",
     "rdma",
     "namespaces",

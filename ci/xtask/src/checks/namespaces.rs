@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::{CheckCounts, skipped};
 use crate::rigs::hosts::Rig;
-use crate::{Outcome, command, rigs, target, top, watchdog};
+use crate::{OWN_PATH, Outcome, command, target, top, watchdog};
 
 /// A test of the cable, given the installation.
 type Check = fn(&Path) -> Outcome;
@@ -19,12 +19,11 @@ pub(crate) fn across() -> CheckCounts {
     conformance::run(&CaseSelection::across_hosts())
 }
 
-/// Everything that can happen to a cable, where the kernel can do it: pulled here, bad in the emulated machine.
-pub(crate) fn cable(prefix: &Path) -> Outcome<CheckCounts> {
-    let mut counts = pulled(prefix);
+/// Builds what [`bad_cable`] runs. Returns its words for the emulated machine, whose kernel can make a cable bad.
+pub(crate) fn bad_cable_words(prefix: &Path) -> Outcome<Vec<String>> {
     program(prefix, "transfers")?;
-    counts += rigs::start("rdma", &["-t", "1200", &crate::OWN_PATH.to_string_lossy(), "bad-cable"])?.counts(1);
-    Ok(counts)
+    conformance::build(&CaseSelection { emulated: false, ..CaseSelection::over_a_bad_cable(BAD, None) })?;
+    Ok(vec![OWN_PATH.display().to_string(), "bad-cable".into()])
 }
 
 /// Delay with jitter, packets that overtake others, and loss.
@@ -46,7 +45,8 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<CheckCou
     Ok(counts)
 }
 
-fn pulled(prefix: &Path) -> CheckCounts {
+/// Everything that can happen to a cable that is pulled.
+pub(crate) fn pulled(prefix: &Path) -> CheckCounts {
     let mut counts = CheckCounts::default();
     let cables: [(&str, Check); 5] = [
         ("a cable that is pulled for 5 s", pulled_for_a_while),

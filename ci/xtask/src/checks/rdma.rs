@@ -1,8 +1,12 @@
-//! The conformance programs over emulated InfiniBand: PEs on two nodes in the rig `rdma`, each with the nearest of two cards.
+//! Checks in the emulated machine of the rig `rdma`: the conformance programs over InfiniBand, with PEs on two nodes, each with
+//! the nearest of two cards. The step of the checks looks at the places of PEs and at a bad cable there, too.
+
+use std::path::Path;
 
 use crate::checks::conformance::{self, CaseSelection};
+use crate::checks::{namespaces, placement};
 use crate::counts::CheckCounts;
-use crate::{Outcome, rigs};
+use crate::{OWN_PATH, Outcome, rigs};
 
 /// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
@@ -19,18 +23,31 @@ const BRIEF: &[(&str, &str)] = &[
 /// PEs of a job, unless somebody wants more: one on each node.
 const PES: &str = "2";
 
-/// How long the machine may take for the checks, for cases that somebody names, and for all of them.
-const BRIEF_SECONDS: &str = "2400";
-/// See [`BRIEF_SECONDS`].
+/// How long the machine may take for the checks and for cases that somebody names.
 const SECONDS: &str = "3600";
-/// See [`BRIEF_SECONDS`].
+/// The same for all cases.
 const EVERYTHING_SECONDS: &str = "36000";
 
-/// The step of `cargo xtask test`.
-pub(crate) fn brief() -> Outcome<CheckCounts> {
-    let runs: Vec<String> = BRIEF.iter().map(|(transport, cases)| run_of(transport, PES, Some(cases))).collect();
+/// A check in the machine: its name, and the command for a shell.
+struct MachineCheck {
+    name: String,
+    command: String,
+}
+
+/// The step of `cargo xtask test`: in one machine, because it takes as long to boot as some cases take.
+pub(crate) fn brief(prefix: &Path) -> Outcome<CheckCounts> {
+    let mut checks = vec![MachineCheck::of("placement", &placement::check_words(prefix)?)];
+    checks.extend(brief_conformance()?);
+    checks.push(MachineCheck::of("a bad cable", &namespaces::bad_cable_words(prefix)?));
+    in_one_machine(&checks, SECONDS)
+}
+
+/// The brief selection of cases, built.
+fn brief_conformance() -> Outcome<Vec<MachineCheck>> {
     let cases: Vec<&str> = BRIEF.iter().map(|(_, cases)| *cases).collect();
-    in_one_machine(&CaseSelection::of(&cases.join(",")), &runs, BRIEF_SECONDS)
+    // The machine would take minutes to compile them.
+    conformance::build(&CaseSelection::of(&cases.join(",")))?;
+    Ok(BRIEF.iter().map(|(transport, cases)| MachineCheck::conformance(transport, PES, Some(cases), "")).collect())
 }
 
 /// Runs in one machine.
@@ -68,27 +85,54 @@ pub(crate) fn run(arguments: &RdmaArguments) -> Outcome<CheckCounts> {
     let texts = [("amo", arguments.amo.clone()), ("from", arguments.from.clone())];
     let given = numbers.into_iter().chain(texts).filter_map(|(name, value)| Some(format!(" --{name} '{}'", value?)));
     let filter = arguments.filter.as_deref();
-    let runs = vec![run_of(&arguments.transports, &arguments.pes, filter) + &given.collect::<String>()];
-    match filter {
-        Some(cases) => in_one_machine(&CaseSelection::of(cases), &runs, SECONDS),
-        None if arguments.everything => in_one_machine(&CaseSelection::everything(), &runs, EVERYTHING_SECONDS),
-        None => brief(),
+    let (selection, seconds) = match filter {
+        Some(cases) => (CaseSelection::of(cases), SECONDS),
+        None if arguments.everything => (CaseSelection::everything(), EVERYTHING_SECONDS),
+        None => return in_one_machine(&brief_conformance()?, SECONDS),
+    };
+    conformance::build(&selection)?;
+    let more = given.collect::<String>();
+    let check = MachineCheck::conformance(&arguments.transports, &arguments.pes, filter, &more);
+    in_one_machine(&[check], seconds)
+}
+
+impl MachineCheck {
+    fn of(name: &str, words: &[String]) -> Self {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        Self { name: name.into(), command: quoted.join(" ") }
+    }
+
+    /// Conformance programs. The machine's two processors are enough for the PEs of one job.
+    fn conformance(transports: &str, pes: &str, cases: Option<&str>, more: &str) -> Self {
+        let filter = cases.map(|cases| format!(" --filter '{cases}'")).unwrap_or_default();
+        let options = "--nodes 2 --emulated --at-once 1 --progress";
+        let own = OWN_PATH.display();
+        let command = format!("'{own}' conformance {options} --pes {pes} --transport '{transports}'{filter}{more}");
+        Self { name: format!("conformance over {transports}"), command }
     }
 }
 
-/// The options of a run in the machine, whose two processors are enough for the PEs of one job.
-fn run_of(transports: &str, pes: &str, cases: Option<&str>) -> String {
-    let filter = cases.map(|cases| format!(" --filter '{cases}'")).unwrap_or_default();
-    format!("--nodes 2 --pes {pes} --emulated --at-once 1 --progress --transport '{transports}'{filter}")
-}
+/// The status of a machine whose first check failed. It is twice as much for each further one, and the statuses add up. Those of
+/// the rig itself (1, 2, 77, 124) are no such sum of at most four checks.
+const FIRST_FAILED: i32 = 8;
 
-/// Each run is one check.
-fn in_one_machine(programs: &CaseSelection, runs: &[String], seconds: &str) -> Outcome<CheckCounts> {
-    // The machine would take minutes to compile them.
-    conformance::build(programs)?;
+/// Runs the checks one after the other.
+fn in_one_machine(checks: &[MachineCheck], seconds: &str) -> Outcome<CheckCounts> {
     let mut script = "status=0\n".to_string();
-    for options in runs {
-        script += &format!("'{}' conformance {options} || status=1\n", crate::OWN_PATH.display());
+    for (at, check) in checks.iter().enumerate() {
+        script += &format!("{} || status=$((status + {}))\n", check.command, FIRST_FAILED << at);
     }
-    Ok(rigs::start("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?.counts(runs.len()))
+    let status = rigs::status("rdma", &["-t", seconds, "bash", "-c", &(script + "exit $status")])?;
+    let failed = match status.code() {
+        Some(rigs::SKIPPED) => return Ok(CheckCounts { skipped: checks.len(), ..CheckCounts::default() }),
+        Some(sum) if sum % FIRST_FAILED == 0 && sum < FIRST_FAILED << checks.len() => sum,
+        _ => return Err(rigs::unwell("rdma", status)),
+    };
+    let mut counts = CheckCounts::default();
+    for (at, check) in checks.iter().enumerate() {
+        let is_well = failed & (FIRST_FAILED << at) == 0;
+        let why = || "it did not end well in the emulated machine, whose output is above".to_string();
+        counts += CheckCounts::of(&check.name, is_well.then_some(()).ok_or_else(why));
+    }
+    Ok(counts)
 }
