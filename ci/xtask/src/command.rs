@@ -12,7 +12,15 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// Runs it.
+/// This program with the features of both parts that print. The checks run one after the other, and with the same features cargo
+/// builds this program once for both.
+pub(crate) fn printer() -> Command {
+    let mut cargo = cargo();
+    cargo.args(["run", "--quiet", "--package", "xtask", "--features", "bindgen,public-api", "--"]);
+    cargo
+}
+
+/// Runs cargo.
 pub(crate) fn run_cargo(arguments: &[&str]) -> Outcome {
     run(cargo().args(arguments))
 }

@@ -116,8 +116,7 @@ fn documented() -> Outcome<PathBuf> {
 
 /// The list, or why there can be none here.
 fn items(json: &Path) -> Outcome<Result<String, String>> {
-    let printer = ["run", "--quiet", "--package", "xtask", "--features", "public-api", "--", "public-api", "--print"];
-    let output = command::output(command::cargo().args(printer).arg(json))?;
+    let output = command::output(command::printer().args(["public-api", "--print"]).arg(json))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
         return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());

@@ -85,8 +85,7 @@ impl BoundLibrary {
         if let Some(header) = self.missing_header()? {
             return Ok(Err(format!("there is no header {header} here (package {})", self.package)));
         }
-        let generator = ["run", "--quiet", "--package", "xtask", "--features", "bindgen", "--", "bindgen", "--print"];
-        let output = command::output(command::cargo().args(generator).arg(self.name).current_dir(top()))?;
+        let output = command::output(command::printer().args(["bindgen", "--print", self.name]))?;
         let messages = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());
