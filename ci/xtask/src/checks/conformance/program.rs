@@ -59,7 +59,8 @@ pub(super) fn all(options: &CaseSelection) -> Vec<ConformanceProgram> {
     if let Some(names) = names.filter(|names| !names.is_empty()) {
         sources.retain(|source| source.file_stem().is_some_and(|stem| names.iter().any(|name| stem == *name)));
     }
-    let ingredients = ingredients(options);
+    // In an emulated machine programs stay as they were built, and looking at each file takes long.
+    let ingredients = if options.emulated { None } else { ingredients(options) };
     let programs = sources.iter().flat_map(|source| builds(source, options, ingredients));
     programs.skip_while(|program| options.from.as_ref().is_some_and(|from| program.name != *from)).collect()
 }
