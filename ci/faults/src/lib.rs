@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod browser;
+mod compiled;
 mod complaints;
 mod folder;
 mod given_time;
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use compiled::KeptProgram;
 pub use complaints::{Complaint, expect_no_complaints};
 pub use folder::TestFolder;
 pub use given_time::GivenTime;
@@ -75,6 +77,10 @@ pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
     // Tests that run at the same time may compile the same source.
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let executable = folder.join(format!("{}-{}-{number}", name.replace(['.', '/'], "-"), std::process::id()));
+    let kept = KeptProgram::of(name, options, &prefix(), &folder);
+    if let Some(output) = kept.as_ref().and_then(|kept| kept.again(&executable)) {
+        return (executable, output);
+    }
     let output = tool(wrapper)
         .args(["-g", "-O1"])
         .args(options)
@@ -84,6 +90,9 @@ pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
         .current_dir(&folder)
         .output()
         .expect("the wrapper starts");
+    if let Some(kept) = kept {
+        kept.keep(&executable, &output);
+    }
     (executable, output)
 }
 
