@@ -136,6 +136,11 @@ impl Carrier {
         matches!(&self.state, CarrierState::Up(connection) if connection.is_in_the_middle())
     }
 
+    /// Whether a frame of whatever length has begun to come and has not ended.
+    pub(crate) fn holds_a_part(&self) -> bool {
+        matches!(&self.state, CarrierState::Up(connection) if connection.holds_a_part())
+    }
+
     /// The socket, and what to wait for there.
     pub(crate) fn socket(&self) -> Option<PollEntry> {
         let (descriptor, writes) = match &self.state {

@@ -75,6 +75,11 @@ impl Connection {
         self.receiver.is_in_the_middle()
     }
 
+    /// Whether a frame of whatever length has begun to come and has not ended.
+    pub(crate) fn holds_a_part(&self) -> bool {
+        self.receiver.holds_a_part()
+    }
+
     /// Sends what the socket takes.
     pub(crate) fn flush(&mut self, session: &mut Session) -> io::Result<()> {
         match &mut self.seal {

@@ -18,6 +18,7 @@ use crate::limits::{UNACKNOWLEDGED, UNAWAITED};
 use crate::local::LocalPe;
 use crate::permits::Permit;
 use crate::proto::Session;
+use crate::proto::codec::FrameKind;
 use crate::proto::handshake::{Acceptor, Route, Standing};
 use crate::proto::liveness::{Advice, Liveness, Look};
 use crate::proto::session::Ticket;
@@ -248,7 +249,7 @@ impl Link {
         self.state.try_lock()?.carrier.socket()
     }
 
-    /// Looks at the clock, `interval` after the last time or later. Returns whether the peer owes us something.
+    /// Looks at the clock, `interval` after the last time or later. Returns whether the peer owes us something or is sending it.
     pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -262,6 +263,12 @@ impl Link {
         }
         // The peer owes nothing that it has not been asked for.
         state.ask();
+        // A peer whose frame comes slowly hears that this PE is here. It would hear nothing else before all of it has come.
+        let is_coming = heard && state.carrier.holds_a_part();
+        if is_coming && !state.session.has_output() {
+            state.session.say(FrameKind::Ack);
+            state.flush();
+        }
         let look = Look {
             waiting: state.session.is_waiting() || state.carrier.has_lapsed(),
             queued: state.carrier.is_queued(),
@@ -284,7 +291,7 @@ impl Link {
                 state.fail(local, error);
             }
         }
-        look.waiting
+        look.waiting || is_coming
     }
 
     /// Says good-bye behind everything else.

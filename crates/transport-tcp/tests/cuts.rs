@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use job::{Pe, pair};
+use oxshmem_transport::{Region, Remote};
 
 const FORWARD: u8 = 0;
 /// Takes nothing and passes nothing on: a cable that is pulled.
@@ -21,6 +22,11 @@ const HANG_UP: u8 = 2;
 /// Changes a bit of what it passes on, every so many bytes.
 const FLIP: u8 = 3;
 const FLIP_EVERY: usize = 300_000;
+
+/// Passes on so many bytes at a time, with pauses of this length: 100 KB a second.
+const SLOW: u8 = 4;
+const SLOW_BYTES: usize = 2_000;
+const SLOW_PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Default)]
 struct Relay {
@@ -57,10 +63,15 @@ impl Relay {
         let (mut buffer, mut passed) = (vec![0; 50_000], 0);
         from.set_read_timeout(Some(Duration::from_millis(5))).expect("sockets can do that");
         loop {
-            match self.mode.load(Ordering::SeqCst) {
+            let mode = self.mode.load(Ordering::SeqCst);
+            let most = if mode == SLOW { SLOW_BYTES } else { buffer.len() };
+            if mode == SLOW {
+                std::thread::sleep(SLOW_PAUSE);
+            }
+            match mode {
                 STALL => std::thread::sleep(Duration::from_millis(5)),
                 HANG_UP => break,
-                mode => match from.read(&mut buffer) {
+                _ => match from.read(&mut buffer[..most]) {
                     Ok(0) => break,
                     Ok(n) if mode == FLIP && (passed + n) / FLIP_EVERY > passed / FLIP_EVERY => {
                         buffer[n / 2] ^= 1 << (passed % 8);
@@ -155,6 +166,23 @@ fn fault_L3_a_flipped_bit_of_a_sealed_frame_is_a_new_connection_and_never_data()
     let (flips, connections) = (relay.flips.load(Ordering::SeqCst), relay.connections.load(Ordering::SeqCst));
     println!("{flips} bits were flipped, {connections} connections made");
     assert!(flips >= 5 && connections > flips / 2, "{flips} flips, {connections} connections");
+}
+
+/// One frame takes longer than a peer may be silent before its connection is replaced, which is a third of the patience.
+#[test]
+fn a_slow_cable_leads_to_no_silent_peer() {
+    let relay = Relay::default();
+    let [mut a, b] = relayed(&relay, 6, false);
+    a.work(1, 1).expect("the relay forwards");
+    relay.mode.store(SLOW, Ordering::SeqCst);
+    let source = vec![7_u64; 50_000];
+    let to = Remote { pe: 1, region: Region::Heap, offset: 8 };
+    // SAFETY: the source lives until `quiet` returns.
+    unsafe { a.issue(|lane| lane.put_nbi(to, source.as_ptr().cast(), source.len() * 8)) };
+    a.quiet().expect("what comes slowly comes");
+    assert!(b.words[1..=source.len()].iter().all(|word| word.load(Ordering::Acquire) == 7));
+    let connections = relay.connections.load(Ordering::SeqCst);
+    assert_eq!(connections, 1, "a peer that receives was taken for a silent one");
 }
 
 #[test]

@@ -82,6 +82,11 @@ impl FrameReceiver {
         self.bulk.is_some()
     }
 
+    /// Whether a frame of whatever length has begun to come and has not ended.
+    pub fn holds_a_part(&self) -> bool {
+        self.is_in_the_middle() || self.taken < self.filled
+    }
+
     /// Where to receive: first to the place, if there is one, then to the bytes.
     pub fn space(&mut self) -> (Option<MemoryRange>, &mut [u8]) {
         if self.taken == self.filled {

@@ -263,7 +263,8 @@ impl Session {
         self.after_last();
     }
 
-    fn say(&mut self, kind: FrameKind) {
+    /// Says how far this PE is, when nothing else is about to be sent.
+    pub(crate) fn say(&mut self, kind: FrameKind) {
         self.tell();
         let header = Header { kind, urgency: Urgency::Soon, length: 0, number: 0, ack: self.executed };
         self.control = Some((header.encode(), 0));
