@@ -1,6 +1,6 @@
 //! The routine table of OpenSHMEM: one row per family, and the generators that read it.
 //!
-//! The C library's exports, its headers, the linker's version map and the symbol list are this table in other words.
+//! The C library's exports, its headers and the linker's version map are this table in other words.
 //! `cargo xtask generate` writes them; `cargo xtask generate --check` fails when one is stale.
 #![forbid(unsafe_code)]
 

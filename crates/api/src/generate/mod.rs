@@ -8,17 +8,16 @@ mod fortran_generics;
 mod fortran_source;
 mod generics;
 mod header;
-mod lists;
 mod manual;
 mod manual_synopsis;
 mod overloads;
 mod python;
 mod race;
+mod version_map;
 mod wrappers;
 
 pub use f08::{fortran_2008, fortran_2008_names};
 pub use generics::{TestProgram, test_program as generics_test};
-pub use lists::symbol_list;
 pub use manual::{Help, pages as manual_pages};
 pub use race::calls as race_calls;
 pub use wrappers::{Wrappers, profile_wrappers};
@@ -46,9 +45,7 @@ pub fn files() -> Vec<File> {
         File { path: format!("{include}/shmemx.h"), text: header::shmemx() },
         File { path: format!("{include}/mpp/shmem.h"), text: header::forward("shmem") },
         File { path: format!("{include}/mpp/shmemx.h"), text: header::forward("shmemx") },
-        File { path: "crates/shmem-c/liboxshmem.map".into(), text: lists::version_map() },
-        File { path: "crates/api/symbols.txt".into(), text: lists::symbol_list() },
-        File { path: "crates/api/fortran.txt".into(), text: lists::fortran_list() },
+        File { path: "crates/shmem-c/liboxshmem.map".into(), text: version_map::version_map() },
     ];
     files.extend(exports::files());
     files.push(fortran::exports());
