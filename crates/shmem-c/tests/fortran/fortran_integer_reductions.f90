@@ -32,16 +32,7 @@ end program integer_reductions
 include 'check.inc'
 
 subroutine check_int4(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     integer(4), save :: source(count), dest(count), pwrk(work)
     integer(4) :: want
     include 'reduction_frame.inc'
@@ -57,36 +48,12 @@ contains
 
     integer(4) function combined(left, right)
         integer(4), intent(in) :: left, right
-        select case (name(index(name, '_') + 1:))
-        case ('and')
-            combined = iand(left, right)
-        case ('or')
-            combined = ior(left, right)
-        case ('xor')
-            combined = ieor(left, right)
-        case ('max')
-            combined = max(left, right)
-        case ('min')
-            combined = min(left, right)
-        case ('sum')
-            combined = left + right
-        case default
-            combined = left * right
-        end select
+        include 'combined_integer.inc'
     end function combined
 end subroutine check_int4
 
 subroutine check_int8(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     integer(8), save :: source(count), dest(count), pwrk(work)
     integer(8) :: want
     include 'reduction_frame.inc'
@@ -102,21 +69,6 @@ contains
 
     integer(8) function combined(left, right)
         integer(8), intent(in) :: left, right
-        select case (name(index(name, '_') + 1:))
-        case ('and')
-            combined = iand(left, right)
-        case ('or')
-            combined = ior(left, right)
-        case ('xor')
-            combined = ieor(left, right)
-        case ('max')
-            combined = max(left, right)
-        case ('min')
-            combined = min(left, right)
-        case ('sum')
-            combined = left + right
-        case default
-            combined = left * right
-        end select
+        include 'combined_integer.inc'
     end function combined
 end subroutine check_int8

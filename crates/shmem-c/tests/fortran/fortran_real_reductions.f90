@@ -34,16 +34,7 @@ end program real_reductions
 include 'check.inc'
 
 subroutine check_real4(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     real(4), save :: source(count), dest(count), pwrk(work)
     real(4) :: want
     include 'reduction_frame.inc'
@@ -57,30 +48,12 @@ contains
 
     real(4) function combined(left, right)
         real(4), intent(in) :: left, right
-        select case (name(index(name, '_') + 1:))
-        case ('max')
-            combined = max(left, right)
-        case ('min')
-            combined = min(left, right)
-        case ('sum')
-            combined = left + right
-        case default
-            combined = left * right
-        end select
+        include 'combined_real.inc'
     end function combined
 end subroutine check_real4
 
 subroutine check_real8(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     real(8), save :: source(count), dest(count), pwrk(work)
     real(8) :: want
     include 'reduction_frame.inc'
@@ -94,30 +67,12 @@ contains
 
     real(8) function combined(left, right)
         real(8), intent(in) :: left, right
-        select case (name(index(name, '_') + 1:))
-        case ('max')
-            combined = max(left, right)
-        case ('min')
-            combined = min(left, right)
-        case ('sum')
-            combined = left + right
-        case default
-            combined = left * right
-        end select
+        include 'combined_real.inc'
     end function combined
 end subroutine check_real8
 
 subroutine check_real16(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     real(16), save :: source(count), dest(count), pwrk(work)
     real(16) :: want
     include 'reduction_frame.inc'
@@ -131,30 +86,12 @@ contains
 
     real(16) function combined(left, right)
         real(16), intent(in) :: left, right
-        select case (name(index(name, '_') + 1:))
-        case ('max')
-            combined = max(left, right)
-        case ('min')
-            combined = min(left, right)
-        case ('sum')
-            combined = left + right
-        case default
-            combined = left * right
-        end select
+        include 'combined_real.inc'
     end function combined
 end subroutine check_real16
 
 subroutine check_comp4(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     complex(4), save :: source(count), dest(count), pwrk(work)
     complex(4) :: want
     include 'reduction_frame.inc'
@@ -172,16 +109,7 @@ contains
 end subroutine check_comp4
 
 subroutine check_comp8(reduce, name)
-    implicit none
-    include 'shmem.fh'
-    include 'check_vars.inc'
-    integer, external :: operand
-    external :: reduce
-    character(len=*), intent(in) :: name
-    integer, parameter :: count = 5, work = max(3, SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE)
-    data psync /SHMEM_REDUCE_SYNC_SIZE * SHMEM_SYNC_VALUE/
-    save :: psync
+    include 'reduction_start.inc'
     complex(8), save :: source(count), dest(count), pwrk(work)
     complex(8) :: want
     include 'reduction_frame.inc'
