@@ -73,7 +73,7 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: our caller vouches for `nelems` elements on both sides, which are `n` bytes.
-        None => unsafe { indirect::put(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put::<false>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -92,7 +92,7 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         }
         // SAFETY: the caller promises `n` writable bytes at `dest`, and `indirect::get` looks at the source's address
         // itself.
-        None => unsafe { indirect::get(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get::<false>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -106,9 +106,9 @@ pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
     match near(dest, n, via.world(pe)) {
         // SAFETY: `near` checked all `n` bytes of the destination; the caller promises the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
-        // SAFETY: the caller promises that the source stays untouched until the next quiet, and `indirect::put_nbi` looks
+        // SAFETY: the caller promises that the source stays untouched until the next quiet, and `indirect::put` looks
         // at the destination's address itself.
-        None => unsafe { indirect::put_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put::<true>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -122,9 +122,9 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
     match near(source, n, via.world(pe)) {
         // SAFETY: `near` checked all `n` bytes of the source; the caller promises the destination.
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
-        // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get_nbi` looks
+        // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
         // at the source's address itself.
-        None => unsafe { indirect::get_nbi(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get::<true>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -187,11 +187,12 @@ pub unsafe fn ibput<V: Via, T>(
         None => {
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "dest", via.context(), lowest as usize, cover.bytes, pe);
+            let n = bytes::<T>(bsize);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { indirect::put(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { indirect::put::<false>(via.call(), via.context(), to.cast(), from.cast(), n, pe) };
             }
         }
     }
@@ -229,11 +230,12 @@ pub unsafe fn ibget<V: Via, T>(
         None => {
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);
+            let n = bytes::<T>(bsize);
             for i in 0..nblocks as isize {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { indirect::get(via.call(), via.context(), to.cast(), from.cast(), bytes::<T>(bsize), pe) };
+                unsafe { indirect::get::<false>(via.call(), via.context(), to.cast(), from.cast(), n, pe) };
             }
         }
     }

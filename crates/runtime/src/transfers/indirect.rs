@@ -97,12 +97,12 @@ fn find(call: &'static str, argument: &str, address: usize, bytes: usize, what: 
     }
 }
 
-/// Put of `n` bytes.
+/// Put of `n` bytes. The caller leaves the source alone until the next quiet if `NBI`, otherwise until this returns.
 ///
 /// # Safety
-/// `source` is readable for `n` bytes.
+/// `source` is readable for `n` bytes until then.
 #[inline(never)]
-pub(crate) unsafe fn put(
+pub(crate) unsafe fn put<const NBI: bool>(
     call: &'static str,
     context: ContextHandle,
     dest: *mut u8,
@@ -116,16 +116,16 @@ pub(crate) unsafe fn put(
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the source.
     unsafe {
         match reached(call, context, dest as usize, n, What::Transfer, pe) {
-            Some((to, lane)) => send(call, lane, to, source, n),
-            None => put_seldom::<false>(call, context, dest, source, n, pe),
+            Some((to, lane)) => send::<NBI>(call, lane, to, source, n),
+            None => put_seldom::<NBI>(call, context, dest, source, n, pe),
         }
     }
 }
 
-/// [`put`], or [`put_nbi`], where the table does not tell.
+/// [`put`] where the table does not tell.
 ///
 /// # Safety
-/// As for [`put`] or [`put_nbi`].
+/// As for [`put`].
 #[cold]
 #[inline(never)]
 unsafe fn put_seldom<const NBI: bool>(
@@ -142,34 +142,34 @@ unsafe fn put_seldom<const NBI: bool>(
     match search(call, "dest", context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
-        // SAFETY: `search` found `n` bytes inside a region; the caller keeps the source until the next quiet.
-        FoundObject::There(to) if NBI => unsafe { context.lane().put_nbi(call, to, source, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the source.
-        FoundObject::There(to) => unsafe { send(call, context.lane(), to, source, n) },
+        FoundObject::There(to) => unsafe { send::<NBI>(call, context.lane(), to, source, n) },
     }
 }
 
-/// Put of `n` bytes by the network; the source may be reused when this returns.
+/// Put of `n` bytes by the network; unless `NBI` the source may be reused when this returns.
 ///
 /// # Safety
-/// `to` has `n` bytes and `source` is readable for as many.
+/// `to` has `n` bytes and `source` is readable for as many; until the next quiet if `NBI`.
 #[inline(always)]
-unsafe fn send(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
-    if n <= lane.inject() {
+unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
+    if !NBI && n <= lane.inject() {
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
         return unsafe { lane.put(call, to, source, n) };
     }
-    // SAFETY: `to` has `n` bytes; the source, too long to be copied, stays valid until the network has read it.
+    // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it, which the caller sees to if `NBI`.
     unsafe { lane.put_nbi(call, to, source, n) };
-    lane.complete_locally(call, Needs::One(to.pe));
+    if !NBI {
+        lane.complete_locally(call, Needs::One(to.pe));
+    }
 }
 
-/// Get of `n` bytes.
+/// Get of `n` bytes, which is complete at the next quiet if `NBI`, and otherwise when this returns.
 ///
 /// # Safety
-/// `dest` is writable for `n` bytes.
+/// `dest` is writable for `n` bytes until then.
 #[inline(never)]
-pub(crate) unsafe fn get(
+pub(crate) unsafe fn get<const NBI: bool>(
     call: &'static str,
     context: ContextHandle,
     dest: *mut u8,
@@ -183,16 +183,16 @@ pub(crate) unsafe fn get(
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the destination.
     unsafe {
         match reached(call, context, source as usize, n, What::Transfer, pe) {
-            Some((from, lane)) => fetch(call, lane, dest, from, n),
-            None => get_seldom::<false>(call, context, dest, source, n, pe),
+            Some((from, lane)) => fetch::<NBI>(call, lane, dest, from, n),
+            None => get_seldom::<NBI>(call, context, dest, source, n, pe),
         }
     }
 }
 
-/// [`get`], or [`get_nbi`], where the table does not tell.
+/// [`get`] where the table does not tell.
 ///
 /// # Safety
-/// As for [`get`] or [`get_nbi`].
+/// As for [`get`].
 #[cold]
 #[inline(never)]
 unsafe fn get_seldom<const NBI: bool>(
@@ -212,71 +212,21 @@ unsafe fn get_seldom<const NBI: bool>(
             unsafe { ptr::copy(there as *const u8, dest, n) };
             element::end_loads();
         }
-        // SAFETY: `search` found `n` bytes inside a region; the caller keeps `dest` until the next quiet.
-        FoundObject::There(from) if NBI => unsafe { context.lane().get_nbi(call, dest, from, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the destination.
-        FoundObject::There(from) => unsafe { fetch(call, context.lane(), dest, from, n) },
+        FoundObject::There(from) => unsafe { fetch::<NBI>(call, context.lane(), dest, from, n) },
     }
 }
 
-/// Get of `n` bytes by the network.
+/// Get of `n` bytes by the network; unless `NBI` they are there when this returns.
 ///
 /// # Safety
-/// `from` has `n` bytes and `dest` is writable for as many.
+/// `from` has `n` bytes and `dest` is writable for as many; until the next quiet if `NBI`.
 #[inline(always)]
-unsafe fn fetch(call: &'static str, lane: &ContextLane, dest: *mut u8, from: Remote, n: usize) {
-    // SAFETY: `from` has `n` bytes; `dest` is writable for as many and stays so until the drain has ended.
+unsafe fn fetch<const NBI: bool>(call: &'static str, lane: &ContextLane, dest: *mut u8, from: Remote, n: usize) {
+    // SAFETY: `from` has `n` bytes; `dest` is writable for as many until they are there, here or at the quiet.
     unsafe { lane.get_nbi(call, dest, from, n) };
-    lane.drain(call, Needs::One(from.pe));
-}
-
-/// Get of `n` bytes that is complete at the next quiet.
-///
-/// # Safety
-/// `dest` is writable for `n` bytes until then.
-#[inline(never)]
-pub(crate) unsafe fn get_nbi(
-    call: &'static str,
-    context: ContextHandle,
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-    pe: c_int,
-) {
-    if n == 0 {
-        return;
-    }
-    // SAFETY: both ways have `n` bytes inside a region or mapped; the caller keeps `dest` until the next quiet.
-    unsafe {
-        match reached(call, context, source as usize, n, What::Transfer, pe) {
-            Some((from, lane)) => lane.get_nbi(call, dest, from, n),
-            None => get_seldom::<true>(call, context, dest, source, n, pe),
-        }
-    }
-}
-
-/// Put of `n` bytes whose source the caller leaves alone until the next quiet.
-///
-/// # Safety
-/// `source` is readable for `n` bytes until then.
-#[inline(never)]
-pub(crate) unsafe fn put_nbi(
-    call: &'static str,
-    context: ContextHandle,
-    dest: *mut u8,
-    source: *const u8,
-    n: usize,
-    pe: c_int,
-) {
-    if n == 0 {
-        return;
-    }
-    // SAFETY: both ways have `n` bytes inside a region or mapped; the caller keeps the source until the next quiet.
-    unsafe {
-        match reached(call, context, dest as usize, n, What::Transfer, pe) {
-            Some((to, lane)) => lane.put_nbi(call, to, source, n),
-            None => put_seldom::<true>(call, context, dest, source, n, pe),
-        }
+    if !NBI {
+        lane.drain(call, Needs::One(from.pe));
     }
 }
 
@@ -288,13 +238,15 @@ pub(crate) unsafe fn put_nbi(
 pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
     if let Some((to, lane)) = reached(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `reached` found a `T` inside a region; `value` is a local that stays until the call returns.
-        return unsafe { send(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
+        return unsafe { send::<false>(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
     }
     match search(call, "dest", context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `search` found a `T` inside a region; `value` is a local that stays until the call returns.
-        FoundObject::There(to) => unsafe { send(call, context.lane(), to, (&raw const value).cast(), size_of::<T>()) },
+        FoundObject::There(to) => unsafe {
+            send::<false>(call, context.lane(), to, (&raw const value).cast(), size_of::<T>())
+        },
     }
 }
 
@@ -308,7 +260,7 @@ pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, sour
     if let Some((from, lane)) = reached(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `reached` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
         unsafe {
-            fetch(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
+            fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
             return value.assume_init();
         }
     }
@@ -317,7 +269,7 @@ pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, sour
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
         // SAFETY: `search` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
         FoundObject::There(from) => unsafe {
-            fetch(call, context.lane(), value.as_mut_ptr().cast(), from, size_of::<T>());
+            fetch::<false>(call, context.lane(), value.as_mut_ptr().cast(), from, size_of::<T>());
             value.assume_init()
         },
     }

@@ -193,7 +193,7 @@ unsafe fn put_signal_seldom(
         FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
-                put(call, context, dest, source, n, pe);
+                put::<false>(call, context, dest, source, n, pe);
                 execute(there, 8, update.amo());
             }
         }
