@@ -219,10 +219,6 @@ calls! {
         fn free[](ptr: *mut c_void);
     }
 
-    init in exchange {
-        fn global_exit[](status: c_int) -> !;
-    }
-
     context in exchange {
         fn team_create_ctx[](team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int;
         fn destroy[](context: ContextHandle);
@@ -298,6 +294,13 @@ pub(crate) mod combine {
         prod_reduce Operand<Prod>, (nelems: usize);
         sum_inscan Operand<Sum>, (nelems: usize);
         sum_exscan Operand<Sum>, (nelems: usize);
+    }
+}
+
+pub(crate) fn global_exit(status: c_int) -> ! {
+    match threads::here() {
+        None => oxshmem_runtime::calls::init::global_exit(status),
+        Some(_) => panic!("shmem_global_exit({status})"),
     }
 }
 

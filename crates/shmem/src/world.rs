@@ -5,7 +5,7 @@ use core::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release}
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{self, binding, init, number, order, own, team as calls};
+use crate::backend::{self, binding, number, order, own, team as calls};
 use crate::epoch::{self, ExchangeKind};
 use crate::{Error, ErrorKind, Team, context, program, reactor};
 
@@ -209,8 +209,7 @@ impl World {
     /// ```
     #[doc(alias = "shmem_global_exit")]
     pub fn global_exit(&self, status: i32) -> ! {
-        // SAFETY: the world is initialised while `self` lives.
-        unsafe { init::global_exit(status) }
+        backend::global_exit(status)
     }
 
     /// An exchange among all PEs that nothing but the library's own checks takes part in.

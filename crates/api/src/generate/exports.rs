@@ -7,7 +7,8 @@ use crate::prototype::Parameter;
 use crate::table::Category;
 use crate::types::rust_type;
 
-const PRELUDE: &str = r#"
+const PRELUDE: &str = r#"#![allow(unused_unsafe, reason = "a few of the runtime's functions ask for no promises")]
+
 use core::arch::global_asm;
 use core::ffi::{c_char, c_void};
 

@@ -13,18 +13,12 @@ use crate::teams::via::Via;
 use crate::transfers::direct::FAST;
 
 /// Seconds since a moment that stays the same while the machine runs.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn wtime() -> f64 {
+pub fn wtime() -> f64 {
     oxshmem_os::time::fine() as f64 * 1e-9
 }
 
 /// The name of the caller's host.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn nodename() -> *mut c_char {
+pub fn nodename() -> *mut c_char {
     static NAME: OnceLock<CString> = OnceLock::new();
     let read = || {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -34,19 +28,13 @@ pub unsafe fn nodename() -> *mut c_char {
 }
 
 /// Completes what was issued to one PE.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn pe_quiet(pe: c_int) {
+pub fn pe_quiet(pe: c_int) {
     // SAFETY: one number is read.
     unsafe { order::pe_quiet(InWorld("shmemx_pe_quiet"), &raw const pe, 1) }
 }
 
 /// The sources of all puts can be reused. On the node they can when the put returns; between nodes the network may still read them.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn local_complete() {
+pub fn local_complete() {
     if FAST.orders_more() && planted!("sources-given-back-at-once", true, false) {
         lane::complete_all_locally("shmemx_local_complete");
     }
@@ -79,36 +67,21 @@ fn answer(yes: bool) -> c_int {
 }
 
 /// A thread wants resources of its own: it needs none.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn thread_register() {}
+pub fn thread_register() {}
 /// See [`thread_register`].
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn thread_unregister() {}
+pub fn thread_unregister() {}
 
 /// Completes the calling thread's operations, which are not told from others'.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn thread_quiet() {
+pub fn thread_quiet() {
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(InWorld("shmemx_thread_quiet")) }
 }
 
 /// Orders the calling thread's operations.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn thread_fence() {
+pub fn thread_fence() {
     // SAFETY: the default context is never destroyed.
     unsafe { order::fence(InWorld("shmemx_thread_fence")) }
 }
 
 /// A tasking runtime says how its threads are told apart. Contexts belong to no thread, so nobody needs to know.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn register_gettid(_gettid: Option<unsafe extern "C" fn() -> u64>) {}
+pub fn register_gettid(_gettid: Option<unsafe extern "C" fn() -> u64>) {}

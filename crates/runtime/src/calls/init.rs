@@ -72,10 +72,7 @@ pub unsafe fn start_pes(_npes: c_int) {
 }
 
 /// Ends all PEs.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn global_exit(status: c_int) -> ! {
+pub fn global_exit(status: c_int) -> ! {
     if job::is_stranger() {
         errors::ignored_in_child("shmem_global_exit");
     }
@@ -83,11 +80,8 @@ pub unsafe fn global_exit(status: c_int) -> ! {
 }
 
 /// The caller's number, or -1 outside init and finalize.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
-pub unsafe fn my_pe() -> c_int {
+pub fn my_pe() -> c_int {
     match job::MY_PE.load(Relaxed) {
         ..0 => outside("shmem_my_pe"),
         pe => pe,
@@ -95,11 +89,8 @@ pub unsafe fn my_pe() -> c_int {
 }
 
 /// The number of PEs, or -1 outside init and finalize.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
 #[inline(always)]
-pub unsafe fn n_pes() -> c_int {
+pub fn n_pes() -> c_int {
     match job::N_PES.load(Relaxed) {
         ..0 => outside("shmem_n_pes"),
         pes => pes,
@@ -167,25 +158,16 @@ pub unsafe fn info_get_name(name: *mut c_char) {
 const RECORDER_PAUSES: c_int = -1;
 
 /// The profiling control: for tools that put themselves in its place, and for the recorder of the last calls.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn pcontrol(level: c_int) {
+pub fn pcontrol(level: c_int) {
     lifetime::record(level != RECORDER_PAUSES);
 }
 
 /// Whether the library is initialised, as other libraries ask.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn initialized() -> c_int {
+pub fn initialized() -> c_int {
     state::is_open().into()
 }
 
 /// Whether the library has been initialised and is not any more.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn finalized() -> c_int {
+pub fn finalized() -> c_int {
     (!state::is_open() && state::was_finalized()).into()
 }

@@ -8,19 +8,16 @@ use crate::start::state;
 use crate::teams::team::TeamHandle;
 use crate::transfers::direct::{FAST, near};
 
-/// An address for direct loads and stores of `pe`'s copy of `dest`, or null.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-/// An access through the address races with all other accesses to the object.
-pub unsafe fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
+/// An address for direct loads and stores of `pe`'s copy of `dest`, or null. An access through the address
+/// races with all other accesses to the object.
+pub fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer("shmem_ptr", dest, TeamHandle::world(), pe)
 }
 
 /// [`ptr`] with a PE number of `team`.
 ///
 /// # Safety
-/// See [`ptr`]; the handle is a constant, or of a team that has not been destroyed.
+/// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn team_ptr(team: TeamHandle, dest: *const c_void, pe: c_int) -> *mut c_void {
     pointer("shmem_team_ptr", dest, team, pe)
 }
@@ -43,10 +40,7 @@ fn symmetric(address: *const c_void) -> bool {
 }
 
 /// Whether `pe` is a PE of the job that can be reached.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn pe_accessible(pe: c_int) -> c_int {
+pub fn pe_accessible(pe: c_int) -> c_int {
     exists(pe).into()
 }
 
@@ -55,20 +49,14 @@ fn exists(pe: c_int) -> bool {
 }
 
 /// Whether `address` is symmetric and can be reached on `pe`.
-///
-/// # Safety
-/// Nothing is asked of the caller. (The generated exports call all routines alike.)
-pub unsafe fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
+pub fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
     (exists(pe) && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
 }
 
 macro_rules! cache_calls {
     ($($name:ident($($line:ident)?))*) => {$(
         /// Does nothing: caches are coherent on every machine this library runs on.
-        ///
-        /// # Safety
-        /// Nothing is asked of the caller. (The generated exports call all routines alike.)
-        pub unsafe fn $name($($line: *mut c_void)?) {}
+        pub fn $name($($line: *mut c_void)?) {}
     )*};
 }
 

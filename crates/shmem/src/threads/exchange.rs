@@ -167,11 +167,3 @@ pub(crate) mod binding {
         }
     }
 }
-
-pub(crate) mod init {
-    use super::*;
-
-    pub(crate) unsafe fn global_exit(_here: &ThreadPe, status: c_int) -> ! {
-        panic!("shmem_global_exit({status})")
-    }
-}
