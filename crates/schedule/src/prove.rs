@@ -84,6 +84,13 @@ pub struct Case<'a> {
     pub interleaving: u64,
 }
 
+impl<'a> Case<'a> {
+    /// The calls with two arrays and scratch, put as they are and sent at once.
+    pub fn new(size: u32, calls: &'a [ProofCall<'a>], mode: DestMode, interleaving: u64) -> Self {
+        Self { size, calls, mode, in_place: false, inline: false, zero_copy: false, lands: false, interleaving }
+    }
+}
+
 /// The error that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {

@@ -251,16 +251,7 @@ fn faults(
     };
     let calls: Vec<ProofCall> = (0..6).map(call).collect();
     assert!(levels.iter().all(|levels| levels.node_of.len() == spread.len()));
-    let case = Case {
-        size: spread.len() as u32,
-        calls: &calls,
-        mode: DestMode::Fresh,
-        in_place: false,
-        inline,
-        zero_copy: false,
-        lands: false,
-        interleaving,
-    };
+    let case = Case { inline, ..Case::new(spread.len() as u32, &calls, DestMode::Fresh, interleaving) };
     prove(&case).err().map(|fault| fault.kind)
 }
 

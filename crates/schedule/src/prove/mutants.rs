@@ -43,21 +43,8 @@ fn faults(algorithm: &dyn Algorithm, wanted: Collective, size: u32, count: u64) 
     let interleavings = [0, 1, 2, 3];
     let modes = [DestMode::Synchronised, DestMode::Fresh];
     let runs = modes.into_iter().flat_map(|mode| interleavings.map(|interleaving| (mode, interleaving)));
-    runs.filter_map(|(mode, interleaving)| {
-        prove(&Case {
-            size,
-            calls: &calls,
-            mode,
-            in_place: false,
-            inline: false,
-            zero_copy: false,
-            lands: false,
-            interleaving,
-        })
-        .err()
-        .map(|fault| fault.kind)
-    })
-    .collect()
+    let fault = |(mode, interleaving)| prove(&Case::new(size, &calls, mode, interleaving)).err();
+    runs.filter_map(fault).map(|fault| fault.kind).collect()
 }
 
 /// The mistake is found at some of the sizes, and the original has no fault there.
@@ -194,16 +181,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
     let call = |algorithm, root| ProofCall { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
     let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
-    let case = |interleaving| Case {
-        size: 11,
-        calls: &calls,
-        mode: DestMode::Fresh,
-        in_place: false,
-        inline: false,
-        zero_copy: false,
-        lands: false,
-        interleaving,
-    };
+    let case = |interleaving| Case::new(11, &calls, DestMode::Fresh, interleaving);
     let found: Vec<FaultKind> = (0..4).filter_map(|i| prove(&case(i)).err().map(|fault| fault.kind)).collect();
     assert!(found.contains(&FaultKind::Ambiguous), "{found:?}");
 }
@@ -215,16 +193,7 @@ fn one_mailbox_for_all_calls_is_rejected() {
         ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
     let outcome = |algorithm: &dyn Algorithm, interleaving| {
         let calls = [ProofCall { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
-        let case = Case {
-            size: 5,
-            calls: &calls,
-            mode: DestMode::Fresh,
-            in_place: false,
-            inline: true,
-            zero_copy: false,
-            lands: false,
-            interleaving,
-        };
+        let case = Case { inline: true, ..Case::new(5, &calls, DestMode::Fresh, interleaving) };
         prove(&case).map(drop).map_err(|fault| fault.kind)
     };
     assert!((0..4).all(|interleaving| outcome(&original, interleaving) == Ok(())));

@@ -21,6 +21,11 @@ pub(super) fn sizes() -> Vec<u32> {
     if cfg!(debug_assertions) { (1..=17).chain([23, 32, 33]).collect() } else { (1..=64).collect() }
 }
 
+/// Every schedule that has a name, for each collective of which it is one.
+pub(super) fn schedules() -> impl Iterator<Item = Schedule> {
+    NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name)))
+}
+
 pub(super) fn dissemination(radix: u32, payload: bool) -> Schedule {
     Schedule::Dissemination(Dissemination { radix, payload })
 }
@@ -41,7 +46,7 @@ fn four(
 ) -> Result<Evidence, super::Fault> {
     let call = |i: u32| ProofCall { algorithm: schedule, wanted, count, root: (i * 3 + 1) % size };
     let calls: Vec<ProofCall> = (0..4).map(call).collect();
-    prove(&Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: false, lands: false, interleaving })
+    prove(&Case { in_place, ..Case::new(size, &calls, mode, interleaving) })
 }
 
 /// All sizes, the modes given, four interleavings.
@@ -89,17 +94,14 @@ fn four_inline(algorithm: &dyn Algorithm, wanted: Collective, size: u32, interle
     let calls = [ProofCall { algorithm, wanted, count, root: 1 % size }; 4];
     let in_place = matches!(wanted, Collective::Reduce(_));
     let mode = if in_place { Same } else { Fresh };
-    let case = Case { size, calls: &calls, mode, in_place, inline: true, zero_copy: false, lands: false, interleaving };
+    let case = Case { in_place, inline: true, ..Case::new(size, &calls, mode, interleaving) };
     prove(&case).map(drop).map_err(|fault| fault.kind)
 }
 
 #[test]
 fn inline_messages_hold_and_write_nothing_else_remotely() {
     let mut proven = 0;
-    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
-        if !schedule.allows_inline() {
-            continue;
-        }
+    for schedule in schedules().filter(Schedule::allows_inline) {
         for size in sizes() {
             for interleaving in [0, 1, 77] {
                 let outcome = four_inline(&schedule, schedule.achieves(), size, interleaving);
@@ -135,7 +137,7 @@ fn writes_dest(schedule: &Schedule, size: u32) -> bool {
 #[test]
 fn schedules_that_spare_dest_put_to_scratch_only_and_others_do_not() {
     let (mut sparing, mut writing) = (0, 0);
-    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
+    for schedule in schedules() {
         // A collect needs to be told of the members' shares; it puts where fcollect does.
         if matches!(schedule.achieves(), Collective::Collect) {
             assert!(!schedule.spares_dest());
@@ -235,17 +237,7 @@ fn broadcasts_hold_from_every_root() {
         for size in sizes() {
             let call = |root| ProofCall { algorithm: schedule, wanted: Collective::Broadcast, count: 5, root };
             let calls: Vec<ProofCall> = (0..size).map(call).collect();
-            let case = Case {
-                size,
-                calls: &calls,
-                mode: Fresh,
-                in_place: false,
-                inline: false,
-                zero_copy: false,
-                lands: false,
-                interleaving: 1,
-            };
-            prove(&case).unwrap_or_else(|fault| panic!("{schedule:?} n={size}: {fault}"));
+            prove(&Case::new(size, &calls, Fresh, 1)).unwrap_or_else(|fault| panic!("{schedule:?} n={size}: {fault}"));
         }
     }
 }
@@ -313,17 +305,7 @@ fn mixed_sequences_share_one_slot() {
                 })
                 .collect();
             let mode = [Fresh, Synchronised][seed as usize % 2];
-            let case = Case {
-                size,
-                calls: &calls,
-                mode,
-                in_place: false,
-                inline: false,
-                zero_copy: false,
-                lands: false,
-                interleaving: seed,
-            };
-            if let Err(fault) = prove(&case) {
+            if let Err(fault) = prove(&Case::new(size, &calls, mode, seed)) {
                 let kinds: Vec<Traffic> = calls.iter().map(|call| call.algorithm.traffic()).collect();
                 panic!("n={size} seed={seed} {mode:?} {kinds:?}: {fault}");
             }

@@ -1,9 +1,8 @@
 //! Arrays that serve longer or for more than one thing: puts that read late, and operands that land in dest.
 
 use super::DestMode::{Fresh, Same, Synchronised};
-use super::suite::sizes;
+use super::suite::{schedules, sizes};
 use super::{Case, FaultKind, ProofCall, prove};
-use crate::algorithm::names::{COLLECTIVES, NAMES, find};
 use crate::algorithm::{Collective, Schedule};
 use std::vec;
 use std::vec::Vec;
@@ -13,14 +12,14 @@ fn four_zero_copy(schedule: &Schedule, wanted: Collective, size: u32, interleavi
     let in_place = matches!(wanted, Collective::Reduce(_));
     let calls = [ProofCall { algorithm: schedule, wanted, count: u64::from(size) + 1, root: 1 % size }; 4];
     let mode = if in_place { Same } else { Fresh };
-    let case = Case { size, calls: &calls, mode, in_place, inline: false, zero_copy: true, lands: false, interleaving };
+    let case = Case { in_place, zero_copy: true, ..Case::new(size, &calls, mode, interleaving) };
     prove(&case).map(drop).map_err(|fault| fault.kind)
 }
 
 #[test]
 fn zero_copy_changes_nothing_that_may_still_be_sent() {
     let (mut allowed, mut refused) = (0, 0);
-    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
+    for schedule in schedules() {
         let wanted = schedule.achieves();
         if matches!(wanted, Collective::Shares | Collective::Sync) {
             continue;
@@ -48,16 +47,14 @@ fn four_landing(
     interleaving: u64,
 ) -> Result<(), FaultKind> {
     let calls = [ProofCall { algorithm: schedule, wanted: schedule.achieves(), count, root: 0 }; 4];
-    let (mode, in_place, inline, lands) = (Synchronised, false, false, true);
-    prove(&Case { size, calls: &calls, mode, in_place, inline, zero_copy, lands, interleaving })
-        .map(drop)
-        .map_err(|fault| fault.kind)
+    let case = Case { zero_copy, lands: true, ..Case::new(size, &calls, Synchronised, interleaving) };
+    prove(&case).map(drop).map_err(|fault| fault.kind)
 }
 
 #[test]
 fn what_lands_in_dest_keeps_operands_and_results_apart() {
     let (mut landing, mut refused) = (0, 0);
-    for schedule in NAMES.iter().flat_map(|name| COLLECTIVES.iter().filter_map(|(_, wanted)| find(*wanted, name))) {
+    for schedule in schedules() {
         if !matches!(schedule.achieves(), Collective::Reduce(_)) {
             continue;
         }
