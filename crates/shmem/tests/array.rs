@@ -1,7 +1,9 @@
 //! Arrays whose elements are spread over all PEs.
 
+mod again;
 mod worlds;
 
+use again::again;
 use oxshmem::World;
 use worlds::everywhere;
 
@@ -106,12 +108,7 @@ fn indices_that_come_from_elsewhere_are_errors() {
 #[test]
 fn an_index_beyond_the_end_is_named() {
     // One PE, so that the message is that of this process.
-    let job = oxshmem::test::launch(1, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args(["reads_beyond_the_end", "--exact", "--ignored", "--nocapture"]);
-        Ok(command)
-    });
-    let ended = &job.unwrap()[0];
+    let ended = &again(1, "reads_beyond_the_end", &[])[0];
     assert!(!ended.status.success());
     assert!(ended.err.contains("elements 8 to 12 are not inside") && ended.err.contains("array.rs:"), "{}", ended.err);
     assert!(ended.err.contains("the array has 10 elements"), "{}", ended.err);

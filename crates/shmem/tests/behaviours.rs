@@ -1,5 +1,7 @@
 //! Behaviours of the safe calls on several PEs.
 
+mod again;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use std::task::{Context as Task, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use again::again;
 use oxshmem::Comparison::{AtLeast, Is, Not};
 use oxshmem::test;
 use oxshmem::{Atomic, Complex, Lock, Signal, Update, World, plain, symmetric};
@@ -115,12 +118,7 @@ fn a_world_can_end_and_begin_again() {
     if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
         return pes();
     }
-    let job = oxshmem::test::launch(3, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args(["a_world_can_end_and_begin_again", "--exact"]).env("OXSHMEM_TEST_CALL", "0");
-        Ok(command)
-    });
-    for pe in job.unwrap() {
+    for pe in again(3, "a_world_can_end_and_begin_again", &[]) {
         assert!(pe.status.success(), "{}{}", pe.out, pe.err);
     }
 }
@@ -404,15 +402,8 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
 /// The same collectives by schedules, where the user has chosen one.
 #[test]
 fn collectives_by_schedules() {
-    let chosen = "SHMEM_REDUCE_ALGORITHM";
     if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        let job = oxshmem::test::launch(4, |_| {
-            let mut command = std::process::Command::new(std::env::current_exe()?);
-            command.args(["collectives_by_schedules", "--exact", "--nocapture"]);
-            command.env("OXSHMEM_TEST_CALL", "0").env(chosen, "ring");
-            Ok(command)
-        });
-        for pe in job.unwrap() {
+        for pe in again(4, "collectives_by_schedules", &[("SHMEM_REDUCE_ALGORITHM", "ring")]) {
             assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
         }
         return;

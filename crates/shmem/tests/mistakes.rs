@@ -2,8 +2,11 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+mod again;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use again::again;
 use oxshmem::test::{processes, processes_on};
 use oxshmem::{Atomic, ErrorKind, Lock, World};
 
@@ -200,15 +203,9 @@ fn what_can_fail_is_an_error() {
     });
 }
 
-/// Runs a part of this executable as a job with these variables, and returns what its PEs printed.
+/// What the PEs of [`again`] printed.
 fn said_with(pes: usize, test: &str, variables: &[(&str, &str)]) -> String {
-    let job = oxshmem::test::launch(pes, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args([test, "--exact", "--nocapture", "--include-ignored"]);
-        command.env("OXSHMEM_TEST_CALL", "0").envs(variables.iter().copied());
-        Ok(command)
-    });
-    let job = job.expect("the job runs");
+    let job = again(pes, test, variables);
     assert!(job.iter().all(|pe| pe.status.success()), "{job:?}");
     job.into_iter().map(|pe| pe.err).collect()
 }
@@ -267,13 +264,8 @@ fn schedules_for_different_lengths() {
         let mine = &numbers[..100 + 100 * world.my_pe()];
         return world.sum(mine, mine);
     }
-    let job = oxshmem::test::launch(2, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args(["schedules_for_different_lengths", "--exact", "--nocapture"]);
-        command.env("OXSHMEM_TEST_CALL", "0").env("SHMEM_REDUCE_ALGORITHM", "ring");
-        Ok(command)
-    });
-    let said: String = job.unwrap().into_iter().map(|pe| pe.err).collect();
+    let job = again(2, "schedules_for_different_lengths", &[("SHMEM_REDUCE_ALGORITHM", "ring")]);
+    let said: String = job.into_iter().map(|pe| pe.err).collect();
     assert!(said.contains("the members of the team name different destinations"), "{said}");
 }
 
@@ -332,14 +324,9 @@ oxshmem::symmetric! {
     static SET_LATE: Atomic<u32> = Atomic::new(0);
 }
 
-/// Runs a part of this executable as one PE, and returns what it said and whether it ended well.
+/// What one PE of [`again`] said, and whether it ended well.
 fn alone(test: &str) -> (String, bool) {
-    let job = oxshmem::test::launch(1, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args([test, "--exact", "--ignored", "--nocapture"]);
-        Ok(command)
-    });
-    let ended = &job.expect("the job runs")[0];
+    let ended = &again(1, test, &[])[0];
     (format!("{}{}{}", ended.status, ended.out, ended.err), ended.status.success())
 }
 

@@ -1,11 +1,14 @@
 //! Mistakes that worlds of threads find in programs, each found again with the same seed. Miri runs tests that need few.
 
+mod again;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
+use again::again;
 use oxshmem::Comparison::{AtLeast, Is};
 use oxshmem::test::{self, Threads};
 use oxshmem::{Atomic, Lock, Signal, Update, World, symmetric};
@@ -242,14 +245,10 @@ fn futures_let_the_others_go_on() {
 
 /// The output of a test that ends its process, from a process of its own.
 fn words_of_ended(test: &str) -> String {
-    let ended = test::launch(1, |_| {
-        let mut command = std::process::Command::new(std::env::current_exe()?);
-        command.args([test, "--exact", "--ignored", "--nocapture"]);
-        Ok(command)
-    });
-    let ended = ended.expect("the job runs");
-    assert!(!ended[0].status.success(), "{}{}", ended[0].out, ended[0].err);
-    format!("{}{}", ended[0].out, ended[0].err)
+    let ended = &again(1, test, &[])[0];
+    let said = format!("{}{}", ended.out, ended.err);
+    assert!(!ended.status.success(), "{said}");
+    said
 }
 
 #[test]
