@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use oxshmem_reduce::{Kernel, Kind, Op, Store, Variant, copy_stream, select};
+use oxshmem_reduce::{Kernel, Max, Or, Store, Sum, Variant, select};
 
 const SIZES: [(usize, &str); 3] = [(4 << 10, "4 KiB"), (256 << 10, "256 KiB"), (32 << 20, "32 MiB")];
 const MOST: usize = 8;
@@ -20,21 +20,26 @@ fn main() {
         // SAFETY: different arrays of 32 MiB.
         unsafe { to.copy_from_nonoverlapping(from[0], bytes) };
     });
+    let copy = Kernel::of::<Or, u8>();
     // SAFETY: `to` and `from[0]` are different arrays of 32 MiB, and no row asks for more bytes.
-    row("copy_stream", 1, |bytes| unsafe { copy_stream(to, from[0], bytes) });
-    let measured = [(Op::Max, Kind::I64), (Op::Max, Kind::F64), (Op::Sum, Kind::F64), (Op::Sum, Kind::I8)];
-    for (op, kind) in measured {
-        let kernel = Kernel::find(op, kind).expect("every measured pair exists");
+    row("streaming copy", 1, |bytes| unsafe { copy.fold(to, &from[..1], bytes, Store::Streaming) });
+    let measured = [
+        ("max int64", Kernel::of::<Max, i64>(), 8),
+        ("max double", Kernel::of::<Max, f64>(), 8),
+        ("sum double", Kernel::of::<Sum, f64>(), 8),
+        ("sum int8", Kernel::of::<Sum, i8>(), 1),
+    ];
+    for (what, kernel, size) in measured {
         for variant in Variant::ALL {
             let Some(kernel) = kernel.compiled_for(variant) else {
                 continue;
             };
             for (sources, store) in [(2, Store::Cached), (2, Store::Streaming), (MOST, Store::Cached)] {
-                let name = format!("{op:?} {kind:?} {variant:?} x{sources} {store:?}");
+                let name = format!("{what} {variant:?} x{sources} {store:?}");
                 row(&name, sources, |bytes| {
                     // SAFETY: `to` and the sources are different arrays of 32 MiB, aligned for every element, and no row
                     // asks for more bytes.
-                    unsafe { kernel.fold(to, &from[..sources], bytes / kind.size(), store) };
+                    unsafe { kernel.fold(to, &from[..sources], bytes / size, store) };
                 });
             }
         }

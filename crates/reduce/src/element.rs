@@ -1,7 +1,5 @@
 //! The types that can be reduced, and the ones Rust has no name for.
 
-use core::mem::size_of;
-
 use crate::extended::{LongDouble, Quad};
 
 /// A seal that keeps [`Element`] and [`Operator`](crate::Operator) to the types of this crate: the kernels read and write
@@ -23,88 +21,44 @@ pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     }
 }
 
-/// The types by name. Types with the same representation share a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Signed, 8 bits.
-    I8,
-    /// Signed, 16 bits.
-    I16,
-    /// Signed, 32 bits.
-    I32,
-    /// Signed, 64 bits.
-    I64,
-    /// Unsigned, 8 bits.
-    U8,
-    /// Unsigned, 16 bits.
-    U16,
-    /// Unsigned, 32 bits.
-    U32,
-    /// Unsigned, 64 bits.
-    U64,
-    /// C `float`.
-    F32,
-    /// C `double`.
-    F64,
-    /// C `long double`, see [`LongDouble`].
-    LongDouble,
-    /// IEEE binary128, see [`Quad`].
-    Quad,
-    /// C `float _Complex`.
-    ComplexF32,
-    /// C `double _Complex`.
-    ComplexF64,
+macro_rules! kinds {
+    ($($kind:ident $name:literal $what:literal;)*) => {
+        /// The types by name. Types with the same representation share a kind.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Kind {$(
+            #[doc = $what]
+            $kind,
+        )*}
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &'static [Kind] = &[$(Kind::$kind),*];
+
+            /// Its name in messages.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 14] = [
-        Kind::I8,
-        Kind::I16,
-        Kind::I32,
-        Kind::I64,
-        Kind::U8,
-        Kind::U16,
-        Kind::U32,
-        Kind::U64,
-        Kind::F32,
-        Kind::F64,
-        Kind::LongDouble,
-        Kind::Quad,
-        Kind::ComplexF32,
-        Kind::ComplexF64,
-    ];
-
-    /// Its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::I8 => "int8",
-            Kind::I16 => "int16",
-            Kind::I32 => "int32",
-            Kind::I64 => "int64",
-            Kind::U8 => "uint8",
-            Kind::U16 => "uint16",
-            Kind::U32 => "uint32",
-            Kind::U64 => "uint64",
-            Kind::F32 => "float",
-            Kind::F64 => "double",
-            Kind::LongDouble => "long double",
-            Kind::Quad => "binary128",
-            Kind::ComplexF32 => "float complex",
-            Kind::ComplexF64 => "double complex",
-        }
-    }
-
-    /// Bytes of one element.
-    pub const fn size(self) -> usize {
-        match self {
-            Kind::I8 | Kind::U8 => 1,
-            Kind::I16 | Kind::U16 => 2,
-            Kind::I32 | Kind::U32 | Kind::F32 => 4,
-            Kind::I64 | Kind::U64 | Kind::F64 | Kind::ComplexF32 => 8,
-            Kind::LongDouble | Kind::Quad | Kind::ComplexF64 => 16,
-        }
-    }
+kinds! {
+    I8 "int8" "Signed, 8 bits.";
+    I16 "int16" "Signed, 16 bits.";
+    I32 "int32" "Signed, 32 bits.";
+    I64 "int64" "Signed, 64 bits.";
+    U8 "uint8" "Unsigned, 8 bits.";
+    U16 "uint16" "Unsigned, 16 bits.";
+    U32 "uint32" "Unsigned, 32 bits.";
+    U64 "uint64" "Unsigned, 64 bits.";
+    F32 "float" "C `float`.";
+    F64 "double" "C `double`.";
+    LongDouble "long double" "C `long double`, see [`LongDouble`](crate::LongDouble).";
+    Quad "binary128" "IEEE binary128, see [`Quad`](crate::Quad).";
+    ComplexF32 "float complex" "C `float _Complex`.";
+    ComplexF64 "double complex" "C `double _Complex`.";
 }
 
 /// A complex number, laid out as in C and Fortran.
@@ -130,7 +84,6 @@ macro_rules! elements {
         impl Element for $t {
             const KIND: Kind = Kind::$kind;
         }
-        const _: () = assert!(size_of::<$t>() == Kind::$kind.size());
     )*};
 }
 

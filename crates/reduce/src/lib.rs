@@ -20,9 +20,8 @@
 //!
 //! # Kernels
 //!
-//! [`fold`] and its relatives serve callers that know operator and type when they are compiled, [`Kernel`] those that
-//! learn them at run time, and [`Operand::combine`] those that have two values in hand. A scan is a fold of the sources
-//! up to and including one's own. The kernels allocate nothing, and destinations may be sources.
+//! A [`Kernel`] folds arrays; [`Operand::combine`] serves who has two values in hand. A scan is a fold of the sources up to
+//! and including one's own. The kernels allocate nothing, and destinations may be sources.
 
 mod body;
 mod complex;
@@ -36,6 +35,6 @@ mod variant;
 pub use body::Store;
 pub use element::{Complex, Element, Kind};
 pub use extended::{LongDouble, Quad};
-pub use kernel::{Kernel, copy_stream, fold, fold_small, fold_stream, fold_to_many};
+pub use kernel::Kernel;
 pub use operator::{And, Max, Min, Op, Operand, Operator, Or, Prod, Sum, Xor};
 pub use variant::{Variant, select};

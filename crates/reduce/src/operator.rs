@@ -28,11 +28,6 @@ pub enum Op {
     Prod,
 }
 
-impl Op {
-    /// Every operator.
-    pub const ALL: [Op; 7] = [Op::And, Op::Or, Op::Xor, Op::Max, Op::Min, Op::Sum, Op::Prod];
-}
-
 /// An operator as a type, for callers that know it when they are compiled. Other crates cannot implement it.
 pub trait Operator: Sealed + Copy + 'static {
     /// Its name.
