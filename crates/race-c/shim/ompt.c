@@ -301,20 +301,6 @@ struct ompt_start *ompt_start_tool(unsigned version, const char *name)
 }
 
 /* Critical and ordered sections, and what reductions do one thread at a time. */
-#define ENTER(name, parameters, arguments, object)                                                                     \
-    void name parameters;                                                                                              \
-    void name parameters                                                                                               \
-    {                                                                                                                  \
-        REAL(name) arguments;                                                                                          \
-        race_takes(object);                                                                                            \
-    }
-#define LEAVE(name, parameters, arguments, object)                                                                     \
-    void name parameters;                                                                                              \
-    void name parameters                                                                                               \
-    {                                                                                                                  \
-        race_gives(object);                                                                                            \
-        REAL(name) arguments;                                                                                          \
-    }
 #define REDUCE(name)                                                                                                   \
     int name(void *at, int thread, int count, size_t size, void *data, void (*reduce)(void *, void *), void *lock);   \
     int name(void *at, int thread, int count, size_t size, void *data, void (*reduce)(void *, void *), void *lock)    \

@@ -218,20 +218,6 @@ void GOMP_single_copy_end(void *data)
 }
 
 /* Critical sections, ordered ones, atomics that need a lock, locks. */
-#define ENTER(name, parameters, arguments, object)                                                                     \
-    void name parameters;                                                                                              \
-    void name parameters                                                                                               \
-    {                                                                                                                  \
-        REAL(name) arguments;                                                                                          \
-        race_takes(object);                                                                                            \
-    }
-#define LEAVE(name, parameters, arguments, object)                                                                     \
-    void name parameters;                                                                                              \
-    void name parameters                                                                                               \
-    {                                                                                                                  \
-        race_gives(object);                                                                                            \
-        REAL(name) arguments;                                                                                          \
-    }
 static const char critical[2], atomic[2];
 ENTER(GOMP_critical_start, (void), (), critical)
 LEAVE(GOMP_critical_end, (void), (), critical)

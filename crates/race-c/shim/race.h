@@ -127,6 +127,22 @@ static inline void race_takes(const volatile void *object)
         found;                                                                                                         \
     })
 
+/* Functions of a runtime behind which, and before which, a thread has an object. */
+#define ENTER(name, parameters, arguments, object)                                                                     \
+    void name parameters;                                                                                              \
+    void name parameters                                                                                               \
+    {                                                                                                                  \
+        REAL(name) arguments;                                                                                          \
+        race_takes(object);                                                                                            \
+    }
+#define LEAVE(name, parameters, arguments, object)                                                                     \
+    void name parameters;                                                                                              \
+    void name parameters                                                                                               \
+    {                                                                                                                  \
+        race_gives(object);                                                                                            \
+        REAL(name) arguments;                                                                                          \
+    }
+
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
 /* An access that a cell remembers as long as `word` is `key`, made at the time in the upper half of `key`; `*now` is the present time of
