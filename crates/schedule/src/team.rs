@@ -82,11 +82,6 @@ impl Triplet {
         if member { Some(number as u32) } else { None }
     }
 
-    /// The number in `other` of this team's member `number`.
-    pub fn translate(&self, number: i64, other: &Self) -> Option<u32> {
-        other.number(self.pe(number)?)
-    }
-
     /// The members `start`, `start + stride`, … of this team, `size` of them, as a team. With one member the stride is
     /// never applied, whatever it is.
     pub fn split_strided(&self, start: i64, stride: i64, size: i64) -> Result<Self, BadTriplet> {

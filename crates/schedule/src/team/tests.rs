@@ -23,21 +23,12 @@ fn splits(parent: &Triplet) -> Vec<(i64, i64, i64)> {
     all
 }
 
-fn check_translation(one: &Triplet, other: &Triplet) {
-    let others = list(other);
-    for (i, pe) in list(one).iter().enumerate() {
-        let wanted = others.iter().position(|q| q == pe).map(|at| at as u32);
-        assert_eq!(one.translate(i as i64, other), wanted, "{one:?} {other:?}");
-    }
-    assert_eq!(one.translate(-1, other), None);
-    assert_eq!(one.translate(i64::from(one.size), other), None);
-}
-
 fn check_split(parent: &Triplet, (start, stride, size): (i64, i64, i64)) -> Triplet {
     let members = list(parent);
     let wanted: Vec<i64> = (0..size).map(|i| members[(start + i * stride * i64::from(size > 1)) as usize]).collect();
     let team = parent.split_strided(start, stride, size).unwrap();
     assert_eq!(list(&team), wanted);
+    assert_eq!((team.pe(-1), team.pe(size)), (None, None));
     for pe in -2..20 {
         assert_eq!(team.number(pe), wanted.iter().position(|&q| q == pe).map(|at| at as u32));
     }
@@ -69,12 +60,8 @@ fn str_2_3_every_split_of_every_parent_up_to_16_is_the_explicit_list() {
         let world = Triplet::world(n);
         for triplet in splits(&world) {
             let child = check_split(&world, triplet);
-            check_translation(&world, &child);
-            check_translation(&child, &world);
             for nested in splits(&child).into_iter().step_by(if n > 10 { 7 } else { 1 }) {
-                let grandchild = check_split(&child, nested);
-                check_translation(&grandchild, &child);
-                check_translation(&child, &grandchild);
+                check_split(&child, nested);
             }
         }
     }
