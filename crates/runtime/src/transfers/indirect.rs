@@ -157,7 +157,7 @@ unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remo
         // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
         return unsafe { lane.put(call, to, source, n) };
     }
-    // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it, by the caller's promise if `NBI`.
+    // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it; the caller sees to it if `NBI`.
     unsafe { lane.put_nbi(call, to, source, n) };
     if !NBI {
         lane.complete_locally(call, Needs::One(to.pe));
