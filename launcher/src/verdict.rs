@@ -73,6 +73,11 @@ pub(crate) fn counted(pes: usize) -> String {
     format!("{pes} PE{}", if pes == 1 { "" } else { "s" })
 }
 
+/// `1 PE still runs`, `2 PEs still run`.
+pub(crate) fn still_running(pes: usize) -> String {
+    format!("{} still run{}", counted(pes), if pes == 1 { "s" } else { "" })
+}
+
 /// `; 3 other PEs stopped`, or nothing.
 pub(crate) fn stopped(others: usize) -> String {
     match others {

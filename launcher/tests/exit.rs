@@ -190,12 +190,13 @@ fn a_pe_that_leaves_before_the_others_have_met_ends_the_job() {
     let ended = run("-n 3 PROBE fence-or-exit");
     assert_eq!(ended.status, Some(1));
     assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("ended before"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("to fix:  let all PEs call shmem_init"), "{}", ended.stderr);
 }
 
 #[test]
 fn a_pe_that_leaves_without_finalize_is_noted_once() {
     let ended = run("-n 3 PROBE desert");
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("without shmem_finalize; 2 still run"));
+    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("without shmem_finalize; 2 PEs still run"));
     assert_eq!(ended.stderr.lines().count(), 1);
 }

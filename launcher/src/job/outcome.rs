@@ -186,8 +186,11 @@ impl RunningJob {
             && self.phase == Phase::Running
         {
             let (name, others) = (self.roster.named(pe), verdict::stopped(self.roster.running()));
-            let sentence =
-                format!("{name} ended before the job's PEs had met, and {waiting} wait for it{others}; exit 1");
+            let waiting = verdict::counted(waiting as usize);
+            let sentence = format!(
+                "{name} ended before the job's PEs had met, with {waiting} waiting for it{others}; exit 1\n  to fix:  \
+                 let all PEs call shmem_init, those of a second program (a : b) too, and let none end before it returns"
+            );
             self.fail(1, sentence, SHORT_GRACE);
         }
     }
@@ -196,8 +199,8 @@ impl RunningJob {
         if let Some(pe) = self.deserter.take()
             && self.phase.is_open()
         {
-            let (name, running) = (self.roster.named(pe), self.roster.running());
-            say(&format!("note: {name} exited with status 0 without shmem_finalize; {running} still run"));
+            let (name, still) = (self.roster.named(pe), verdict::still_running(self.roster.running()));
+            say(&format!("note: {name} exited with status 0 without shmem_finalize; {still}"));
         }
     }
 

@@ -11,6 +11,7 @@ use super::phase::{LAST_WORDS, PhaseTurn};
 use crate::link::frame::AgentOrder;
 use crate::say;
 use crate::signals::{SignalWish, Signals};
+use crate::verdict;
 
 /// How long the agents' pipes may take to swallow that the job stops.
 const STOP_AFTER: Duration = Duration::from_millis(100);
@@ -75,8 +76,8 @@ impl RunningJob {
     pub(super) fn remind(&mut self) {
         let running = self.roster.running();
         if self.phase.is_open() && running > 0 {
-            let s = if running == 1 { " still runs" } else { "s still run" };
-            say(&format!("note: {running} PE{s} after the interrupt; interrupt again (Ctrl-C) to kill"));
+            let still = verdict::still_running(running);
+            say(&format!("note: {still} after the interrupt; interrupt again (Ctrl-C) to kill"));
         }
     }
 
