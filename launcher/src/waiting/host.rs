@@ -77,7 +77,11 @@ async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
         launcher = timeout_at(until, launchers.recv()) => launcher,
     };
     let Ok(Some(launcher)) = launcher else {
-        say(&format!("nobody has started a job here within {:?} (--wait-timeout)", waiting.patience));
+        say(&format!(
+            "nobody has started a job here within {:?} (--wait-timeout)\n  to fix:  start `oshrun --hosts-wait` with this \
+             host in -H, or --meet on the first host too, both with this key and --wait-port; or wait longer",
+            waiting.patience
+        ));
         return ALONE;
     };
     say(&format!("a job is started from {}", launcher.from));
