@@ -78,8 +78,8 @@ async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
     };
     let Ok(Some(launcher)) = launcher else {
         say(&format!(
-            "nobody has started a job here within {:?} (--wait-timeout)\n  to fix:  start `oshrun --hosts-wait` with this \
-             host in -H, or --meet on the first host too, both with this key and --wait-port; or wait longer",
+            "nobody has started a job here within {:?} (--wait-timeout)\n  to fix:  start `oshrun --hosts-wait` with \
+             this host in -H, or --meet on the first host too, both with this key and --wait-port; or wait longer",
             waiting.patience
         ));
         return ALONE;
