@@ -53,8 +53,11 @@ impl OwnRows {
 }
 
 fn from_file(name: &str) -> Result<Vec<Row>, Error> {
-    let text =
-        file::read(name).map_err(|error| Error::new(format!("the table {name} cannot be read")).because(error))?;
+    let text = file::read(name).map_err(|error| {
+        Error::new(format!("the table {name} cannot be read"))
+            .because(error)
+            .fix("name a table that `oxshmem tune` has written, with --tuning or SHMEM_TUNING")
+    })?;
     choose::from_json(&text).map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))
 }
 

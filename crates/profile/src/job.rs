@@ -32,8 +32,11 @@ struct UnmadeLedger {
 impl RecordedJob {
     /// Reads every ledger of a folder; nothing if no PE has tried to make one.
     pub fn read(folder: &Path) -> Result<Option<RecordedJob>, Error> {
-        let listing = std::fs::read_dir(folder)
-            .map_err(|error| Error::new(format!("{} cannot be read", folder.display())).because(error))?;
+        let listing = std::fs::read_dir(folder).map_err(|error| {
+            Error::new(format!("{} cannot be read", folder.display()))
+                .because(error)
+                .fix("record a job with `oshrun --profile`, or name the directory of its --profile=DIR")
+        })?;
         let mut paths: Vec<_> = listing.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         let unmade: Vec<UnmadeLedger> = paths.iter().filter_map(|path| unmade(path)).collect();
