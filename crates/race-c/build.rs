@@ -1,16 +1,21 @@
 //! Compiles the calls that programs make: of OpenSHMEM, written from the routine table, of the compiler's thread
-//! instrumentation, of threads and OpenMP.
-
-use std::path::PathBuf;
+//! instrumentation, of threads and OpenMP. A program in Rust makes none of them (feature `c`).
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");
     println!("cargo::rerun-if-changed=../shmem-c/include");
-    let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    #[cfg(feature = "c")]
+    compile();
+}
+
+#[cfg(feature = "c")]
+fn compile() {
+    let folder = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let calls = folder.join("calls.c");
     std::fs::write(&calls, oxshmem_api::generate::race_calls()).expect("the folder is the build's own");
     cc::Build::new()
         .file(calls)
+        .file("shim/library.c")
         .file("shim/instrumentation.c")
         .file("shim/threads.c")
         .file("shim/openmp.c")

@@ -29,6 +29,33 @@ typedef __float128 real16_t;
 
 void *race_next(const char *name);
 
+/* What the detector asks of the library and of the program's language. The Rust side has the same type. */
+struct race_library {
+    int (*my_pe)(void);
+    int (*n_pes)(void);
+    void (*barrier_all)(void);
+    void (*query_thread)(int *provided);
+    void (*query_initialized)(int *initialized);
+    void *(*allocate)(size_t size);
+    void (*release)(void *block);
+    void (*getmem)(void *dest, const void *source, size_t len, int pe);
+    void *(*address_of)(const void *address, int pe);
+    int (*team_my_pe)(shmem_team_t team);
+    int (*team_n_pes)(shmem_team_t team);
+    int (*team_translate_pe)(shmem_team_t team, int pe, shmem_team_t other);
+    int (*team_of)(shmem_ctx_t ctx, shmem_team_t *team);
+    shmem_team_t world;
+    shmem_team_t shared;
+    shmem_team_t node;
+    shmem_ctx_t default_context;
+    const char *(*call_name)(uint16_t call);
+    uint64_t (*this_thread)(void);
+    void (*is_another)(void);
+    void (*found)(int status);
+    int in_rust;
+};
+void race_begin_with(const struct race_library *library);
+
 void race_prepare(void);
 void race_found(int status);
 void race_begin(void);

@@ -7,6 +7,7 @@ use oxshmem_race::{LastCall, Site};
 use parking_lot::Mutex;
 
 use crate::hooks::{hook, site, with};
+use crate::standard::WatchedLibrary;
 use crate::{node, report, standard, threads};
 
 const SINGLE: c_int = 0;
@@ -19,9 +20,14 @@ static LEVEL: AtomicI32 = AtomicI32::new(-1);
 static LAST: Mutex<Option<LastCall>> = Mutex::new(None);
 
 /// The library is initialised.
+///
+/// # Safety
+/// What `library` points to is filled and lives as long as the process. All PEs call, one thread of each.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
-extern "C" fn race_begin() {
+pub unsafe extern "C" fn race_begin_with(library: *const WatchedLibrary) {
+    // SAFETY: the caller promises that the library is filled and lives as long as the process.
+    unsafe { standard::watch(library) };
     if node::current().is_some() {
         return;
     }

@@ -1,6 +1,6 @@
 //! The reports: what is said of a race, where, and what follows from it.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -15,31 +15,17 @@ use crate::standard;
 use crate::symbols::{ProgramPlace, ProgramSymbols};
 use crate::words::{advice, object};
 
-unsafe extern "C" {
-    /// The names of all routines, by their numbers; the generated calls define them.
-    static race_calls: [*const c_char; 0];
-    static race_call_count: usize;
-    /// Lets this process end with a status that tells of races.
-    fn race_found(status: c_int);
-}
-
 /// The number of a load of the program itself, which is no call, and that of a store.
 pub(crate) const LOAD: u16 = 0;
 pub(crate) const STORE: u16 = 1;
 
 fn name(call: u16) -> &'static str {
-    // SAFETY: the shim defines as many strings as it counts, and `call` is compared with the count.
-    let text = unsafe {
-        let count = (&raw const race_call_count).read();
-        let calls: *const *const c_char = (&raw const race_calls).cast();
-        ((call as usize) < count).then(|| CStr::from_ptr(*calls.add(call as usize)))
-    };
-    text.and_then(|text| text.to_str().ok()).unwrap_or("a call")
+    standard::call_name(call).unwrap_or("a call")
 }
 
-/// Whether the access is a call that moves one element: `shmem_long_g`, `shmem_ctx_int_p`.
+/// Whether the access is a call that moves one element: `shmem_long_g`, `shmem_ctx_int_p`, in Rust `Symmetric::put`.
 fn moves_one(access: &Access) -> bool {
-    ["_p", "_g"].iter().any(|ending| name(access.site.call).ends_with(ending))
+    ["_p", "_g", "::put", "::get"].iter().any(|ending| name(access.site.call).ends_with(ending))
 }
 
 /// One side of a report.
@@ -188,8 +174,7 @@ fn make_known(kind: &str, error: &Error, memory: Option<&str>, sides: &[ReportSi
         return;
     }
     if ["race", "atomics"].contains(&kind) {
-        // SAFETY: the shim stores a number.
-        unsafe { race_found(options::status()) };
+        standard::found(options::status());
     }
     if let Some(file) = options::json() {
         let sides: Vec<String> = sides.iter().map(ReportSide::json).collect();

@@ -1,7 +1,11 @@
 //! Lines and names of addresses, from the executable's debug information.
 
+use std::panic::Location;
+
 use addr2line::Loader;
 use oxshmem_base::names;
+
+use crate::{node, standard};
 
 /// A place of the program.
 pub(crate) struct ProgramPlace {
@@ -25,6 +29,9 @@ impl ProgramSymbols {
         let without_line = |told: String| ProgramPlace { told, path: None };
         if pc == 0 {
             return without_line("a shared library".into());
+        }
+        if standard::in_rust() {
+            return location(pc).unwrap_or_else(|| without_line("a place that is not known".into()));
         }
         let before = pc - 1;
         if let Some(place) = self.line(before) {
@@ -57,7 +64,29 @@ impl ProgramSymbols {
     pub(crate) fn symbol(&self, address: u64) -> Option<(String, u64)> {
         let loader = self.0.as_ref()?;
         let info = loader.find_symbol_info(address)?;
-        Some((of_cpp(names::in_source(info.name())), address - info.address()))
+        Some((in_source(info.name()), address - info.address()))
+    }
+}
+
+/// The place that a call of Rust was given, by the address of its location in the program's file.
+fn location(address: u64) -> Option<ProgramPlace> {
+    let bias = node::current()?.loaded.bias;
+    let location = std::ptr::with_exposed_provenance::<Location<'static>>(bias + address as usize);
+    // SAFETY: the crate `oxshmem` tells of calls by nothing but locations of the program, which are constants of its file. All PEs run
+    // one file (`World::init` has compared it, and otherwise looks for no races), so another PE's locations are here as well.
+    let location = unsafe { location.as_ref() }?;
+    let file = location.file();
+    let name = file.rsplit('/').next().unwrap_or(file);
+    Some(ProgramPlace { told: format!("{name}:{}", location.line()), path: Some(file.to_owned()) })
+}
+
+/// The name of a symbol as the program's source has it.
+fn in_source(symbol: &str) -> String {
+    let symbol = names::in_source(symbol);
+    match rustc_demangle::try_demangle(symbol).ok().filter(|_| standard::in_rust()) {
+        // Without the hash.
+        Some(name) => format!("{name:#}"),
+        None => of_cpp(symbol),
     }
 }
 

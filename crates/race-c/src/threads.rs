@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use crate::node::{self, RaceNode};
+use crate::standard;
 
 /// The strand that a thread is in one life of the library. Threads may live longer than that.
 #[derive(Clone, Copy)]
@@ -77,23 +78,21 @@ fn adopt(node: &RaceNode) -> usize {
         STRAND.set(StrandOfLife { strand: 0, life: node.life });
         return 0;
     }
+    // The locks of Rust's library are not seen, so its threads count as one: no report is made of what they may order.
+    if standard::in_rust() {
+        STRAND.set(StrandOfLife { strand: 0, life: node.life });
+        return 0;
+    }
     are_several();
     let strand = node.detector.adopt();
     STRAND.set(StrandOfLife { strand, life: node.life });
-    race_thread_made(race_this_thread(), strand as u32);
+    race_thread_made(standard::this_thread(), strand as u32);
     strand
-}
-
-unsafe extern "C" {
-    /// Forgets a pointer of the caller's.
-    safe fn race_is_another();
-    /// The caller's handle.
-    safe fn race_this_thread() -> u64;
 }
 
 /// The caller is another strand from now on. Its number before; one that no strand has if it was none.
 pub(crate) fn become_strand(strand: usize) -> usize {
-    race_is_another();
+    standard::is_another();
     let life = life();
     let before = STRAND.replace(StrandOfLife { strand, life });
     if before.life == life { before.strand } else { usize::MAX }
@@ -106,12 +105,12 @@ pub(crate) fn are_several() {
 
 /// The caller has initialised the library, and this life has begun.
 pub(crate) fn begin_first() {
-    race_is_another();
+    standard::is_another();
     let life = life();
     STRAND.set(StrandOfLife { strand: 0, life });
     BEGUN.set(life);
     // It need not be the program's first one, so somebody may join it.
-    race_thread_made(race_this_thread(), 0);
+    race_thread_made(standard::this_thread(), 0);
 }
 
 /// Whether the caller has initialised the library, in whatever strand it is now.

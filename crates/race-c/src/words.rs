@@ -6,6 +6,7 @@ use oxshmem_race::{AccessKind, MemoryPart, SymmetricPlace};
 
 use crate::arrays;
 use crate::node::RaceNode;
+use crate::standard;
 use crate::symbols::ProgramSymbols;
 
 /// The remedy. `single`: both calls move one element, as those of a program that reads a variable, changes it and writes it back.
@@ -14,7 +15,22 @@ pub(crate) fn advice(earlier: &Access, later: &Access, single: bool) -> String {
     if single && earlier.by.pe != later.by.pe {
         advice += "; if several PEs update one variable, use shmem_atomic_add";
     }
-    advice
+    if standard::in_rust() { of_rust(&advice) } else { advice }
+}
+
+/// The calls that advice names, in C and in Rust. The longer names come first.
+const IN_RUST: [(&str, &str); 6] = [
+    ("shmem_ctx_quiet", "Context::quiet"),
+    ("shmem_quiet", "World::quiet"),
+    ("shmem_fence", "World::fence"),
+    ("shmem_wait_until", "wait_until"),
+    ("put-with-signal", "put_signal"),
+    ("use shmem_atomic_add", "make it an Atomic, and use its add"),
+];
+
+/// Advice with the names of Rust.
+fn of_rust(advice: &str) -> String {
+    IN_RUST.iter().fold(advice.to_owned(), |text, (c, rust)| text.replace(c, rust))
 }
 
 /// The synchronisation that would most likely order them.

@@ -1,0 +1,35 @@
+/* The library that a program of C, C++ or Fortran is linked with, as the detector sees it. */
+#include "race.h"
+
+/* The generated calls define both. */
+extern const char *const race_calls[];
+extern const size_t race_call_count;
+
+static const char *call_name(uint16_t call) { return call < race_call_count ? race_calls[call] : NULL; }
+
+static const struct race_library library = {
+    .my_pe = pshmem_my_pe,
+    .n_pes = pshmem_n_pes,
+    .barrier_all = pshmem_barrier_all,
+    .query_thread = pshmem_query_thread,
+    .query_initialized = pshmem_query_initialized,
+    .allocate = pshmem_malloc,
+    .release = pshmem_free,
+    .getmem = pshmem_getmem,
+    .address_of = pshmem_ptr,
+    .team_my_pe = pshmem_team_my_pe,
+    .team_n_pes = pshmem_team_n_pes,
+    .team_translate_pe = pshmem_team_translate_pe,
+    .team_of = pshmem_ctx_get_team,
+    .world = SHMEM_TEAM_WORLD,
+    .shared = SHMEM_TEAM_SHARED,
+    .node = SHMEM_TEAM_NODE,
+    .default_context = SHMEM_CTX_DEFAULT,
+    .call_name = call_name,
+    .this_thread = race_this_thread,
+    .is_another = race_is_another,
+    .found = race_found,
+    .in_rust = 0,
+};
+
+void race_begin(void) { race_begin_with(&library); }
