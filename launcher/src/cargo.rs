@@ -56,12 +56,17 @@ const ALONE: &[&str] = &[
     "--frozen",
 ];
 
+/// The option that builds the race detector into the program, and what it is for `cargo build`.
+const RACE: &str = "--race";
+const RACE_FEATURE: [&str; 2] = ["--features", "oxshmem/race"];
+
 /// The text of `cargo oxrun --help`: the options of both programs, from their own lists.
 pub fn help() -> String {
     let oshrun = OshrunOptions::command().help_template("{options}").render_help();
     format!(
         "usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]\n\n\
          Builds a program with cargo build and runs it with oshrun. ARGUMENTS are the program's.\n\n\
+         --race builds the program so that it finds its data races: cargo build --features oxshmem/race.\n\n\
          Options of cargo build:\n  {}\n  {} VALUE\n\n\
          Options of oshrun:\n{oshrun}",
         ALONE.join(", "),
@@ -85,6 +90,8 @@ impl OxrunRequest {
                 request.build.push(argument);
                 // The value may have come with the option.
                 request.build.extend(if name == text { arguments.next() } else { None });
+            } else if text == RACE {
+                request.build.extend(RACE_FEATURE.map(OsString::from));
             } else if ALONE.contains(&name) {
                 request.build.push(argument);
             } else {
@@ -168,6 +175,8 @@ mod tests {
             [build, run, program].map(|words| words.to_string()),
             ["--release --bin=a -p b", "-n 4 --label --timeout 5", "-n -- x"]
         );
+        let [build, run, program] = sorted("--race -n 2 -- --race");
+        assert_eq!([build, run, program].map(|words| words.to_string()), ["--features oxshmem/race", "-n 2", "--race"]);
     }
 
     #[test]

@@ -36,6 +36,22 @@ pub(crate) fn holds_rust(program: &Path) -> bool {
     made_by.windows(RUST.len()).any(|part| part == RUST)
 }
 
+/// Whether a program of the Rust API looks for its races: its crate `oxshmem` has the feature `race`.
+pub(crate) fn looks_for_races(program: &Path) -> bool {
+    let Ok(file) = File::open(program) else { return false };
+    has_section(&ReadCache::new(file), RACE).unwrap_or(false)
+}
+
+/// The section that the crate leaves in such a program (`crates/shmem/src/told/detector.rs`).
+const RACE: &[u8] = b".oxshmem.race";
+
+fn has_section<'data>(file: impl ReadRef<'data>, name: &[u8]) -> Option<bool> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, file).ok()?;
+    Some(sections.section_by_name(endian, name).is_some())
+}
+
 /// The beginning of the line that Rust's compiler leaves in what it makes; stripping a program keeps it.
 const RUST: &[u8] = b"rustc version";
 
@@ -68,7 +84,7 @@ mod tests {
         let this = std::env::current_exe().expect("a path");
         let needed = needed(&this).expect("a program");
         assert!(needed.iter().any(|name| name.starts_with("libc.so")), "{needed:?}");
-        assert!(note(&this).is_none() && holds_rust(&this));
+        assert!(note(&this).is_none() && holds_rust(&this) && !looks_for_races(&this));
     }
 
     #[test]

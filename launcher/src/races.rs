@@ -81,15 +81,15 @@ pub(crate) fn require(program: &Path) -> Result<(), Error> {
     let cannot = || Error::new(format!("{} cannot find its races", program.display()));
     let needs = |names: &[String], library: &str| names.iter().any(|name| name.starts_with(library));
     match &needed {
-        Some(names) if needs(names, DETECTOR) => Ok(()),
+        Some(names) if needs(names, DETECTOR) || linked::looks_for_races(program) => Ok(()),
         _ if is_python(program) => Err(cannot()
-            .because("the detector sees programs of C, C++ and Fortran only")
+            .because("the detector sees programs of C, C++, Fortran and Rust only")
             .fix("leave `--race` out, and let the program check its values")),
         Some(names) if !needs(names, SHARED) && linked::holds_rust(program) => Err(cannot()
-            .because("it uses the Rust API or has the library from its archive, and the detector sees neither")
+            .because("it has the library in itself, and was built without the race detector")
             .fix(
-                "in Rust leave `--race` out and let the program check its values, or let a test look for orders with \
-                 oxshmem::test::threads; link C, C++ and Fortran with oshcc --race, oshc++ --race or oshfort --race",
+                "build a program of the Rust API with `cargo build --features oxshmem/race`; link C, C++ and Fortran with \
+                 oshcc --race, oshc++ --race or oshfort --race, and not from the archive",
             )),
         Some(_) => Err(cannot()
             .because(format!("it is not linked with {DETECTOR}"))
@@ -112,17 +112,17 @@ mod tests {
     fn a_program_in_python_is_refused_and_a_script_is_not() {
         for program in ["python3", "/nowhere/bin/python3.11", "./race.py"] {
             let text = require(Path::new(program)).unwrap_err().to_string();
-            let words = "the detector sees programs of C, C++ and Fortran only";
+            let words = "the detector sees programs of C, C++, Fortran and Rust only";
             assert!(text.starts_with(&format!("{program} cannot find its races")) && text.contains(words), "{text}");
         }
         assert!(require(Path::new("./start.sh")).is_ok());
     }
 
     #[test]
-    fn a_program_in_rust_is_refused_with_what_finds_its_races() {
+    fn a_program_in_rust_that_has_no_detector_is_refused_with_what_builds_it_in() {
         let this = std::env::current_exe().expect("a path");
         let text = require(&this).unwrap_err().to_string();
-        for words in ["cannot find its races", "it uses the Rust API", "oxshmem::test::threads", "leave `--race` out"] {
+        for words in ["cannot find its races", "without the race detector", "cargo build --features oxshmem/race"] {
             assert!(text.contains(words), "{words}: {text}");
         }
     }

@@ -52,7 +52,7 @@ pub struct SimArgs {
     /// Say which seeds fail and do not explain why
     #[arg(long)]
     no_story: bool,
-    /// Look for data races in all seeds: the program is compiled with `oshcc --race`; Python and the Rust API are refused
+    /// Look for data races in all seeds: the program is compiled with `oshcc --race`, in Rust with the feature `oxshmem/race`
     #[arg(long)]
     race: bool,
     /// With --race: write the races into this file as a page

@@ -105,9 +105,8 @@ const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's 
   -static-oxshmem           take oxshmem from its archive, the rest as usual
   --make-modules            compile the Fortran modules of the installation (oshfort)
   --race                    look for data races between PEs when the program runs;
-                            programs in Python and of the Rust API are not seen:
-                            `oxshmem sim` is for both, oxshmem::test::threads for
-                            tests in Rust
+                            a program in Rust does with `cargo oxrun --race`; one in
+                            Python is not seen, `oxshmem sim` is for it
   --help, -showme:help      print this; `cc --help` lists the compiler's own
 
 OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";

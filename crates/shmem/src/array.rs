@@ -180,7 +180,12 @@ impl<T: Plain> Array<'_, T> {
     #[track_caller]
     pub fn get_range(&self, range: Range<usize>) -> Vec<T> {
         self.inside(&range);
-        self.parts(range).flat_map(|(pe, part, _)| part.get_vec(pe)).collect()
+        let mut all = Vec::with_capacity(range.len());
+        // A loop, and not a closure: a race is reported at the caller's line.
+        for (pe, part, _) in self.parts(range) {
+            all.extend(part.get_vec(pe));
+        }
+        all
     }
 
     /// Writes the elements from `begin` on, whichever PEs have them. They are there after the next quiet or barrier.
@@ -234,6 +239,7 @@ impl<T: Plain> Array<'_, T> {
     /// assert_eq!(array.sum(), 40);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn fill(&self, value: T) {
         // Nobody's put from before comes after it.
         self.barrier();

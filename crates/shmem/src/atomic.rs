@@ -103,6 +103,7 @@ macro_rules! operations {
             /// ```
             #[doc(alias = $call)]
             #[inline(always)]
+            #[cfg_attr(feature = "race", track_caller)]
             pub fn $name(&self, $($argument: T,)* pe: impl Target) $(-> $result)? {
                 let Way(via, pe) = pe.resolve(concat!("Symmetric::", stringify!($name)));
                 // SAFETY: a place is symmetric or the call ends the job, and only atomics touch this one.
@@ -151,7 +152,9 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     pub fn load(&self) -> T {
         backend::look();
         // SAFETY: a place is valid and aligned, and only atomics touch this one.
-        unsafe { T::load(self.own().cast()) }
+        let value = unsafe { T::load(self.own().cast()) };
+        backend::detector::sees(self.as_ptr());
+        value
     }
 
     /// Writes this PE's copy.
@@ -164,6 +167,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn store(&self, value: T) {
         // SAFETY: a place is valid and aligned for a `T`, and only atomics touch this one.
         unsafe { amo::store("Atomic::store", self.own().cast::<T>(), value) }

@@ -21,6 +21,7 @@ impl<T: Plain> Symmetric<T> {
     /// assert_eq!((refused.kind(), number.load()), (ErrorKind::InvalidArgument, 2));
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_put(&self, value: T, to: impl Target) -> Result<(), Error> {
         exists("Symmetric::try_put", to)?;
         self.put(value, to);
@@ -36,6 +37,7 @@ impl<T: Plain> Symmetric<T> {
     /// assert!(number.try_get(world.n_pes()).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_get(&self, from: impl Target) -> Result<T, Error> {
         exists("Symmetric::try_get", from)?;
         Ok(self.get(from))
@@ -53,6 +55,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert_eq!(numbers.to_vec(), [1, 2]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_put_slice(&self, source: &[T], to: impl Target) -> Result<(), Error> {
         const CALL: &str = "Symmetric::try_put_slice";
         self.has_room(CALL, source.len())?;
@@ -72,6 +75,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert!(numbers[1..].try_get_slice(&mut found, 0).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_get_slice(&self, dest: &mut [T], from: impl Target) -> Result<(), Error> {
         const CALL: &str = "Symmetric::try_get_slice";
         self.has_room(CALL, dest.len())?;
@@ -89,6 +93,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert!(numbers.try_get_vec(world.n_pes()).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_get_vec(&self, from: impl Target) -> Result<Vec<T>, Error> {
         exists("Symmetric::try_get_vec", from)?;
         Ok(self.get_vec(from))
@@ -109,6 +114,7 @@ impl<T: Plain> Array<'_, T> {
     /// assert!(array.try_get(10).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_get(&self, i: usize) -> Result<T, Error> {
         self.contains(&(i..i.saturating_add(1)))?;
         Ok(self.get(i))
@@ -123,6 +129,7 @@ impl<T: Plain> Array<'_, T> {
     /// assert!(array.try_put(10, 4).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_put(&self, i: usize, value: T) -> Result<(), Error> {
         self.contains(&(i..i.saturating_add(1)))?;
         self.put(i, value);
@@ -138,6 +145,7 @@ impl<T: Plain> Array<'_, T> {
     /// assert!(array.try_get_range(8..11).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_get_range(&self, range: core::ops::Range<usize>) -> Result<Vec<T>, Error> {
         self.contains(&range)?;
         Ok(self.get_range(range))
@@ -153,6 +161,7 @@ impl<T: Plain> Array<'_, T> {
     /// assert!(array.try_put_range(9, &[4, 5]).is_err());
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn try_put_range(&self, begin: usize, values: &[T]) -> Result<(), Error> {
         self.contains(&(begin..begin.saturating_add(values.len())))?;
         self.put_range(begin, values);

@@ -3,13 +3,19 @@
 //! The calls have the names and the signatures of the runtime's. [`threads::here`] says `None` without looking in
 //! builds without debug assertions, so that what is left of each is the runtime's call.
 
+pub(crate) mod detector;
+
 use core::ffi::{c_int, c_long, c_void};
 
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+#[cfg(not(feature = "race"))]
+use oxshmem_runtime::calls as told;
 use oxshmem_runtime::calls::team::Config;
 use oxshmem_runtime::{ContextHandle, TeamHandle, Via};
 
 use crate::own::OwnState;
+#[cfg(feature = "race")]
+use crate::told;
 use crate::{AtomicInteger, AtomicValue, Error, Plain, threads};
 
 static OF_THE_PROCESS: OwnState = OwnState::new();
@@ -80,11 +86,12 @@ macro_rules! calls {
                 /// # Safety
                 /// As for the runtime's call of this name.
                 #[inline(always)]
+                #[cfg_attr(feature = "race", track_caller)]
                 pub(crate) unsafe fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
                     match threads::here() {
                         // SAFETY: the caller keeps the promises of the runtime's call of this name, which this function
                         // asks for.
-                        None => unsafe { oxshmem_runtime::calls::$module::$name($($argument),*) },
+                        None => unsafe { told::$module::$name($($argument),*) },
                         // SAFETY: the caller keeps the promises of the runtime's call of this name, and the call for
                         // threads asks for no others.
                         Some(pe) => unsafe { threads::$threads::$module::$name(&pe, $($argument),*) },
@@ -251,6 +258,7 @@ macro_rules! collectives {
         /// # Safety
         /// As for the runtime's call of this name.
         #[inline(always)]
+        #[cfg_attr(feature = "race", track_caller)]
         pub(crate) unsafe fn $name<T: Plain + $bound>(
             team: TeamHandle, dest: *mut T, source: *const T, $($argument: $type),*
         ) -> c_int {
@@ -258,9 +266,7 @@ macro_rules! collectives {
             match threads::here() {
                 // SAFETY: the caller promises what the runtime's call of this name asks of `dest` and `source`: the elements, on
                 // all members.
-                None => unsafe {
-                    oxshmem_runtime::calls::collective::$name(NAME, team, dest, source, $($argument),*)
-                },
+                None => unsafe { told::collective::$name(NAME, team, dest, source, $($argument),*) },
                 // SAFETY: the caller promises the elements at `dest` and `source` on all members, and the call for threads asks
                 // for nothing else.
                 Some(pe) => unsafe { threads::exchange::collective::$name(&pe, team, dest, source, $($argument),*) },
@@ -311,7 +317,7 @@ pub(crate) mod binding {
 
     pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
         match threads::here() {
-            None => oxshmem_runtime::calls::binding::init(requested),
+            None => told::binding::init(requested),
             Some(pe) => threads::exchange::binding::init(&pe, requested),
         }
     }
@@ -321,7 +327,7 @@ pub(crate) mod binding {
     pub(crate) unsafe fn finalize() {
         match threads::here() {
             // SAFETY: the caller promises that this is the last call of the PE, as the runtime asks.
-            None => unsafe { oxshmem_runtime::calls::binding::finalize() },
+            None => unsafe { told::binding::finalize() },
             // SAFETY: the caller promises that this is the last call of the PE.
             Some(pe) => unsafe { threads::exchange::binding::finalize(&pe) },
         }
@@ -329,10 +335,11 @@ pub(crate) mod binding {
 
     /// # Safety
     /// As for the runtime's call of this name.
+    #[cfg_attr(feature = "race", track_caller)]
     pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
         match threads::here() {
             // SAFETY: the caller promises that all PEs make the same call, one thread of each.
-            None => unsafe { oxshmem_runtime::calls::binding::allocate(call, bytes) },
+            None => unsafe { told::binding::allocate(call, bytes) },
             // SAFETY: the caller promises that all PEs make the same call, one thread of each.
             Some(pe) => unsafe { threads::calls::memory::allocate(&pe, call, bytes) },
         }
@@ -365,7 +372,7 @@ pub(crate) mod binding {
     ) {
         match threads::here() {
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
-            None => unsafe { oxshmem_runtime::calls::binding::exchange(team, call, kind, words, visit) },
+            None => unsafe { told::binding::exchange(team, call, kind, words, visit) },
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
             Some(pe) => unsafe { threads::exchange::binding::exchange(&pe, team, call, kind, words, visit) },
         }

@@ -103,6 +103,8 @@ mod symmetric;
 mod team;
 pub mod test;
 mod threads;
+#[cfg(feature = "race")]
+mod told;
 mod transfer;
 mod until;
 mod value;

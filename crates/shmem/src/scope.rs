@@ -196,6 +196,7 @@ macro_rules! operations {
             /// ```
             #[doc(alias = $call)]
             #[inline]
+            #[cfg_attr(feature = "race", track_caller)]
             pub fn $name<T: $bound>(
                 &'scope self,
                 place: &'scope Symmetric<Atomic<T>>,

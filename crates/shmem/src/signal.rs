@@ -81,6 +81,7 @@ impl Symmetric<Signal> {
     #[doc(alias = "shmemx_signal_set")]
     #[doc(alias = "shmemx_signal_add")]
     #[inline(always)]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn update(&self, update: Update, pe: impl Target) {
         // SAFETY: a place is symmetric or the call ends the job, and only signal calls touch this one.
         match update {

@@ -45,6 +45,8 @@ pub struct StartedCollective<'a, R> {
     request: Option<RequestHandle>,
     /// The reactor's name for it, once it has waited.
     watch: Option<u64>,
+    /// The race detector's name for it; 0 once it is over.
+    meeting: u64,
     /// The team and the slices; and collectives do not leave their thread.
     lent: PhantomData<(&'a Team<'a>, *const ())>,
 }
@@ -70,6 +72,7 @@ impl<R> StartedCollective<'_, R> {
         if let Some(mut request) = self.request.take() {
             // SAFETY: the request is this one's own, and no watch looks at it any more.
             unsafe { request::wait(&raw mut request) };
+            backend::detector::over(std::mem::take(&mut self.meeting));
         }
         self.over = true;
     }
@@ -142,7 +145,7 @@ impl Team<'_> {
         let result = Arc::new(Mutex::new(None));
         if backend::in_threads() {
             *result.lock() = Some(run(&self.alias(), arguments));
-            return StartedCollective { result, over: true, request: None, watch: None, lent: PhantomData };
+            return StartedCollective { result, over: true, request: None, watch: None, meeting: 0, lent: PhantomData };
         }
         let moved = Moved((self.alias(), arguments, result.clone()));
         let work: Box<dyn FnOnce() + Send + 'a> = Box::new(move || {
@@ -154,9 +157,10 @@ impl Team<'_> {
         // while a collective is under way, even if the future is forgotten: `context::quiet_all` and `context::forget_team`
         // complete all first.
         let work: Box<dyn FnOnce() + Send + 'static> = unsafe { core::mem::transmute(work) };
+        let meeting = backend::detector::started(handle);
         // SAFETY: one thread has the team. The blocking calls of this crate keep nothing of their thread while they wait.
         let request = unsafe { request::start(call, handle, work) };
-        StartedCollective { result, over: false, request: Some(request), watch: None, lent: PhantomData }
+        StartedCollective { result, over: false, request: Some(request), watch: None, meeting, lent: PhantomData }
     }
 
     /// Starts a synchronisation of the members: [`sync`](Self::sync) as a future. All members start one: it does not meet a

@@ -145,8 +145,10 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     #[inline(always)]
     #[must_use]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn load(&self) -> T {
         backend::look();
+        backend::detector::reads(self.as_ptr(), 1);
         self.read()
     }
 
@@ -171,7 +173,15 @@ impl<T: Plain> Symmetric<T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[inline(always)]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn store(&self, value: T) {
+        backend::detector::writes(self.as_ptr(), 1);
+        self.write(value);
+    }
+
+    /// [`store`](Self::store) among others.
+    #[inline(always)]
+    fn write(&self, value: T) {
         // SAFETY: a place is valid and aligned, and so is the local; only words are copied, and their bits are those of a
         // `T`.
         unsafe { copy_words::<T, false>(self.own(), (&raw const value).cast_mut()) }
@@ -293,8 +303,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[must_use]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn to_vec(&self) -> Vec<T> {
         backend::look();
+        backend::detector::reads(self.as_ptr(), self.len());
         self.iter().map(|place| place.read()).collect()
     }
 
@@ -307,8 +319,11 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert_eq!(numbers.to_vec(), [1, 2, 3]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn store_all(&self, values: impl IntoIterator<Item = T>) -> usize {
-        self.iter().zip(values).map(|(place, value)| place.store(value)).count()
+        let count = self.iter().zip(values).map(|(place, value)| place.write(value)).count();
+        backend::detector::writes(self.as_ptr(), count);
+        count
     }
 
     /// Writes one value to all of this PE's elements.
@@ -320,8 +335,10 @@ impl<T: Plain> Symmetric<[T]> {
     /// assert_eq!(numbers.to_vec(), [0, 4, 4]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn fill(&self, value: T) {
-        self.iter().for_each(|place| place.store(value));
+        backend::detector::writes(self.as_ptr(), self.len());
+        self.iter().for_each(|place| place.write(value));
     }
 }
 

@@ -76,6 +76,7 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     #[doc(alias = "shmem_p")]
     #[inline(always)]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn put(&self, value: T, to: impl Target) {
         let Way(via, pe) = to.resolve("Symmetric::put");
         macro_rules! word {
@@ -106,6 +107,7 @@ impl<T: Plain> Symmetric<T> {
     #[doc(alias = "shmem_g")]
     #[inline(always)]
     #[must_use]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn get(&self, from: impl Target) -> T {
         let Way(via, pe) = from.resolve("Symmetric::get");
         macro_rules! word {
@@ -185,6 +187,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[must_use]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn get_vec(&self, from: impl Target) -> Vec<T> {
         let Way(via, pe) = from.resolve("Symmetric::get_vec");
         let mut all = Vec::with_capacity(self.len());
@@ -208,6 +211,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_iput")]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn put_strided(&self, stride: usize, source: &[T], source_stride: usize, to: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(source.len(), source_stride));
         let Way(via, pe) = to.resolve("Symmetric::put_strided");
@@ -232,6 +236,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_iget")]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn get_strided(&self, stride: usize, dest: &mut [T], dest_stride: usize, from: impl Target) -> usize {
         let count = steps(self.len(), stride).min(steps(dest.len(), dest_stride));
         let Way(via, pe) = from.resolve("Symmetric::get_strided");
@@ -254,6 +259,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_ibput")]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn put_blocks(
         &self,
         block: usize,
@@ -284,6 +290,7 @@ impl<T: Plain> Symmetric<[T]> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     #[doc(alias = "shmem_ibget")]
+    #[cfg_attr(feature = "race", track_caller)]
     pub fn get_blocks(
         &self,
         block: usize,

@@ -76,6 +76,7 @@ impl<T: AtomicValue> Until<'_, T> {
     fn look(&self) -> Option<T> {
         // SAFETY: a place is valid and aligned, and only atomics touch this one.
         let seen = unsafe { <T as amo::AmoType>::load(self.variable.own().cast()) };
+        backend::detector::sees(self.variable.as_ptr());
         Some(seen).filter(|seen| self.comparison.holds(*seen))
     }
 }

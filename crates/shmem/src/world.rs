@@ -50,7 +50,9 @@ impl World {
             // One executable.
             return Ok(world);
         }
-        program::same_everywhere(&world).map(|()| world)
+        program::same_everywhere(&world)?;
+        backend::detector::begin();
+        Ok(world)
     }
 
     /// [`init`](Self::init) without the check that all PEs run the same executable. (Different ones cannot share static

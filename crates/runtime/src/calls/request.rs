@@ -167,6 +167,11 @@ pub fn look(request: RequestHandle) -> bool {
     if let NumberedHandle::Live(IssuedCollective { over, .. }) = found { over.load(Acquire) } else { true }
 }
 
+/// Whether the caller is a collective that has been issued, and not the program.
+pub fn is_in_one() -> bool {
+    suspended::is_suspended()
+}
+
 /// Returns when all collectives that this PE has issued are over.
 pub(crate) fn complete_all(call: &'static str) {
     if suspended::any() {
