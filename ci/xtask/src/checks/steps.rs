@@ -59,7 +59,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     },
     CheckStep {
         name: "features",
-        what: "the features of the Rust API: Rust and C in one process, messages, active messages, arrays by rayon",
+        what: "the features of the Rust API: Rust and C in one process, messages, active messages, arrays by rayon, data races",
         run: workspace_tests::features,
     },
     CheckStep {
