@@ -43,3 +43,8 @@
 //! (`MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test`), and looks into every operation.
 //!
 //! A world of threads has no node, no C, and no speed; [`test::processes`](crate::test::processes) is what a job is like.
+//!
+//! # Data races
+//!
+//! With the feature `race` (`cargo oxrun --race -n 4`) a program says which two accesses of its PEs nothing orders, with their lines. The
+//! page "Races between PEs" of the book tells what is seen.
