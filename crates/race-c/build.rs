@@ -3,13 +3,13 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");
-    println!("cargo::rerun-if-changed=../shmem-c/include");
     #[cfg(feature = "c")]
     compile();
 }
 
 #[cfg(feature = "c")]
 fn compile() {
+    println!("cargo::rerun-if-changed=../shmem-c/include");
     let folder = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let calls = folder.join("calls.c");
     std::fs::write(&calls, oxshmem_api::generate::race_calls()).expect("the folder is the build's own");
