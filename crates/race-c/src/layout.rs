@@ -2,10 +2,13 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use oxshmem_race::cell::ShadowCell;
+use oxshmem_race::cell::{CellHalf, ShadowPart};
 use oxshmem_race::clock::ClockShape;
 use oxshmem_race::memory::{BUCKETS, PAIRS, bucket_words};
 use oxshmem_race::{SharedState, SignalList};
+
+/// The bytes of a cell, which stands for 8. Those of its back half are touched where more than two accesses are remembered.
+pub(crate) const CELL: usize = 2 * size_of::<CellHalf>();
 
 /// Where everything is in the shared memory.
 pub(crate) struct SharedLayout {
@@ -32,7 +35,7 @@ impl SharedLayout {
         let signals = line(pairs + PAIRS * 8);
         let shadows = line(signals + shape.pes * size_of::<SignalList>());
         let (heap_cells, static_cells) = (heap / 8, statics / 8);
-        let len = line(shadows + shape.pes * (heap_cells + static_cells) * size_of::<ShadowCell>());
+        let len = line(shadows + shape.pes * (heap_cells + static_cells) * CELL);
         SharedLayout { shape, heap_cells, static_cells, clocks, buckets, pairs, signals, shadows, len }
     }
 
@@ -48,7 +51,7 @@ impl SharedLayout {
             unsafe { std::slice::from_raw_parts(base.add(offset).cast(), count) }
         }
         let (pes, words) = (self.shape.pes, self.shape.words());
-        let of_pe = |pe: usize| self.shadows + pe * (self.heap_cells + self.static_cells) * size_of::<ShadowCell>();
+        let of_pe = |pe: usize| self.shadows + pe * (self.heap_cells + self.static_cells) * CELL;
         // SAFETY: offsets and counts are those of `new`, which has added them up to `len`.
         unsafe {
             SharedState {
@@ -61,8 +64,11 @@ impl SharedLayout {
                 signals: part(base, self.signals, pes),
                 shadows: (0..pes)
                     .map(|pe| {
-                        let statics = of_pe(pe) + self.heap_cells * size_of::<ShadowCell>();
-                        [part(base, of_pe(pe), self.heap_cells), part(base, statics, self.static_cells)]
+                        let statics = of_pe(pe) + self.heap_cells * CELL;
+                        [(of_pe(pe), self.heap_cells), (statics, self.static_cells)].map(|(start, count)| {
+                            let backs = start + count * size_of::<CellHalf>();
+                            ShadowPart::new(part(base, start, count), part(base, backs, count))
+                        })
                     })
                     .collect(),
             }

@@ -11,18 +11,17 @@ use oxshmem_os::mappings;
 use oxshmem_os::memory::{SharedMemory, page_size};
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
-use oxshmem_race::cell::ShadowCell;
 use oxshmem_race::clock::ClockShape;
 use oxshmem_race::{Detector, MemoryPart, Site, SymmetricPlace};
 use parking_lot::Mutex;
 
-use crate::layout::SharedLayout;
+use crate::layout::{CELL, SharedLayout};
 use crate::mapping::{self, Notice};
 use crate::standard;
 use crate::teams::NamedTeams;
 
-/// A cell of 64 bytes stands for 8.
-const SHADOW: usize = size_of::<ShadowCell>() / 8;
+/// The bytes of shadow for one of memory.
+const SHADOW: usize = CELL / 8;
 /// All shadows of heaps on a node have at most so many addresses.
 const MOST_SHADOW: usize = 1 << 44;
 /// A node has at most so many strands: clocks grow with the number, and with that of the PEs.

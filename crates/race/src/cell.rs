@@ -4,60 +4,158 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 
 use crate::access::{Access, AccessKind, Conflict};
 
-const SLOTS: usize = 4;
+/// A half has so many accesses, and a cell twice as many.
+const HALF: usize = 2;
+const SLOTS: usize = 2 * HALF;
 /// In the first place: a PE changes the cell.
 const LOCKED: u64 = 1 << 63;
+/// In the first place: the back half remembers something, too.
+const MORE: u64 = 1 << 62;
+const FLAGS: u64 = LOCKED | MORE;
 
-/// The last accesses to eight bytes. All zero when nobody has accessed them.
-///
-/// A PE that holds the lock, a bit of the first place, reads and writes the rest; taking it acquires and giving it back
-/// releases. Only the question whether an access is there already reads keys without the lock.
-#[repr(C, align(64))]
+/// One access: what decides about order, and what reports name.
+#[repr(C)]
 #[derive(Debug, Default)]
-pub struct ShadowCell {
-    keys: [AtomicU64; SLOTS],
-    places: [AtomicU64; SLOTS],
+struct CellSlot {
+    key: AtomicU64,
+    place: AtomicU64,
 }
 
-/// Gives the lock back.
-struct HeldCell<'c>(&'c ShadowCell);
+/// Half of a cell. All zero when it remembers nothing.
+#[repr(C, align(32))]
+#[derive(Debug, Default)]
+pub struct CellHalf {
+    slots: [CellSlot; HALF],
+}
 
-impl Drop for HeldCell<'_> {
-    fn drop(&mut self) {
-        self.0.places[0].fetch_and(!LOCKED, Release);
+/// The shadow of a part of memory: the halves of all cells.
+///
+/// Most cells remember a load and a store of one strand. Their fronts lie together, and their backs are not touched.
+#[derive(Clone, Copy, Debug)]
+pub struct ShadowPart<'m> {
+    fronts: &'m [CellHalf],
+    backs: &'m [CellHalf],
+}
+
+impl<'m> ShadowPart<'m> {
+    /// The cells with these halves.
+    pub fn new(fronts: &'m [CellHalf], backs: &'m [CellHalf]) -> ShadowPart<'m> {
+        assert_eq!(fronts.len(), backs.len(), "each cell has both halves");
+        ShadowPart { fronts, backs }
     }
-}
 
-impl ShadowCell {
-    fn lock(&self) -> HeldCell<'_> {
-        while self.places[0].fetch_or(LOCKED, Acquire) & LOCKED != 0 {
-            std::thread::yield_now();
-        }
-        HeldCell(self)
+    /// How many cells there are.
+    pub(crate) fn count(&self) -> usize {
+        self.fronts.len()
     }
 
     #[inline]
-    fn slot(&self, slot: usize) -> Option<Access> {
-        let key = self.keys[slot].load(Relaxed);
-        (key != 0).then(|| Access::of(key, self.places[slot].load(Relaxed) & !LOCKED))
+    pub(crate) fn get(&self, index: usize) -> Option<ShadowCell<'m>> {
+        Some(ShadowCell { front: self.fronts.get(index)?, back: self.backs.get(index)? })
+    }
+}
+
+/// The last accesses to eight bytes.
+///
+/// A PE that holds the lock, a bit of the first place, reads and writes the rest; taking it acquires and giving it back
+/// releases. Only the question whether an access is there already reads keys without the lock.
+#[derive(Clone, Copy, Debug)]
+pub struct ShadowCell<'m> {
+    front: &'m CellHalf,
+    back: &'m CellHalf,
+}
+
+/// A cell whose lock the caller has.
+struct HeldCell<'m> {
+    cell: ShadowCell<'m>,
+    /// Whether the back half remembers something.
+    more: bool,
+}
+
+/// Gives the lock back.
+impl Drop for HeldCell<'_> {
+    fn drop(&mut self) {
+        let over = if self.more { LOCKED } else { FLAGS };
+        self.cell.first_place().fetch_and(!over, Release);
+    }
+}
+
+impl HeldCell<'_> {
+    /// The slots that may remember something, the first one last.
+    fn slots(&self) -> impl Iterator<Item = usize> + use<> {
+        (0..slots_in_use(self.more)).rev()
     }
 
-    fn put(&self, slot: usize, access: &Access) {
-        let lock = if slot == 0 { LOCKED } else { 0 };
-        self.places[slot].store(access.place() | lock, Relaxed);
-        self.keys[slot].store(access.key(), Relaxed);
+    fn put(&mut self, slot: usize, access: &Access) {
+        if slot >= HALF && !self.more {
+            self.cell.first_place().fetch_or(MORE, Relaxed);
+            self.more = true;
+        }
+        let CellSlot { key, place } = self.cell.at(slot);
+        // Nobody else changes the flags meanwhile: who wants the lock sets a bit that is set.
+        let flags = if slot == 0 { place.load(Relaxed) & FLAGS } else { 0 };
+        // Whoever finds no more accesses behind this finds what was done before they were forgotten.
+        place.store(access.place() | flags, Release);
+        key.store(access.key(), Relaxed);
+    }
+
+    /// The slots of the back half are looked at as long as they remember something.
+    fn settle(&mut self) {
+        self.more = self.more && self.cell.back.slots.iter().any(|slot| slot.key.load(Relaxed) != 0);
+    }
+}
+
+#[inline]
+fn slots_in_use(more: bool) -> usize {
+    if more { SLOTS } else { HALF }
+}
+
+impl<'m> ShadowCell<'m> {
+    #[inline]
+    fn at(&self, slot: usize) -> &'m CellSlot {
+        if slot < HALF { &self.front.slots[slot] } else { &self.back.slots[slot - HALF] }
+    }
+
+    /// The place with the flags.
+    #[inline]
+    fn first_place(&self) -> &'m AtomicU64 {
+        &self.front.slots[0].place
+    }
+
+    /// The slots that may remember something, for who has not got the lock.
+    #[inline]
+    fn slots(&self) -> impl Iterator<Item = &'m CellSlot> + use<'m> {
+        let (cell, more) = (*self, self.first_place().load(Relaxed) & MORE != 0);
+        (0..slots_in_use(more)).map(move |slot| cell.at(slot))
+    }
+
+    fn lock(&self) -> HeldCell<'m> {
+        loop {
+            let before = self.first_place().fetch_or(LOCKED, Acquire);
+            if before & LOCKED == 0 {
+                return HeldCell { cell: *self, more: before & MORE != 0 };
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[inline]
+    fn access(&self, slot: usize) -> Option<Access> {
+        let CellSlot { key, place } = self.at(slot);
+        let key = key.load(Relaxed);
+        (key != 0).then(|| Access::of(key, place.load(Relaxed) & !FLAGS))
     }
 
     /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
     /// Another strand that comes at the very same time may be missed. The word that holds the access.
     #[inline]
-    pub(crate) fn renew(&self, new: &Access) -> Option<&AtomicU64> {
+    pub(crate) fn renew(&self, new: &Access) -> Option<&'m AtomicU64> {
         let (key, place) = (new.key(), new.place());
         let mut before = None;
-        for (slot, word) in self.keys.iter().enumerate() {
-            let old = word.load(Relaxed);
+        for slot in self.slots() {
+            let old = slot.key.load(Relaxed);
             if old == key {
-                return Some(word);
+                return Some(&slot.key);
             }
             if old != 0 && !Access::are_alike(old, key) {
                 return None;
@@ -67,29 +165,29 @@ impl ShadowCell {
             }
         }
         let (slot, old) = before?;
-        let there = self.places[slot].load(Relaxed);
-        // The lock's bit is not touched: whoever takes the lock in between makes this fail.
-        let is_renewed = (there == place
-            || there & LOCKED == 0 && self.places[slot].compare_exchange(there, place, Relaxed, Relaxed).is_ok())
-            && self.keys[slot].compare_exchange(old, key, Relaxed, Relaxed).is_ok();
-        is_renewed.then(|| &self.keys[slot])
+        let there = slot.place.load(Relaxed);
+        // Flags are not touched: whoever takes the lock in between makes this fail.
+        let is_renewed = there & LOCKED == 0
+            && (there & !FLAGS == place
+                || slot.place.compare_exchange(there, place | there & FLAGS, Relaxed, Relaxed).is_ok())
+            && slot.key.compare_exchange(old, key, Relaxed, Relaxed).is_ok();
+        is_renewed.then_some(&slot.key)
     }
 
     /// The word that holds this key as long as the access is remembered.
-    pub(crate) fn holder(&self, key: u64) -> Option<&AtomicU64> {
-        self.keys.iter().find(|slot| slot.load(Relaxed) == key)
+    pub(crate) fn holder(&self, key: u64) -> Option<&'m AtomicU64> {
+        self.slots().map(|slot| &slot.key).find(|word| word.load(Relaxed) == key)
     }
 
     /// Remembers an access and returns an earlier one that clashes with it and is not `ordered` before it.
     pub(crate) fn record(&self, new: Access, ordered: impl Fn(&Access) -> bool) -> Option<Conflict> {
-        let key = new.key();
-        if self.keys.iter().any(|slot| slot.load(Relaxed) == key) {
+        if self.holder(new.key()).is_some() {
             return None;
         }
-        let _held = self.lock();
-        let (mut conflict, mut free, mut known) = (None, None, false);
-        for slot in 0..SLOTS {
-            let Some(old) = self.slot(slot) else {
+        let mut held = self.lock();
+        let (mut conflict, mut free, mut known) = (None, (!held.more).then_some(HALF), false);
+        for slot in held.slots() {
+            let Some(old) = self.access(slot) else {
                 free = Some(slot);
                 continue;
             };
@@ -102,33 +200,85 @@ impl ShadowCell {
             known |= same && old.time == new.time && old.kind.covers(new.kind) && both == new.mask;
             // An access that this one covers and follows need not be remembered: whoever clashes with it clashes with this one.
             if (before || same) && new.kind.covers(old.kind) && both == old.mask {
-                self.keys[slot].store(0, Relaxed);
+                self.at(slot).key.store(0, Relaxed);
                 free = Some(slot);
             }
         }
         if !known {
-            self.put(free.unwrap_or_else(|| self.victim(&new)), &new);
+            held.put(free.unwrap_or_else(|| self.victim(&new)), &new);
         }
+        held.settle();
         conflict
     }
 
     /// The slot of an access that is forgotten: a read if there is one.
     fn victim(&self, new: &Access) -> usize {
         let turns = (0..SLOTS).map(|turn| (new.by.pe + new.time as usize + turn) % SLOTS);
-        let is_read = |slot: &usize| self.slot(*slot).is_some_and(|old| !old.kind.clashes(AccessKind::Read));
+        let is_read = |slot: &usize| self.access(*slot).is_some_and(|old| !old.kind.clashes(AccessKind::Read));
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }
 
     /// Forgets the accesses for which `seen` holds. Whoever finds them gone finds what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
-        if self.keys.iter().all(|key| key.load(Acquire) == 0) {
+        let is_bare = |half: &CellHalf| half.slots.iter().all(|slot| slot.key.load(Acquire) == 0);
+        if is_bare(self.front) && self.first_place().load(Acquire) & MORE == 0 {
             return;
         }
-        let _held = self.lock();
-        for slot in 0..SLOTS {
-            if self.slot(slot).is_some_and(|old| seen(&old)) {
-                self.keys[slot].store(0, Release);
+        let mut held = self.lock();
+        for slot in held.slots() {
+            if self.access(slot).is_some_and(|old| seen(&old)) {
+                self.at(slot).key.store(0, Release);
             }
         }
+        held.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Site;
+    use crate::clock::{Column, StrandName};
+
+    fn write(pe: usize, mask: u8) -> Access {
+        let (by, site) = (StrandName { pe, strand: 0 }, Site { pc: 64 + pe as u64, call: 1 });
+        Access { by, time: 5, column: Column::Program, kind: AccessKind::Write, mask, site }
+    }
+
+    fn remembered(cell: &ShadowCell<'_>) -> Vec<Access> {
+        let more = cell.first_place().load(Relaxed) & MORE != 0;
+        (0..slots_in_use(more)).filter_map(|slot| cell.access(slot)).collect()
+    }
+
+    #[test]
+    fn a_cell_has_four_accesses_and_its_back_is_empty_as_long_as_two_suffice() {
+        let (front, back) = ([CellHalf::default()], [CellHalf::default()]);
+        let cell = ShadowPart::new(&front, &back).get(0).expect("the only one");
+        let is_bare = || back[0].slots.iter().all(|slot| slot.key.load(Relaxed) == 0);
+        let all = [write(0, 1), write(1, 2), write(2, 4), write(3, 8)];
+        for (at, access) in all.into_iter().enumerate() {
+            assert_eq!(cell.record(access, |_| false), None);
+            assert_eq!((remembered(&cell), is_bare()), (all[..=at].to_vec(), at < 2));
+        }
+        let conflict = cell.record(write(4, 0x88), |_| false).expect("the last one of the back half");
+        assert_eq!((conflict.earlier, conflict.mask), (all[3], 8));
+        cell.forget(|old| old.by.pe > 0);
+        assert_eq!(cell.first_place().load(Relaxed) & FLAGS, 0);
+        assert!(is_bare() && remembered(&cell).len() <= 1);
+    }
+
+    #[test]
+    fn an_access_that_covers_all_others_leaves_one() {
+        let (front, back) = ([CellHalf::default()], [CellHalf::default()]);
+        let cell = ShadowPart::new(&front, &back).get(0).expect("the only one");
+        for pe in 0..4 {
+            assert_eq!(cell.record(write(pe, 1 << pe), |_| true), None);
+        }
+        assert_eq!(cell.record(write(5, 0xff), |_| true), None);
+        assert_eq!(remembered(&cell), [write(5, 0xff)]);
+        assert_eq!(cell.first_place().load(Relaxed) & FLAGS, 0);
+        assert!(cell.renew(&Access { time: 6, ..write(5, 0xff) }).is_some());
+        assert_eq!(remembered(&cell), [Access { time: 6, ..write(5, 0xff) }]);
+        assert!(cell.renew(&write(5, 1)).is_none() && ShadowPart::new(&front, &back).get(1).is_none());
     }
 }

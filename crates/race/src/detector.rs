@@ -165,7 +165,7 @@ impl<'m> Strand<'_, 'm> {
         len: usize,
         kind: AccessKind,
         site: Site,
-    ) -> Option<(&'m ShadowCell, Access, &'m AtomicU32)> {
+    ) -> Option<(ShadowCell<'m>, Access, &'m AtomicU32)> {
         let shadow = self.pe.state.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
         let first = place.offset % 8;
         let cell = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0)?;

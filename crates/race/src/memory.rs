@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use crate::cell::ShadowCell;
+use crate::cell::{ShadowCell, ShadowPart};
 use crate::clock::{Clock, ClockShape, StrandKind, StrandName};
 use crate::signals::SignalList;
 
@@ -67,7 +67,7 @@ pub struct SharedState<'m> {
     /// A list for each PE.
     pub signals: &'m [SignalList],
     /// The shadows of each PE's heap and static variables.
-    pub shadows: Vec<[&'m [ShadowCell]; 2]>,
+    pub shadows: Vec<[ShadowPart<'m>; 2]>,
 }
 
 /// The words of a bucket.
@@ -121,9 +121,9 @@ impl<'m> SharedState<'m> {
     }
 
     /// The cells of `len` bytes, and which bytes of each.
-    pub(crate) fn cells(&self, place: SymmetricPlace, len: usize) -> impl Iterator<Item = (usize, &'m ShadowCell, u8)> {
+    pub(crate) fn cells(&self, place: SymmetricPlace, len: usize) -> impl Iterator<Item = (usize, ShadowCell<'m>, u8)> {
         let shadow = self.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
-        let (start, end) = (place.offset, place.offset.saturating_add(len).min(shadow.len() * 8));
+        let (start, end) = (place.offset, place.offset.saturating_add(len).min(shadow.count() * 8));
         (start / 8..end.div_ceil(8)).filter_map(move |index| {
             let (first, last) = (start.max(index * 8) % 8, (end.min(index * 8 + 8) - 1) % 8);
             let mask = (0xff_u8 << first) & (0xff_u8 >> (7 - last));

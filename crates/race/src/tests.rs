@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::access::{AccessKind, AtomicType, Site};
-use crate::cell::ShadowCell;
+use crate::cell::{CellHalf, ShadowPart};
 use crate::clock::{ClockShape, Stream};
 use crate::detector::{Detector, Race, Strand};
 use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
@@ -25,7 +25,8 @@ struct TestNode {
     buckets: Vec<AtomicU32>,
     pairs: Vec<AtomicU64>,
     signals: Vec<SignalList>,
-    shadow: Vec<[Vec<ShadowCell>; 2]>,
+    /// The cells of each PE's parts, in halves.
+    shadow: Vec<[[Vec<CellHalf>; 2]; 2]>,
 }
 
 fn zeros<T: Default>(n: usize) -> Vec<T> {
@@ -43,7 +44,7 @@ impl TestNode {
             buckets: zeros(BUCKETS * bucket_words(shape)),
             pairs: zeros(64),
             signals: zeros(pes),
-            shadow: (0..pes).map(|_| [zeros(100), zeros(20)]).collect(),
+            shadow: (0..pes).map(|_| [100, 20].map(|cells| [zeros(cells), zeros(cells)])).collect(),
         }
     }
 
@@ -56,7 +57,11 @@ impl TestNode {
             buckets: &self.buckets,
             pairs: &self.pairs,
             signals: &self.signals,
-            shadows: self.shadow.iter().map(|[heap, statics]| [&heap[..], &statics[..]]).collect(),
+            shadows: self
+                .shadow
+                .iter()
+                .map(|parts| parts.each_ref().map(|[front, back]| ShadowPart::new(front, back)))
+                .collect(),
         };
         Detector::new(me, false, state)
     }
