@@ -75,8 +75,9 @@ struct HeldCell<'m> {
 /// Gives the lock back.
 impl Drop for HeldCell<'_> {
     fn drop(&mut self) {
-        let over = if self.more { LOCKED } else { FLAGS };
-        self.cell.first_place().fetch_and(!over, Release);
+        let (over, place) = (if self.more { LOCKED } else { FLAGS }, self.cell.first_place());
+        // A store suffices: while the bit is set others only set it again, and `renew` changes no place that has it.
+        place.store(place.load(Relaxed) & !over, Release);
     }
 }
 
@@ -88,7 +89,8 @@ impl HeldCell<'_> {
 
     fn put(&mut self, slot: usize, access: &Access) {
         if slot >= HALF && !self.more {
-            self.cell.first_place().fetch_or(MORE, Relaxed);
+            let first = self.cell.first_place();
+            first.store(first.load(Relaxed) | MORE, Release);
             self.more = true;
         }
         let CellSlot { key, place } = self.cell.at(slot);
