@@ -33,54 +33,80 @@ void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED)
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
-/* Accesses of the thread that cells remember. The detector learns nothing from the same access again as long as the cell still has it,
-   which another strand may change at any moment, and the time is the same: whoever comes without an order finds it in the cell. */
-enum { SEEN = 512 };
-static FAST_THREAD_LOCAL struct {
-    uint64_t access;
-    struct race_remembered by;
-} seen[SEEN];
-/* No access is made at the time 0. */
-static const uint32_t never;
-/* The time of the strand that the thread is, since that has made an access. */
-static FAST_THREAD_LOCAL const uint32_t *now = &never;
+/* No life has this memory. */
+static const struct race_reach nowhere;
+static FAST_THREAD_LOCAL struct race_view view = {.reach = &nowhere};
 
-void race_is_another(void) { now = &never; }
+void race_is_another(void) { view.reach = &nowhere; }
 
-static inline int is_remembered(const struct race_remembered *by)
+/* Parts of keys and places: crates/race/src/access.rs, and a test there of what is used here. A store differs from a load by one bit of
+   its kind; the strand and its column lie above the kind. */
+enum { KIND = 8, STRAND = 15, CALL = 40 };
+#define A_STORE ((uint64_t)1 << KIND)
+/* In the first place: somebody changes the cell, or its back half remembers accesses, too. */
+#define FLAGS ((uint64_t)3 << 62)
+
+static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+
+/* Whether a slot has nothing of others than the strand, whose accesses of the program need no order. */
+static inline int is_own(uint64_t key, uint32_t low) { return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0; }
+
+/* Remembers an access to bytes of one cell if it is there, at the present time or alone with others of the strand at an earlier one. The
+   detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come at the very same
+   time without an order one may be missed. Calls nothing, and changes no more than the time. */
+static inline int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
 {
-    return by->now == now && by->key >> 32 == __atomic_load_n(now, __ATOMIC_RELAXED) &&
-           __atomic_load_n(by->word, __ATOMIC_RELAXED) == by->key;
-}
-
-/* An access to bytes of one cell. */
-static inline void look_at_cell(uintptr_t address, size_t len, int kind, const void *pc)
-{
-    /* An address has 47 bits. A write covers a read. */
-    uint64_t access = address << 17 | len << 1 | (kind == RACE_WRITE);
-    __typeof__(*seen) *last = &seen[address / 8 % SEEN];
-    if ((last->access == access || last->access == (access | 1)) && is_remembered(&last->by))
-        return;
-    if (race_plain(address, len, kind, pc, &last->by)) {
-        last->access = access;
-        now = last->by.now;
+    const struct race_reach *reach = view.reach;
+    if (reach != __atomic_load_n(&race_reach, __ATOMIC_RELAXED))
+        return 0;
+    const struct race_part *part = &reach->heap;
+    size_t offset = address - part->start;
+    if (offset >= part->len) {
+        part = &reach->statics;
+        offset = address - part->start;
+        if (offset >= part->len) {
+            part = __atomic_load_n(&view.far, __ATOMIC_RELAXED);
+            if (!part || (offset = address - part->start) >= part->len)
+                return 0;
+        }
     }
+    if (offset % 8 + len > 8)
+        return 0;
+    struct race_half *cell = &part->fronts[offset / 8];
+    uint32_t low = view.key | (uint32_t)kind << KIND | ((1u << len) - 1) << (offset % 8);
+    uint64_t key = (uint64_t)__atomic_load_n(view.now, __ATOMIC_RELAXED) << 32 | low;
+    uint64_t first = word(&cell->slots[0].key), second = word(&cell->slots[1].key);
+    /* A store of the same bytes covers a load. */
+    uint64_t any = kind == RACE_READ ? A_STORE : 0;
+    if ((first | any) == (key | any) || (second | any) == (key | any))
+        return 1;
+    if (!is_own(first, low) || !is_own(second, low))
+        return 0;
+    uintptr_t at = (uintptr_t)pc - reach->code;
+    uint64_t place = view.place | (uint64_t)kind << CALL | (at < reach->code_len ? at : 0);
+    uint64_t there = word(&cell->slots[0].place);
+    if ((uint32_t)first == low && there == place) {
+        __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
+        return 1;
+    }
+    if ((uint32_t)second == low && !(there & FLAGS) && word(&cell->slots[1].place) == place) {
+        __atomic_store_n(&cell->slots[1].key, key, __ATOMIC_RELAXED);
+        return 1;
+    }
+    return 0;
 }
 
 static inline void look(const void *at, size_t len, int kind, const void *pc)
 {
     uintptr_t address = (uintptr_t)at;
-    if (__atomic_load_n(&race_buffers, __ATOMIC_RELAXED)) {
+    if (__builtin_expect(__atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0)) {
         race_plain(address, len, kind, pc, 0);
     } else if (__builtin_expect(is_watched(address), 0)) {
-        if (address % 8 + len <= 8) {
-            look_at_cell(address, len, kind, pc);
-        } else if (len == 16 && address % 8 == 0) {
-            look_at_cell(address, 8, kind, pc);
-            look_at_cell(address + 8, 8, kind, pc);
-        } else {
-            race_plain(address, len, kind, pc, 0);
-        }
+        if (len <= 8 && is_renewed(address, len, kind, pc))
+            return;
+        if (len == 16 && is_renewed(address, 8, kind, pc) && is_renewed(address + 8, 8, kind, pc))
+            return;
+        race_plain(address, len, kind, pc, &view);
     }
 }
 

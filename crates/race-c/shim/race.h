@@ -20,6 +20,9 @@ typedef __float128 real16_t;
 /* The library is there when the program begins, never later. */
 #define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
+/* Data of this library, whose address needs no table. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
 /* Where a call is made, and the number of the routine. */
 #define AT(call) __builtin_return_address(0), (uint16_t)(call)
 #define SITE const void *pc, uint16_t call
@@ -172,15 +175,38 @@ static inline void race_takes(const volatile void *object)
 
 /* The accesses of the program itself. */
 enum { RACE_READ, RACE_WRITE, RACE_ATOMIC_READ, RACE_ATOMIC };
-/* An access that a cell remembers as long as `word` is `key`, made at the time in the upper half of `key`; `*now` is the present time of
-   the strand. */
-struct race_remembered {
-    const uint64_t *word;
-    uint64_t key;
-    const uint32_t *now;
+/* The front half of the shadow of eight bytes: see crates/race/src/cell.rs. */
+struct race_half {
+    struct {
+        uint64_t key, place;
+    } slots[2];
 };
-/* Returns whether a cell remembers the access, which `remembered` then tells. It may be null. */
-int race_plain(uintptr_t address, size_t len, int kind, const void *pc, struct race_remembered *remembered);
+/* A part of symmetric memory, a whole number of eight bytes. */
+struct race_part {
+    uintptr_t start;
+    size_t len;
+    struct race_half *fronts;
+};
+/* The PE's own memory in one life of the library, and the code of the program. It stays for ever. */
+struct race_reach {
+    struct race_part heap, statics;
+    uintptr_t code;
+    size_t code_len;
+};
+/* That of the present life; null if there is none. */
+extern HIDDEN const struct race_reach *race_reach;
+/* What a thread knows of the strand that it is, as long as the life is the one of `reach`. */
+struct race_view {
+    const struct race_reach *reach;
+    /* The strand's present time, and the rest of what cells have of it. */
+    const uint32_t *now;
+    uint64_t place;
+    /* The part of another PE's memory that the thread has accessed last, or null. */
+    const struct race_part *far;
+    uint32_t key;
+};
+/* `view` is the thread's, which may change, or null. */
+void race_plain(uintptr_t address, size_t len, int kind, const void *pc, struct race_view *view);
 void race_atomic(uintptr_t address, size_t len, int updates, const void *pc);
 void race_atomic_done(uintptr_t address, size_t len);
 
@@ -192,7 +218,7 @@ struct race_window {
     uintptr_t start;
     size_t len;
 };
-extern struct race_window race_windows[3];
+extern HIDDEN struct race_window race_windows[3];
 static inline int is_watched(uintptr_t address)
 {
     return address - race_windows[0].start < race_windows[0].len ||
@@ -201,6 +227,6 @@ static inline int is_watched(uintptr_t address)
 }
 
 /* Not 0 while local buffers of nonblocking operations may not be touched. */
-extern uint32_t race_buffers;
+extern HIDDEN uint32_t race_buffers;
 
 #endif

@@ -4,13 +4,13 @@
 //! filled or is about to read.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, compiler_fence};
 
 use oxshmem_os::stack;
-use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, Race, Remembered, Site, Strand, Stream};
+use oxshmem_race::{AccessKind, AtomicType, FetchedAtomic, ProgramMark, Race, Site, Strand, Stream};
 
-use crate::node::{self, RaceNode};
+use crate::node::{self, RaceNode, ShimPart, ShimReach};
 use crate::report::{self, LOAD, STORE};
 use crate::standard::{self, Context, Team};
 use crate::threads;
@@ -139,39 +139,46 @@ hook! {
     }
 }
 
-/// See [`Remembered`]; the shim has a type of the same layout.
+/// What the shim knows of a thread's strand, to renew accesses itself; it has a type of the same layout.
 #[repr(C)]
-struct ShimRemembered {
-    word: *const AtomicU64,
-    key: u64,
+struct ShimView {
+    /// The rest is the strand's in the life with this memory.
+    reach: *const ShimReach,
+    /// See [`ProgramMark`].
     now: *const AtomicU32,
+    place: u64,
+    /// The part of another PE's memory that the thread has accessed last; null if there is none.
+    far: *const ShimPart,
+    key: u32,
 }
 
-/// A load or store of the program. Returns whether a cell remembers it, which `remembered` then tells; it may be null.
+/// A load or store of the program. `view` is null, or the thread's.
 // SAFETY: no other function has this name; the shim declares it with the same arguments.
 #[unsafe(no_mangle)]
-extern "C" fn race_plain(
-    address: usize,
-    len: usize,
-    kind: c_int,
-    pc: *const c_void,
-    remembered: *mut ShimRemembered,
-) -> c_int {
-    let (Some(node), Some(_inside)) = (node::current(), threads::step_inside()) else { return 0 };
+extern "C" fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void, view: *mut ShimView) {
+    let (Some(node), Some(_inside)) = (node::current(), threads::step_inside()) else { return };
     let strand = node.detector.strand(threads::current(node));
     let (kind, call) = if kind == 0 { (AccessKind::Read, LOAD) } else { (AccessKind::Write, STORE) };
-    let site = site(node, pc, call);
-    let own = node.own(address);
-    let is_watched = race_buffers.load(Relaxed) != 0;
-    let repeated = own.filter(|_| !is_watched).and_then(|place| strand.repeat(place, len, kind, site));
-    let found = repeated.or_else(|| {
-        local(node, strand, address, len, kind, site);
-        strand.remembered(own.or_else(|| node.resolve(address))?, len, kind)
-    });
-    let Some(Remembered { word, key, now }) = found.filter(|_| !remembered.is_null()) else { return 0 };
-    // SAFETY: the shim passes null or the address of a variable of the caller's. What it points to then stays mapped for ever.
-    unsafe { remembered.write(ShimRemembered { word, key, now }) };
-    1
+    local(node, strand, address, len, kind, site(node, pc, call));
+    if view.is_null() {
+        return;
+    }
+    let far = node.far(address);
+    // SAFETY: the shim passes the address of a variable that only this thread touches. What it points to then stays for ever. A handler
+    // of a signal that comes in between reads words that were there before, or the new ones; it finds the first word last.
+    unsafe {
+        if !std::ptr::eq((*view).reach, node.reach) {
+            let ProgramMark { now, key, place } = strand.mark();
+            (&raw mut (*view).now).write(now);
+            (&raw mut (*view).place).write(place);
+            (&raw mut (*view).key).write(key);
+            (&raw mut (*view).far).write(far.map_or(std::ptr::null(), std::ptr::from_ref));
+            compiler_fence(Release);
+            (&raw mut (*view).reach).write(node.reach);
+        } else if let Some(far) = far {
+            (&raw mut (*view).far).write(far);
+        }
+    }
 }
 
 hook! {

@@ -11,6 +11,7 @@ use oxshmem_os::mappings;
 use oxshmem_os::memory::{SharedMemory, page_size};
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
+use oxshmem_race::cell::CellHalf;
 use oxshmem_race::clock::ClockShape;
 use oxshmem_race::{Detector, MemoryPart, Site, SymmetricPlace};
 use parking_lot::Mutex;
@@ -40,6 +41,9 @@ pub(crate) struct RaceNode {
     windows: Vec<PartWindow>,
     /// Those of the caller.
     own: Vec<PartWindow>,
+    /// All of them with their cells, for the shim; and the caller's.
+    parts: Vec<ShimPart>,
+    pub(crate) reach: &'static ShimReach,
     /// The blocks of the heap: length and call site, by offset.
     pub(crate) blocks: Mutex<BTreeMap<usize, (usize, Site)>>,
     pub(crate) teams: NamedTeams,
@@ -78,6 +82,29 @@ pub(crate) struct ShimWindow {
 static mut race_windows: [ShimWindow; 3] =
     [ShimWindow { start: 0, len: 0 }, ShimWindow { start: 0, len: 0 }, ShimWindow { start: 0, len: 0 }];
 
+/// A part of symmetric memory as the shim looks at it: a whole number of cells, and where their front halves are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct ShimPart {
+    start: usize,
+    len: usize,
+    fronts: *const CellHalf,
+}
+
+/// The caller's memory in one life, heap and static variables, and the code that calls come from. It never changes and is never freed: a
+/// thread that is late may still look at it.
+#[repr(C)]
+pub(crate) struct ShimReach {
+    parts: [ShimPart; 2],
+    code: usize,
+    code_len: usize,
+}
+
+/// That of the present life; null if nothing is watched.
+// SAFETY: no other object has this name; the shim reads it as the atomic pointer it is.
+#[unsafe(no_mangle)]
+static race_reach: AtomicPtr<ShimReach> = AtomicPtr::new(std::ptr::null_mut());
+
 /// The state between init and the last finalize.
 #[inline]
 pub(crate) fn current() -> Option<&'static RaceNode> {
@@ -110,7 +137,9 @@ pub(crate) fn open() {
                 }))
             };
             let windows = [of(MemoryPart::Statics, true), of(MemoryPart::Heap, true), of(MemoryPart::Statics, false)];
+            let reach = std::ptr::from_ref(node.reach).cast_mut();
             NODE.store(Box::into_raw(Box::new(node)), Release);
+            race_reach.store(reach, Release);
             // SAFETY: other threads only make the shim compare addresses with it, and a torn pair lets one access pass or
             // leads it to `resolve`, which looks again.
             unsafe { race_windows = windows };
@@ -127,6 +156,7 @@ pub(crate) fn open() {
 pub(crate) fn close() {
     // SAFETY: as when they were opened, a thread that still makes accesses of its own lets them pass or looks again.
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
+    race_reach.store(std::ptr::null_mut(), Release);
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.
@@ -217,6 +247,20 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
     let (base, memory) = mapping::share(block, pes, me, layout.len)?;
     // SAFETY: the layout is that of the memory, which stays mapped, is zero at first, and is only touched through atomics.
     let state = unsafe { layout.state(base) };
+    let part = |window: &PartWindow| {
+        let fronts = state.shadows[window.pe][(window.segment == MemoryPart::Statics) as usize].fronts();
+        ShimPart { start: window.start, len: fronts.len() * 8, fronts: fronts.as_ptr() }
+    };
+    let parts: Vec<ShimPart> = windows.iter().map(part).collect();
+    let own = |segment| {
+        let at = windows.iter().position(|window| window.pe == me && window.segment == segment);
+        at.map_or(ShimPart { start: 0, len: 0, fronts: std::ptr::null() }, |at| parts[at])
+    };
+    let reach: &'static ShimReach = Box::leak(Box::new(ShimReach {
+        parts: [own(MemoryPart::Heap), own(MemoryPart::Statics)],
+        code: loaded.bias,
+        code_len: loaded.end - loaded.bias,
+    }));
     Ok(RaceNode {
         detector: Detector::new(me, scattered, state),
         life: LIVES.fetch_add(1, Relaxed) + 1,
@@ -224,6 +268,8 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         me,
         own: windows.iter().filter(|window| window.pe == me).copied().collect(),
         windows,
+        parts,
+        reach,
         blocks: Mutex::new(BTreeMap::new()),
         teams: NamedTeams::default(),
         process: std::process::id(),
@@ -236,7 +282,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
 impl RaceNode {
     /// The place of an address in the caller's own symmetric memory.
     #[inline]
-    pub(crate) fn own(&self, address: usize) -> Option<SymmetricPlace> {
+    fn own(&self, address: usize) -> Option<SymmetricPlace> {
         self.own.iter().find_map(|window| {
             let offset = address.wrapping_sub(window.start);
             (offset < window.len).then_some(SymmetricPlace { pe: window.pe, segment: window.segment, offset })
@@ -246,10 +292,25 @@ impl RaceNode {
     /// Whose memory an address is, and where in it.
     #[inline]
     pub(crate) fn resolve(&self, address: usize) -> Option<SymmetricPlace> {
-        let after = self.windows.partition_point(|window| window.start <= address);
-        let window = self.windows.get(after.checked_sub(1)?)?;
-        let offset = address - window.start;
-        (offset < window.len).then_some(SymmetricPlace { pe: window.pe, segment: window.segment, offset })
+        self.own(address).or_else(|| {
+            let window = &self.windows[self.window(address)?];
+            Some(SymmetricPlace { pe: window.pe, segment: window.segment, offset: address - window.start })
+        })
+    }
+
+    /// The number of the window that has an address.
+    fn window(&self, address: usize) -> Option<usize> {
+        let at = self.windows.partition_point(|window| window.start <= address).checked_sub(1)?;
+        (address - self.windows[at].start < self.windows[at].len).then_some(at)
+    }
+
+    /// The part of another PE's memory that has an address.
+    #[inline]
+    pub(crate) fn far(&self, address: usize) -> Option<&ShimPart> {
+        if self.own(address).is_some() {
+            return None;
+        }
+        self.window(address).map(|at| &self.parts[at])
     }
 
     /// The copy of an own symmetric object on a PE of the world, if that is on this node.

@@ -146,10 +146,18 @@ pub struct Access {
 }
 
 const PC_BITS: u32 = 40;
+/// Behind the 16 bits of the call. The two highest bits are flags of the cell.
+const TAG_SHIFT: u32 = PC_BITS + 16;
 /// How many PEs and strands a cell can tell apart.
 pub const MOST_PES: usize = 1 << 8;
 /// See [`MOST_PES`].
 pub const MOST_STRANDS: usize = 1 << 6;
+
+/// Six bits that tell most strands apart.
+#[inline]
+fn tag(by: StrandName) -> u64 {
+    (by.pe ^ by.strand << 3) as u64 & 0x3f
+}
 
 impl Access {
     /// Whether two keys are of the same strand and column.
@@ -169,23 +177,24 @@ impl Access {
             | u64::from(self.mask)
     }
 
-    /// The part that reports name.
+    /// The part that reports name, with a few bits of the strand's name.
     #[inline]
     pub(crate) fn place(&self) -> u64 {
-        self.site.pc & ((1 << PC_BITS) - 1) | u64::from(self.site.call) << PC_BITS
+        self.site.pc & ((1 << PC_BITS) - 1) | u64::from(self.site.call) << PC_BITS | tag(self.by) << TAG_SHIFT
     }
 
-    /// The access with these parts.
+    /// The access with these parts. `None`: two strands have written the parts at the same moment, and they do not belong together.
     #[inline]
-    pub(crate) fn of(key: u64, place: u64) -> Access {
-        Access {
-            by: StrandName { pe: (key >> 18 & 0xff) as usize, strand: (key >> 26 & 0x3f) as usize },
+    pub(crate) fn of(key: u64, place: u64) -> Option<Access> {
+        let by = StrandName { pe: (key >> 18 & 0xff) as usize, strand: (key >> 26 & 0x3f) as usize };
+        (place >> TAG_SHIFT == tag(by)).then(|| Access {
+            by,
             time: (key >> 32) as u32,
             column: Column::of_code(key >> 15 & 7),
             kind: AccessKind::of_code(key >> 8 & 0x7f),
             mask: key as u8,
             site: Site { pc: place & ((1 << PC_BITS) - 1), call: (place >> PC_BITS) as u16 },
-        }
+        })
     }
 }
 

@@ -44,6 +44,11 @@ impl<'m> ShadowPart<'m> {
         ShadowPart { fronts, backs }
     }
 
+    /// The front halves of all cells.
+    pub fn fronts(&self) -> &'m [CellHalf] {
+        self.fronts
+    }
+
     /// How many cells there are.
     pub(crate) fn count(&self) -> usize {
         self.fronts.len()
@@ -144,46 +149,52 @@ impl<'m> ShadowCell<'m> {
     #[inline]
     fn access(&self, slot: usize) -> Option<Access> {
         let CellSlot { key, place } = self.at(slot);
-        let key = key.load(Relaxed);
-        (key != 0).then(|| Access::of(key, place.load(Relaxed) & !FLAGS))
+        match key.load(Relaxed) {
+            0 => None,
+            key => Access::of(key, place.load(Relaxed) & !FLAGS),
+        }
     }
 
     /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
-    /// Another strand that comes at the very same time may be missed. The word that holds the access.
+    /// Another strand that comes at the very same time may be missed. Returns whether the access is remembered.
+    ///
+    /// The shim does the same where the place stays what it is, with a store in the place of the last exchange. So it may put its
+    /// key over that of a strand that comes at the very same time: one of both is missed, and `Access::of` keeps the place of the
+    /// one from the name of the other.
     #[inline]
-    pub(crate) fn renew(&self, new: &Access) -> Option<&'m AtomicU64> {
+    pub(crate) fn renew(&self, new: &Access) -> bool {
         let (key, place) = (new.key(), new.place());
         let mut before = None;
         for slot in self.slots() {
             let old = slot.key.load(Relaxed);
             if old == key {
-                return Some(&slot.key);
+                return true;
             }
             if old != 0 && !Access::are_alike(old, key) {
-                return None;
+                return false;
             }
             if old as u32 == key as u32 {
                 before = Some((slot, old));
             }
         }
-        let (slot, old) = before?;
+        let Some((slot, old)) = before else { return false };
         let there = slot.place.load(Relaxed);
         // Flags are not touched: whoever takes the lock in between makes this fail.
-        let is_renewed = there & LOCKED == 0
+        there & LOCKED == 0
             && (there & !FLAGS == place
                 || slot.place.compare_exchange(there, place | there & FLAGS, Relaxed, Relaxed).is_ok())
-            && slot.key.compare_exchange(old, key, Relaxed, Relaxed).is_ok();
-        is_renewed.then_some(&slot.key)
+            && slot.key.compare_exchange(old, key, Relaxed, Relaxed).is_ok()
     }
 
-    /// The word that holds this key as long as the access is remembered.
-    pub(crate) fn holder(&self, key: u64) -> Option<&'m AtomicU64> {
-        self.slots().map(|slot| &slot.key).find(|word| word.load(Relaxed) == key)
+    /// Whether the access with this key is remembered.
+    #[inline]
+    pub(crate) fn holds(&self, key: u64) -> bool {
+        self.slots().any(|slot| slot.key.load(Relaxed) == key)
     }
 
     /// Remembers an access and returns an earlier one that clashes with it and is not `ordered` before it.
     pub(crate) fn record(&self, new: Access, ordered: impl Fn(&Access) -> bool) -> Option<Conflict> {
-        if self.holder(new.key()).is_some() {
+        if self.holds(new.key()) {
             return None;
         }
         let mut held = self.lock();
@@ -279,8 +290,33 @@ mod tests {
         assert_eq!(cell.record(write(5, 0xff), |_| true), None);
         assert_eq!(remembered(&cell), [write(5, 0xff)]);
         assert_eq!(cell.first_place().load(Relaxed) & FLAGS, 0);
-        assert!(cell.renew(&Access { time: 6, ..write(5, 0xff) }).is_some());
+        assert!(cell.renew(&Access { time: 6, ..write(5, 0xff) }));
         assert_eq!(remembered(&cell), [Access { time: 6, ..write(5, 0xff) }]);
-        assert!(cell.renew(&write(5, 1)).is_none() && ShadowPart::new(&front, &back).get(1).is_none());
+        assert!(!cell.renew(&write(5, 1)) && ShadowPart::new(&front, &back).get(1).is_none());
+    }
+
+    #[test]
+    fn key_and_place_of_two_strands_are_no_access() {
+        let (front, back) = ([CellHalf::default()], [CellHalf::default()]);
+        let cell = ShadowPart::new(&front, &back).get(0).expect("the only one");
+        assert_eq!(cell.record(write(0, 1), |_| false), None);
+        cell.at(0).key.store(write(1, 1).key(), Relaxed);
+        assert!(remembered(&cell).is_empty());
+        assert_eq!(cell.record(write(2, 1), |_| false), None);
+        assert_eq!(remembered(&cell), [write(2, 1)]);
+    }
+
+    /// The shim reads and makes keys and places: `shim/instrumentation.c`.
+    #[test]
+    fn the_parts_of_a_cell_are_where_the_shim_looks_for_them() {
+        let (by, site) = (StrandName { pe: 3, strand: 2 }, Site { pc: 0x1234, call: 1 });
+        let store = Access { by, time: 5, column: Column::Program, kind: AccessKind::Write, mask: 0x0f, site };
+        assert_eq!(store.key(), 5 << 32 | 2 << 26 | 3 << 18 | 1 << 8 | 0x0f);
+        assert_eq!(Access { kind: AccessKind::Read, ..store }.key(), 5 << 32 | 2 << 26 | 3 << 18 | 0x0f);
+        assert_eq!(store.place(), 0x13 << 56 | 1 << 40 | 0x1234);
+        let part = [CellHalf::default(), CellHalf::default()];
+        let address = |word: &AtomicU64| std::ptr::from_ref(word) as usize - part.as_ptr() as usize;
+        let words = part[1].slots.each_ref().map(|slot| [address(&slot.key), address(&slot.place)]);
+        assert_eq!(words, [[32, 40], [48, 56]]);
     }
 }

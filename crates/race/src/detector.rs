@@ -1,14 +1,13 @@
 //! One PE's view: its calls and accesses go in, races come out.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
 use crate::access::{Access, AccessKind, Site};
-use crate::cell::ShadowCell;
 use crate::clock::{Clock, Column, Milestone, StrandName};
-use crate::memory::{MemoryPart, SharedState, SymmetricPlace};
+use crate::memory::{SharedState, SymmetricPlace};
 use crate::numbers::StrandTable;
 use crate::pending::{AwaitedFetch, Completion, LentBuffers, RequestedCall};
 
@@ -38,18 +37,18 @@ pub struct Race {
     pub rank: RaceRank,
 }
 
-/// An access of a strand's program that a cell remembers.
+/// The loads and stores of a strand as cells remember them, so that the shim knows them again.
 ///
-/// The same access again, or one that it covers, changes nothing as long as the word holds the key and the time is that in the
-/// key's upper half. Others change the word when they take the access out, and the time when they have learnt it.
+/// The same access again, or one that it covers, changes nothing as long as the cell holds its key with the present time. Others
+/// change the cell when they take the access out, and the time when they have learnt it.
 #[derive(Clone, Copy, Debug)]
-pub struct Remembered<'m> {
-    /// A word of the cell.
-    pub word: &'m AtomicU64,
-    /// The access, as the cell has it.
-    pub key: u64,
-    /// The present time of the strand's program.
+pub struct ProgramMark<'m> {
+    /// The present time of the strand's program: the upper half of a key.
     pub now: &'m AtomicU32,
+    /// The lower half of a key, without kind and bytes.
+    pub key: u32,
+    /// A place without its site.
+    pub place: u64,
 }
 
 /// One PE.
@@ -103,7 +102,7 @@ impl<'m> Detector<'m> {
         Strand { pe: self, name: StrandName { pe: self.me, strand } }
     }
 
-    /// The PE ends: nothing that has been [remembered](Remembered) is a reason to pass over an access.
+    /// The PE ends: nothing that cells remember is a reason to pass over an access.
     pub fn end(&self) {
         (0..self.state.strands()).for_each(|strand| self.strand(strand).tick());
     }
@@ -143,36 +142,13 @@ impl<'m> Strand<'_, 'm> {
         self.clock().advance(self.pe.state.shape.milestone(self.name, Milestone::Issued))
     }
 
-    /// Remembers a load or store of the program without a look at what others have done, if that can be: see
-    /// [`crate::cell::ShadowCell`].
+    /// What all loads and stores that the strand makes now have in common.
     #[inline]
-    pub fn repeat(&self, place: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Remembered<'m>> {
-        let (cell, access, now) = self.single(place, len, kind, site)?;
-        cell.renew(&access).map(|word| Remembered { word, key: access.key(), now })
-    }
-
-    /// A load or store that the program has just made, if its cell remembers it.
-    pub fn remembered(&self, place: SymmetricPlace, len: usize, kind: AccessKind) -> Option<Remembered<'m>> {
-        let (cell, access, now) = self.single(place, len, kind, Site { pc: 0, call: 0 })?;
-        cell.holder(access.key()).map(|word| Remembered { word, key: access.key(), now })
-    }
-
-    /// An access of the program to the bytes of one cell, and the word of its time.
-    #[inline]
-    fn single(
-        &self,
-        place: SymmetricPlace,
-        len: usize,
-        kind: AccessKind,
-        site: Site,
-    ) -> Option<(ShadowCell<'m>, Access, &'m AtomicU32)> {
-        let shadow = self.pe.state.shadows[place.pe][(place.segment == MemoryPart::Statics) as usize];
-        let first = place.offset % 8;
-        let cell = shadow.get(place.offset / 8).filter(|_| first + len <= 8 && len > 0)?;
-        let mask = (0xff_u8 >> (8 - len)) << first;
-        let (clock, column) = (self.clock(), Column::Program);
+    pub fn mark(&self) -> ProgramMark<'m> {
+        let (clock, column, site) = (self.clock(), Column::Program, Site { pc: 0, call: 0 });
+        let access = Access { by: self.name, time: 0, column, kind: AccessKind::Read, mask: 0, site };
         let now = &clock.words[clock.shape.index(self.name, column, self.name.pe)];
-        Some((cell, Access { by: self.name, time: now.load(Relaxed), column, kind, mask, site }, now))
+        ProgramMark { now, key: access.key() as u32, place: access.place() }
     }
 
     /// The program accesses memory itself, or by a call that is over when it returns.
@@ -214,6 +190,9 @@ impl<'m> Strand<'_, 'm> {
         let (clock, mut race) = (self.clock(), None);
         for (offset, cell, mask) in self.pe.state.cells(place, len) {
             let new = Access { by: self.name, time, column, kind, mask, site };
+            if column == Column::Program && cell.renew(&new) {
+                continue;
+            }
             let at = SymmetricPlace { offset, ..place };
             let conflict = cell.record(new, |old| self.is_ordered(&clock, old, &new, at));
             if let (Some(conflict), None) = (conflict, &race) {

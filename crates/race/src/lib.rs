@@ -30,7 +30,7 @@ mod transfers;
 
 pub use access::{AccessKind, AtomicType, Conflict, Site};
 pub use clock::{StrandKind, StrandName, Stream};
-pub use detector::{Detector, Race, RaceRank, Remembered, Strand};
+pub use detector::{Detector, ProgramMark, Race, RaceRank, Strand};
 pub use elements::ArrayShape;
 pub use memory::{MemoryPart, SharedState, SymmetricPlace};
 pub use order::{CollectiveMeeting, fingerprint};

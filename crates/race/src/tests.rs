@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::access::{AccessKind, AtomicType, Site};
-use crate::cell::{CellHalf, ShadowPart};
-use crate::clock::{ClockShape, Stream};
+use crate::access::{Access, AccessKind, AtomicType, Site};
+use crate::cell::{CellHalf, ShadowCell, ShadowPart};
+use crate::clock::{ClockShape, Column, Stream};
 use crate::detector::{Detector, Race, Strand};
 use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
 use crate::order::CollectiveMeeting;
@@ -106,6 +106,16 @@ fn read(pe: &Strand<'_, '_>, from: SymmetricPlace) -> Option<Race> {
 
 fn write(pe: &Strand<'_, '_>, to: SymmetricPlace) -> Option<Race> {
     pe.access(to, 8, AccessKind::Write, SITE)
+}
+
+/// The cell around a place.
+fn cell<'m>(pe: &Strand<'_, 'm>, around: SymmetricPlace) -> ShadowCell<'m> {
+    pe.pe.state.cells(around, 1).next().expect("a cell").1
+}
+
+/// A load or store of these bytes of a cell now.
+fn program(pe: &Strand<'_, '_>, kind: AccessKind, mask: u8) -> Access {
+    Access { by: pe.name, time: pe.now(), column: Column::Program, kind, mask, site: SITE }
 }
 
 fn fetch(pe: &Strand<'_, '_>, from: SymmetricPlace, updates: bool) -> Option<Race> {

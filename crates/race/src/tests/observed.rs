@@ -1,11 +1,9 @@
 //! The knowledge that comes with a value that has been awaited or fetched.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use super::{D, SITE, TestNode, at, fetch, put, read, sync, write};
+use super::{D, SITE, TestNode, at, cell, fetch, program, put, read, sync, write};
 use crate::access::AccessKind;
 use crate::clock::StrandKind;
-use crate::detector::{Remembered, Strand};
+use crate::detector::Strand;
 use crate::memory::SymmetricPlace;
 
 /// More than is published word by word.
@@ -99,35 +97,31 @@ fn a_repetition_tells_something_when_another_strand_has_taken_the_access_out() {
     let node = TestNode::new(3);
     let pes: [_; 3] = node.pes();
     let [a, b, c] = pes;
-    let last = |place| b.remembered(place, 8, AccessKind::Write);
     // As the shim asks before it passes over an access.
-    let is_repeated = |last: &Remembered<'_>| {
-        last.word.load(Relaxed) == last.key && last.key >> 32 == u64::from(last.now.load(Relaxed))
-    };
+    let is_repeated = |place| cell(&b, place).holds(program(&b, AccessKind::Write, 0xff).key());
     let places = [0, 8, 16].map(|offset| at(1, offset));
-    let seen = places.map(|place| {
-        assert!(last(place).is_none(), "it was never made");
+    for place in places {
+        assert!(!is_repeated(place), "it was never made");
         write(&b, place);
-        last(place).expect("it is the only one")
-    });
-    assert!(seen.iter().all(is_repeated));
+    }
+    assert_eq!(places.map(is_repeated), [true; 3]);
     assert!(read(&a, places[0]).is_some());
-    assert!(is_repeated(&seen[0]), "a read takes no write out");
+    assert!(is_repeated(places[0]), "a read takes no write out");
     // Somebody waits for the value, and the next time is another one.
     a.observe(places[0], 8);
-    assert_eq!(seen.each_ref().map(is_repeated), [false; 3]);
+    assert_eq!(places.map(is_repeated), [false; 3]);
     write(&b, places[0]);
     assert!(read(&c, places[0]).is_some(), "the store that was repeated");
     // Somebody overwrites it after a sync.
     write(&b, places[1]);
-    let stored = last(places[1]).expect("it was made at the present time");
+    let stored = program(&b, AccessKind::Write, 0xff).key();
     sync(&pes);
-    assert_eq!((stored.word.load(Relaxed), write(&a, places[1])), (stored.key, None));
-    assert_ne!(stored.word.load(Relaxed), stored.key);
+    assert!(cell(&b, places[1]).holds(stored));
+    assert_eq!(write(&a, places[1]), None);
+    assert!(!cell(&b, places[1]).holds(stored));
     // The end of the PE.
     write(&b, places[2]);
-    let again = last(places[2]).expect("it was made at the present time");
-    assert!(is_repeated(&again));
+    assert!(is_repeated(places[2]));
     b.pe.end();
-    assert!(!is_repeated(&again));
+    assert!(!is_repeated(places[2]));
 }

@@ -1,6 +1,6 @@
 //! PEs with several strands, and the types of atomics.
 
-use super::{D, SITE, TestNode, at, barrier, fetch, put, read, sync, write};
+use super::{D, SITE, TestNode, at, barrier, cell, fetch, program, put, read, sync, write};
 use crate::access::{AccessKind, AtomicType};
 use crate::clock::StrandKind;
 use crate::detector::RaceRank;
@@ -244,15 +244,14 @@ fn strands_that_hear_a_signal_at_the_same_time_have_its_data_both() {
 fn a_repeated_access_is_remembered_at_its_new_time_and_another_strand_ends_that() {
     let node = TestNode::new(2);
     let [a, b] = node.pes();
-    let again = || a.repeat(at(0, 0), 8, AccessKind::Write, SITE).is_some();
+    let renews = |mask| cell(&a, at(0, 0)).renew(&program(&a, AccessKind::Write, mask));
+    let again = || renews(0xff);
     assert!(!again(), "it was never made");
     write(&a, at(0, 0));
     assert!(again());
     sync(&[a, b]);
     assert!(again(), "at a later time");
-    for (offset, len) in [(0, 4), (4, 8)] {
-        assert!(a.repeat(at(0, offset), len, AccessKind::Write, SITE).is_none());
-    }
+    assert!(!renews(0x0f) && !renews(0xf0));
     assert!(read(&b, at(0, 0)).is_some(), "the repetition came after the sync");
     assert!(!again());
 }
