@@ -96,18 +96,44 @@ static inline int is_renewed(uintptr_t address, size_t len, int kind, const void
     return 0;
 }
 
-static inline void look(const void *at, size_t len, int kind, const void *pc)
+/* Whether the bytes may be a buffer that is in use. */
+static int is_lent(uintptr_t address, size_t len)
 {
-    uintptr_t address = (uintptr_t)at;
-    if (__builtin_expect(__atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0)) {
-        race_plain(address, len, kind, pc, 0);
-    } else if (__builtin_expect(is_watched(address), 0)) {
+    const struct race_extent *lent = __atomic_load_n(&race_lent, __ATOMIC_RELAXED);
+    for (unsigned i = 0; lent && i < RACE_EXTENTS; i++)
+        if (address < __atomic_load_n(&lent[i].end, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&lent[i].start, __ATOMIC_RELAXED) < address + len)
+            return 1;
+    return 0;
+}
+
+/* An access where no buffer is. */
+static inline void look_at_free(uintptr_t address, size_t len, int kind, const void *pc)
+{
+    if (__builtin_expect(is_watched(address), 0)) {
         if (len <= 8 && is_renewed(address, len, kind, pc))
             return;
         if (len == 16 && is_renewed(address, 8, kind, pc) && is_renewed(address + 8, 8, kind, pc))
             return;
         race_plain(address, len, kind, pc, &view);
     }
+}
+
+/* A function of its own, so that the usual one saves no registers. */
+static __attribute__((noinline)) void look_among_buffers(uintptr_t address, size_t len, int kind, const void *pc)
+{
+    if (is_lent(address, len))
+        race_plain(address, len, kind, pc, 0);
+    else
+        look_at_free(address, len, kind, pc);
+}
+
+static inline void look(const void *at, size_t len, int kind, const void *pc)
+{
+    if (__builtin_expect(__atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0))
+        look_among_buffers((uintptr_t)at, len, kind, pc);
+    else
+        look_at_free((uintptr_t)at, len, kind, pc);
 }
 
 #define PC __builtin_return_address(0)

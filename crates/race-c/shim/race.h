@@ -228,5 +228,11 @@ static inline int is_watched(uintptr_t address)
 
 /* Not 0 while local buffers of nonblocking operations may not be touched. */
 extern HIDDEN uint32_t race_buffers;
+/* Extents of addresses that hold all of these buffers: see crates/race/src/pending.rs. Null if there are none. */
+enum { RACE_EXTENTS = 4 };
+struct race_extent {
+    uintptr_t start, end;
+};
+extern HIDDEN const struct race_extent *race_lent;
 
 #endif

@@ -13,7 +13,7 @@ use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
 use oxshmem_race::cell::CellHalf;
 use oxshmem_race::clock::ClockShape;
-use oxshmem_race::{Detector, MemoryPart, Site, SymmetricPlace};
+use oxshmem_race::{Detector, EXTENTS, LentExtent, MemoryPart, Site, SymmetricPlace};
 use parking_lot::Mutex;
 
 use crate::layout::{CELL, SharedLayout};
@@ -105,6 +105,11 @@ pub(crate) struct ShimReach {
 #[unsafe(no_mangle)]
 static race_reach: AtomicPtr<ShimReach> = AtomicPtr::new(std::ptr::null_mut());
 
+/// The extents of buffers in the present life: they stay for ever. Null if there is none.
+// SAFETY: no other object has this name; the shim reads it as the atomic pointer it is.
+#[unsafe(no_mangle)]
+static race_lent: AtomicPtr<[LentExtent; EXTENTS]> = AtomicPtr::new(std::ptr::null_mut());
+
 /// The state between init and the last finalize.
 #[inline]
 pub(crate) fn current() -> Option<&'static RaceNode> {
@@ -138,7 +143,9 @@ pub(crate) fn open() {
             };
             let windows = [of(MemoryPart::Statics, true), of(MemoryPart::Heap, true), of(MemoryPart::Statics, false)];
             let reach = std::ptr::from_ref(node.reach).cast_mut();
-            NODE.store(Box::into_raw(Box::new(node)), Release);
+            let node: &'static RaceNode = Box::leak(Box::new(node));
+            race_lent.store(std::ptr::from_ref(node.detector.lent()).cast_mut(), Release);
+            NODE.store(std::ptr::from_ref(node).cast_mut(), Release);
             race_reach.store(reach, Release);
             // SAFETY: other threads only make the shim compare addresses with it, and a torn pair lets one access pass or
             // leads it to `resolve`, which looks again.
@@ -157,6 +164,7 @@ pub(crate) fn close() {
     // SAFETY: as when they were opened, a thread that still makes accesses of its own lets them pass or looks again.
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
     race_reach.store(std::ptr::null_mut(), Release);
+    race_lent.store(std::ptr::null_mut(), Release);
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.

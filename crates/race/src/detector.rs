@@ -9,7 +9,7 @@ use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName};
 use crate::memory::{SharedState, SymmetricPlace};
 use crate::numbers::StrandTable;
-use crate::pending::{AwaitedFetch, Completion, LentBuffers, RequestedCall};
+use crate::pending::{AwaitedFetch, Completion, EXTENTS, LentBuffers, LentExtent, RequestedCall};
 
 /// How sure it is that two accesses do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl<'m> Detector<'m> {
     /// Whether there are buffers of operations under way.
     pub fn has_buffers(&self) -> bool {
         self.pending.any()
+    }
+
+    /// Extents that hold the buffers of all operations under way.
+    pub fn lent(&self) -> &[LentExtent; EXTENTS] {
+        self.pending.extents()
     }
 
     /// The strand with this number, which is the caller.

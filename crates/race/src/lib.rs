@@ -34,7 +34,7 @@ pub use detector::{Detector, ProgramMark, Race, RaceRank, Strand};
 pub use elements::ArrayShape;
 pub use memory::{MemoryPart, SharedState, SymmetricPlace};
 pub use order::{CollectiveMeeting, fingerprint};
-pub use pending::CallBuffer;
+pub use pending::{CallBuffer, EXTENTS, LentExtent};
 pub use signals::SignalList;
 pub use strands::LastCall;
 pub use transfers::FetchedAtomic;
