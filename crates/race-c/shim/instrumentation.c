@@ -43,7 +43,7 @@ void race_is_another(void) { view.reach = &nowhere; }
    its kind; the strand and its column lie above the kind. */
 enum { KIND = 8, STRAND = 15, CALL = 40 };
 #define A_STORE ((uint64_t)1 << KIND)
-/* In the first place: somebody changes the cell, or its back half remembers accesses, too. */
+/* In the second place: somebody changes the cell, or its back half remembers accesses, too. */
 #define FLAGS ((uint64_t)3 << 62)
 
 static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
@@ -51,9 +51,9 @@ static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __A
 /* Whether a slot has nothing of others than the strand, whose accesses of the program need no order. */
 static inline int is_own(uint64_t key, uint32_t low) { return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0; }
 
-/* Remembers an access to bytes of one cell if it is there, at the present time or alone with others of the strand at an earlier one. The
-   detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come at the very same
-   time without an order one may be missed. Calls nothing, and changes no more than the time. */
+/* Remembers an access to bytes of one cell if it is there, at the present time or alone with others of the strand at an earlier one, or
+   if nothing is. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come
+   at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
 static inline int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
 {
     const struct race_reach *reach = view.reach;
@@ -84,13 +84,19 @@ static inline int is_renewed(uintptr_t address, size_t len, int kind, const void
         return 0;
     uintptr_t at = (uintptr_t)pc - reach->code;
     uint64_t place = view.place | (uint64_t)kind << CALL | (at < reach->code_len ? at : 0);
-    uint64_t there = word(&cell->slots[0].place);
-    if ((uint32_t)first == low && there == place) {
+    uint64_t there = word(&cell->slots[1].place);
+    if ((uint32_t)first == low && !(there & FLAGS) && word(&cell->slots[0].place) == place) {
         __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
         return 1;
     }
-    if ((uint32_t)second == low && !(there & FLAGS) && word(&cell->slots[1].place) == place) {
+    if ((uint32_t)second == low && there == place) {
         __atomic_store_n(&cell->slots[1].key, key, __ATOMIC_RELAXED);
+        return 1;
+    }
+    /* Into an empty cell, where the detector puts the first access too. It finds out itself who has called the module. */
+    if (first == 0 && second == 0 && !(there & FLAGS) && (uintptr_t)pc - reach->module >= reach->module_len) {
+        __atomic_store_n(&cell->slots[0].place, place, __ATOMIC_RELAXED);
+        __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELEASE);
         return 1;
     }
     return 0;

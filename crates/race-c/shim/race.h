@@ -187,11 +187,13 @@ struct race_part {
     size_t len;
     struct race_half *fronts;
 };
-/* The PE's own memory in one life of the library, and the code of the program. It stays for ever. */
+/* The PE's own memory in one life of the library, the code of the program, and that of the Fortran module in it. It stays for ever. */
 struct race_reach {
     struct race_part heap, statics;
     uintptr_t code;
     size_t code_len;
+    uintptr_t module;
+    size_t module_len;
 };
 /* That of the present life; null if there is none. */
 extern HIDDEN const struct race_reach *race_reach;

@@ -98,6 +98,9 @@ pub(crate) struct ShimReach {
     parts: [ShimPart; 2],
     code: usize,
     code_len: usize,
+    /// See [`RaceNode::module`].
+    module: usize,
+    module_len: usize,
 }
 
 /// That of the present life; null if nothing is watched.
@@ -264,10 +267,13 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         let at = windows.iter().position(|window| window.pe == me && window.segment == segment);
         at.map_or(ShimPart { start: 0, len: 0, fronts: std::ptr::null() }, |at| parts[at])
     };
+    let module = fortran_module::code();
     let reach: &'static ShimReach = Box::leak(Box::new(ShimReach {
         parts: [own(MemoryPart::Heap), own(MemoryPart::Statics)],
         code: loaded.bias,
         code_len: loaded.end - loaded.bias,
+        module: module.start,
+        module_len: module.len(),
     }));
     Ok(RaceNode {
         detector: Detector::new(me, scattered, state),
@@ -283,7 +289,7 @@ fn meet(block: *mut c_void, pes: &[c_int], scattered: bool, loaded: Loaded) -> R
         process: std::process::id(),
         made: Mutex::new(memory.map(|memory| (memory, layout.shadows as u64..layout.len as u64))),
         loaded,
-        module: fortran_module::code(),
+        module,
     })
 }
 

@@ -7,9 +7,11 @@ use crate::access::{Access, AccessKind, Conflict};
 /// A half has so many accesses, and a cell twice as many.
 const HALF: usize = 2;
 const SLOTS: usize = 2 * HALF;
-/// In the first place: a PE changes the cell.
+/// The slot whose place has the flags: not the first one, which the shim fills.
+const FLAGGED: usize = 1;
+/// A PE changes the cell.
 const LOCKED: u64 = 1 << 63;
-/// In the first place: the back half remembers something, too.
+/// The back half remembers something, too.
 const MORE: u64 = 1 << 62;
 const FLAGS: u64 = LOCKED | MORE;
 
@@ -62,7 +64,7 @@ impl<'m> ShadowPart<'m> {
 
 /// The last accesses to eight bytes.
 ///
-/// A PE that holds the lock, a bit of the first place, reads and writes the rest; taking it acquires and giving it back
+/// A PE that holds the lock, a bit of a place, reads and writes the rest; taking it acquires and giving it back
 /// releases. Only the question whether an access is there already reads keys without the lock.
 #[derive(Clone, Copy, Debug)]
 pub struct ShadowCell<'m> {
@@ -80,7 +82,7 @@ struct HeldCell<'m> {
 /// Gives the lock back.
 impl Drop for HeldCell<'_> {
     fn drop(&mut self) {
-        let (over, place) = (if self.more { LOCKED } else { FLAGS }, self.cell.first_place());
+        let (over, place) = (if self.more { LOCKED } else { FLAGS }, self.cell.flags());
         // A store suffices: while the bit is set others only set it again, and `renew` changes no place that has it.
         place.store(place.load(Relaxed) & !over, Release);
     }
@@ -94,13 +96,13 @@ impl HeldCell<'_> {
 
     fn put(&mut self, slot: usize, access: &Access) {
         if slot >= HALF && !self.more {
-            let first = self.cell.first_place();
-            first.store(first.load(Relaxed) | MORE, Release);
+            let flags = self.cell.flags();
+            flags.store(flags.load(Relaxed) | MORE, Release);
             self.more = true;
         }
         let CellSlot { key, place } = self.cell.at(slot);
         // Nobody else changes the flags meanwhile: who wants the lock sets a bit that is set.
-        let flags = if slot == 0 { place.load(Relaxed) & FLAGS } else { 0 };
+        let flags = if slot == FLAGGED { place.load(Relaxed) & FLAGS } else { 0 };
         // Whoever finds no more accesses behind this finds what was done before they were forgotten.
         place.store(access.place() | flags, Release);
         key.store(access.key(), Relaxed);
@@ -125,20 +127,20 @@ impl<'m> ShadowCell<'m> {
 
     /// The place with the flags.
     #[inline]
-    fn first_place(&self) -> &'m AtomicU64 {
-        &self.front.slots[0].place
+    fn flags(&self) -> &'m AtomicU64 {
+        &self.front.slots[FLAGGED].place
     }
 
     /// The slots that may remember something, for who has not got the lock.
     #[inline]
     fn slots(&self) -> impl Iterator<Item = &'m CellSlot> + use<'m> {
-        let (cell, more) = (*self, self.first_place().load(Relaxed) & MORE != 0);
+        let (cell, more) = (*self, self.flags().load(Relaxed) & MORE != 0);
         (0..slots_in_use(more)).map(move |slot| cell.at(slot))
     }
 
     fn lock(&self) -> HeldCell<'m> {
         loop {
-            let before = self.first_place().fetch_or(LOCKED, Acquire);
+            let before = self.flags().fetch_or(LOCKED, Acquire);
             if before & LOCKED == 0 {
                 return HeldCell { cell: *self, more: before & MORE != 0 };
             }
@@ -149,7 +151,8 @@ impl<'m> ShadowCell<'m> {
     #[inline]
     fn access(&self, slot: usize) -> Option<Access> {
         let CellSlot { key, place } = self.at(slot);
-        match key.load(Relaxed) {
+        // The shim puts an access into an empty cell without the lock: behind the key its place is to be had.
+        match key.load(Acquire) {
             0 => None,
             key => Access::of(key, place.load(Relaxed) & !FLAGS),
         }
@@ -158,9 +161,9 @@ impl<'m> ShadowCell<'m> {
     /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
     /// Another strand that comes at the very same time may be missed. Returns whether the access is remembered.
     ///
-    /// The shim does the same where the place stays what it is, with a store in the place of the last exchange. So it may put its
-    /// key over that of a strand that comes at the very same time: one of both is missed, and `Access::of` keeps the place of the
-    /// one from the name of the other.
+    /// The shim does the same where the place stays what it is, with a store in the place of the last exchange, and puts an access
+    /// into the first slot of an empty cell. So it may put its words over those of a strand that comes at the very same time: one of
+    /// both is missed, and `Access::of` keeps the place of the one from the name of the other.
     #[inline]
     pub(crate) fn renew(&self, new: &Access) -> bool {
         let (key, place) = (new.key(), new.place());
@@ -180,7 +183,8 @@ impl<'m> ShadowCell<'m> {
         let Some((slot, old)) = before else { return false };
         let there = slot.place.load(Relaxed);
         // Flags are not touched: whoever takes the lock in between makes this fail.
-        there & LOCKED == 0
+        self.flags().load(Relaxed) & LOCKED == 0
+            && there & LOCKED == 0
             && (there & !FLAGS == place
                 || slot.place.compare_exchange(there, place | there & FLAGS, Relaxed, Relaxed).is_ok())
             && slot.key.compare_exchange(old, key, Relaxed, Relaxed).is_ok()
@@ -234,7 +238,7 @@ impl<'m> ShadowCell<'m> {
     /// Forgets the accesses for which `seen` holds. Whoever finds them gone finds what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
         let is_bare = |half: &CellHalf| half.slots.iter().all(|slot| slot.key.load(Acquire) == 0);
-        if is_bare(self.front) && self.first_place().load(Acquire) & MORE == 0 {
+        if is_bare(self.front) && self.flags().load(Acquire) & MORE == 0 {
             return;
         }
         let mut held = self.lock();
@@ -259,7 +263,7 @@ mod tests {
     }
 
     fn remembered(cell: &ShadowCell<'_>) -> Vec<Access> {
-        let more = cell.first_place().load(Relaxed) & MORE != 0;
+        let more = cell.flags().load(Relaxed) & MORE != 0;
         (0..slots_in_use(more)).filter_map(|slot| cell.access(slot)).collect()
     }
 
@@ -276,7 +280,7 @@ mod tests {
         let conflict = cell.record(write(4, 0x88), |_| false).expect("the last one of the back half");
         assert_eq!((conflict.earlier, conflict.mask), (all[3], 8));
         cell.forget(|old| old.by.pe > 0);
-        assert_eq!(cell.first_place().load(Relaxed) & FLAGS, 0);
+        assert_eq!(cell.flags().load(Relaxed) & FLAGS, 0);
         assert!(is_bare() && remembered(&cell).len() <= 1);
     }
 
@@ -289,7 +293,7 @@ mod tests {
         }
         assert_eq!(cell.record(write(5, 0xff), |_| true), None);
         assert_eq!(remembered(&cell), [write(5, 0xff)]);
-        assert_eq!(cell.first_place().load(Relaxed) & FLAGS, 0);
+        assert_eq!(cell.flags().load(Relaxed) & FLAGS, 0);
         assert!(cell.renew(&Access { time: 6, ..write(5, 0xff) }));
         assert_eq!(remembered(&cell), [Access { time: 6, ..write(5, 0xff) }]);
         assert!(!cell.renew(&write(5, 1)) && ShadowPart::new(&front, &back).get(1).is_none());
