@@ -40,18 +40,22 @@ static FAST_THREAD_LOCAL struct race_view view = {.reach = &nowhere};
 void race_is_another(void) { view.reach = &nowhere; }
 
 /* Parts of keys and places: crates/race/src/access.rs, and a test there of what is used here. A store differs from a load by one bit of
-   its kind; the strand and its column lie above the kind. */
+   its kind, which is 0; the strand and its column lie above the kind. */
 enum { KIND = 8, STRAND = 15, CALL = 40 };
 #define A_STORE ((uint64_t)1 << KIND)
+#define A_KIND 0x7f
 /* In the second place: somebody changes the cell, or its back half remembers accesses, too. */
 #define FLAGS ((uint64_t)3 << 62)
 
 static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
-/* Whether a slot has nothing of others than the strand, whose accesses of the program need no order. */
-static inline int is_own(uint64_t key, uint32_t low) { return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0; }
+/* Whether an access needs no order with what a slot has: nothing, one of the strand's program, or a read beside a read. */
+static inline int is_free(uint64_t key, uint32_t low, int kind)
+{
+    return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0);
+}
 
-/* Remembers an access to bytes of one cell if it is there, at the present time or alone with others of the strand at an earlier one, or
+/* Remembers an access to bytes of one cell if it is there, at the present time, or at an earlier one with others that need no order, or
    if nothing is. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come
    at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
 static inline int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
@@ -80,7 +84,7 @@ static inline int is_renewed(uintptr_t address, size_t len, int kind, const void
     uint64_t any = kind == RACE_READ ? A_STORE : 0;
     if ((first | any) == (key | any) || (second | any) == (key | any))
         return 1;
-    if (!is_own(first, low) || !is_own(second, low))
+    if (!is_free(first, low, kind) || !is_free(second, low, kind))
         return 0;
     uintptr_t at = (uintptr_t)pc - reach->code;
     uint64_t place = view.place | (uint64_t)kind << CALL | (at < reach->code_len ? at : 0);
