@@ -17,7 +17,7 @@ pub(crate) mod bytes;
 mod channel;
 mod eager;
 #[cfg(test)]
-mod every_order;
+pub(super) mod every_order;
 mod in_flight;
 mod leader_wire;
 mod line_exchange;

@@ -89,6 +89,12 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         &["runtime/src/loom_models/active_set.rs"],
     ),
     argument(
+        "slots of meetings between nodes change hands when all members have left",
+        "runtime/src/collectives/active_set/rendezvous.rs",
+        &[],
+        &["runtime/src/collectives/active_set/rendezvous/model.rs"],
+    ),
+    argument(
         "frames of a TCP session are kept until the peer has executed them",
         "transport-tcp/src/proto/session.rs",
         &["acknowledged-unexecuted", "sent-twice-after-a-break", "not-sent-again-after-a-break"],

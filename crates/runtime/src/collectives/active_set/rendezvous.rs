@@ -6,16 +6,26 @@
 //! meetings, [`REGISTRY`] at a time.
 //!
 //! **Why meetings that wait for entries do not wait in a circle.** A first member takes its entry before the others have come, and
-//! these may have to end another meeting before, which has no entry yet. So such first members have a part of the entries,
-//! [`COMMON`]. Where none of these is free, the first member puts the name into a table of its own (`arrivals`), and the others count
-//! in there. Once all have, it may take one of the other entries, whose meetings need nobody who is elsewhere: they end. Such a table
+//! these may have to end another meeting before, which has no entry yet. So such first members have half of the entries. Where none
+//! of these is free, the first member puts the name into a table of its own (`arrivals`), and the others count in there. Once all have,
+//! it may take one of the other entries, the spare ones, whose meetings need nobody who is elsewhere: they end. Such a table
 //! has the meetings at which its owner is, as many as its threads, and none for which it is not there yet.
 //!
 //! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
 //! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
 //! all have left, so a member that comes late finds it, with the turn that it began with.
+//!
+//! **When an entry is free again.** A member leaves behind an exchange of all. So all have found the entry and read its turn by then, and
+//! nobody counts in at the first member any more. The last member that counts itself out knows that all have left the slot. It
+//! writes the next turn before it takes the name away: the next first member, which needs an entry without a name, reads that turn.
+//!
+//! [`steps`] has the operations of a member in their order. The model beside it takes all their orders among a few members, where entries
+//! are as few as they can be.
 
-use core::ops::Range;
+#[cfg(test)]
+mod model;
+mod steps;
+
 use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
 use std::collections::HashMap;
 
@@ -35,29 +45,12 @@ use crate::teams::members::Members;
 use crate::teams::team::TeamState;
 use crate::wait::{self, Needs, Reason};
 
-/// How often each pair has met.
-static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
+use steps::{ArrivingMember, EntryWord, LEFT, LeavingMember, MeetingTables, WhichTable, base_of};
 
-/// The entries that a first member may take before the others have come.
-const COMMON: usize = REGISTRY / 2;
-
-/// Bits of a turn that count the members that have left. The other 40 say in steps from which number the meeting counts.
-const LEFT_BITS: u32 = 24;
-const LEFT: u64 = (1 << LEFT_BITS) - 1;
 const _: () = assert!((between_nodes::MOST_PES as u64) < LEFT);
 
-/// Numbers of a step: stamps and marks hold 48 bits of a number.
-const STEP: u64 = 1 << 8;
-
-/// The number from which a meeting counts.
-fn base_of(turn: u64) -> u64 {
-    (turn >> LEFT_BITS) * STEP
-}
-
-/// The turn behind a meeting that has not passed this number.
-fn turn_after(passed: u64) -> u64 {
-    (passed / STEP + 1) << LEFT_BITS
-}
+/// How often each pair has met.
+static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
 
 /// Begins a life in which nobody has met.
 pub(super) fn begin() {
@@ -78,7 +71,7 @@ pub(super) struct Rendezvous {
     /// The entry.
     index: usize,
     /// The first member's entry in its own table, if the others have been asked to count in there.
-    counted: Option<usize>,
+    own_entry: Option<usize>,
     pub(super) team: TeamState,
 }
 
@@ -86,29 +79,32 @@ impl Rendezvous {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
         let (name, first) = (key.name(count(key)), members.world(0));
-        let (index, counted) = match my {
-            0 => make(call, name, MeetingTable::arrivals(first), u64::from(key.size) - 1),
-            _ => (find(call, name, first), None),
+        let (mut member, needs) = match my {
+            0 => (ArrivingMember::first(name, u64::from(key.size) - 1), Needs::Anyone),
+            _ => (ArrivingMember::other(name), Needs::One(first)),
         };
-        let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Fetch);
+        let (mut tables, mut looks) = (RemoteTables { call, first }, RareLooks::default());
+        let (index, turn) = wait::until(reason(call, needs), None, || {
+            if !looks.is_due(RemoteTable::SLOTS.near().is_none()) {
+                return None;
+            }
+            member.look(&mut tables)
+        });
         let slot = (SPANNING - REGISTRY + index) as u32;
-        Box::new(Self { call, index, counted, team: TeamState::new(members, key.size, my, slot, base_of(turn)) })
+        let team = TeamState::new(members, key.size, my, slot, base_of(turn));
+        Box::new(Self { call, index, own_entry: member.own_entry(), team })
     }
 
     /// Goes.
     pub(super) fn leave(self: Box<Self>) {
-        let Self { call, index, counted, team } = *self;
+        let Self { call, index, own_entry, team } = *self;
         // Afterwards nobody looks at anything here, and nothing is under way to anybody.
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
-        if let Some(entry) = counted {
-            // Members that have counted in did so before all met.
-            MeetingTable::arrivals(team.world(0)).clear(call, entry);
-        }
-        let turn = MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Add(1)) + 1;
-        if turn & LEFT == u64::from(team.size) {
-            MeetingTable::SLOTS.update(call, |registry| &registry.turns[index], Amo::Swap(turn_after(team.passed())));
-            MeetingTable::SLOTS.update(call, |registry| &registry.names[index], Amo::Swap(0));
+        let mut tables = RemoteTables { call, first: team.world(0) };
+        let mut member = LeavingMember::new(index, own_entry, team.size.into(), team.passed());
+        while !member.is_gone() {
+            member.step(&mut tables);
         }
     }
 }
@@ -136,63 +132,41 @@ impl RareLooks {
     }
 }
 
-/// The first member's part: puts the name where there is none. Returns the entry, and that of its own table if the others have been
-/// asked to count in.
-fn make(call: &'static str, name: u64, own: MeetingTable, others: u64) -> (usize, Option<usize>) {
-    let (mut looks, mut counted) = (RareLooks::default(), None);
-    let index = wait::until(reason(call, Needs::Anyone), None, || {
-        if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
-            return None;
-        }
-        let names = MeetingTable::SLOTS.names(call);
-        if let Some(free) = free_entry(&names, name, 0..COMMON) {
-            return MeetingTable::SLOTS.put(call, name, free);
-        }
-        counted = counted.or_else(|| own.put(call, name, free_entry(&own.names(call), name, 0..REGISTRY)?));
-        let entry: usize = counted?;
-        let have_come = own.update(call, |registry| &registry.turns[entry], Amo::Fetch) == others;
-        let free = free_entry(&names, name, COMMON..REGISTRY).filter(|_| have_come)?;
-        MeetingTable::SLOTS.put(call, name, free)
-    });
-    (index, counted)
-}
-
-/// The others' part: waits until the first member, PE `first`, has done that.
-fn find(call: &'static str, name: u64, first: u32) -> usize {
-    let (mut looks, mut has_counted) = (RareLooks::default(), false);
-    wait::until(reason(call, Needs::One(first)), None, || {
-        if !looks.is_due(MeetingTable::SLOTS.near().is_none()) {
-            return None;
-        }
-        let names = MeetingTable::SLOTS.names(call);
-        let found = names.iter().position(|there| *there == name);
-        if found.is_none() && !has_counted && free_entry(&names, name, 0..COMMON).is_none() {
-            has_counted = count_in(call, name, MeetingTable::arrivals(first));
-        }
-        found
-    })
-}
-
-/// Counts in with the first member, if that has asked for it.
-fn count_in(call: &'static str, name: u64, arrivals: MeetingTable) -> bool {
-    let Some(entry) = arrivals.names(call).iter().position(|there| *there == name) else { return false };
-    arrivals.update(call, |registry| &registry.turns[entry], Amo::Add(1));
-    true
-}
-
-/// A free entry of this part for a name.
-fn free_entry(names: &[u64; REGISTRY], name: u64, part: Range<usize>) -> Option<usize> {
-    let mut places = (0..part.len()).map(|step| part.start + (name as usize).wrapping_add(step) % part.len());
-    places.find(|&index| names[index] == 0)
-}
-
 fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
     Reason { call, address: core::ptr::from_ref(&ControlBlock::own().registry) as usize, needs }
 }
 
+/// The tables of one meeting.
+struct RemoteTables {
+    call: &'static str,
+    /// The first member.
+    first: u32,
+}
+
+impl RemoteTables {
+    fn table(&self, table: WhichTable) -> RemoteTable {
+        match table {
+            WhichTable::Slots => RemoteTable::SLOTS,
+            WhichTable::Arrivals => RemoteTable { pe: self.first, of: arrivals_of },
+        }
+    }
+}
+
+impl MeetingTables for RemoteTables {
+    type Names = [u64; REGISTRY];
+
+    fn names(&mut self, table: WhichTable) -> [u64; REGISTRY] {
+        self.table(table).names(self.call)
+    }
+
+    fn update(&mut self, table: WhichTable, word: EntryWord, amo: Amo) -> u64 {
+        self.table(table).update(self.call, word, amo)
+    }
+}
+
 /// A table in the control window of a PE.
 #[derive(Clone, Copy)]
-struct MeetingTable {
+struct RemoteTable {
     pe: u32,
     of: fn(&ControlBlock) -> &Registry,
 }
@@ -205,14 +179,9 @@ fn arrivals_of(block: &ControlBlock) -> &Registry {
     &block.arrivals
 }
 
-impl MeetingTable {
+impl RemoteTable {
     /// The owners and turns of the slots.
     const SLOTS: Self = Self { pe: 0, of: slots_of };
-
-    /// How many members have counted in at meetings for which that PE, their first member, has no slot yet.
-    fn arrivals(pe: u32) -> Self {
-        Self { pe, of: arrivals_of }
-    }
 
     /// The table, if processors of this node update it.
     fn near(self) -> Option<&'static Registry> {
@@ -235,12 +204,12 @@ impl MeetingTable {
     }
 
     /// Updates a word of the table; returns what was there.
-    fn update(self, call: &'static str, word: impl Fn(&Registry) -> &Word, amo: Amo) -> u64 {
+    fn update(self, call: &'static str, word: EntryWord, amo: Amo) -> u64 {
         if let Some(registry) = self.near() {
-            let update = word(registry).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
+            let update = word_of(registry, word).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
             return update.unwrap_or_else(|old| old);
         }
-        let offset = control::offset(word((self.of)(ControlBlock::own())));
+        let offset = control::offset(word_of((self.of)(ControlBlock::own()), word));
         let to = Remote { pe: self.pe, region: Region::Control, offset };
         let mut old = 0_u64;
         let place = (&raw mut old).cast();
@@ -249,52 +218,18 @@ impl MeetingTable {
         lane::complete(call);
         old
     }
+}
 
-    /// Puts a name into an entry that was free. Returns the entry, unless it has another name now.
-    fn put(self, call: &'static str, name: u64, free: usize) -> Option<usize> {
-        let there = self.update(call, |registry| &registry.names[free], Amo::CompareSwap { cond: 0, value: name });
-        (there == 0 || there == name).then_some(free)
-    }
-
-    /// Takes the name of an entry away, and the number beside it first: who puts another name there counts from 0.
-    fn clear(self, call: &'static str, entry: usize) {
-        self.update(call, |registry| &registry.turns[entry], Amo::Swap(0));
-        self.update(call, |registry| &registry.names[entry], Amo::Swap(0));
+fn word_of(registry: &Registry, word: EntryWord) -> &Word {
+    match word {
+        EntryWord::Name(entry) => &registry.names[entry],
+        EntryWord::Turn(entry) => &registry.turns[entry],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectives::signature::{Signature, number_of};
-
-    /// Words of a slot hold 48 bits of a number. Here more meetings follow each other at one entry than 16 bits count.
-    #[test]
-    fn numbers_of_many_meetings_grow_and_fit_their_words() {
-        let (mut turn, mut passed) = (0, None);
-        for _ in 0..1 << 17 {
-            let base = base_of(turn);
-            assert!(passed.is_none_or(|passed| base >= passed), "{base} after {passed:?}");
-            let last = base + 40;
-            assert_eq!(number_of(Signature::of(CallKind::Leave).stamp(last)), last);
-            (turn, passed) = (turn_after(last), Some(last));
-        }
-        assert_eq!((turn & LEFT, base_of(turn_after(STEP - 1)), base_of(turn_after(STEP))), (0, STEP, 2 * STEP));
-    }
-
-    #[test]
-    fn first_members_leave_entries_to_meetings_whose_members_have_come() {
-        let mut names = [0; REGISTRY];
-        for name in [1, COMMON as u64 - 1, COMMON as u64, 0x1234_5679, u64::MAX] {
-            assert!(free_entry(&names, name, 0..COMMON).is_some_and(|index| index < COMMON));
-            assert!(free_entry(&names, name, COMMON..REGISTRY).is_some_and(|index| index >= COMMON));
-        }
-        names[..COMMON].fill(7);
-        assert_eq!(free_entry(&names, 9, 0..COMMON), None);
-        names[COMMON..REGISTRY - 1].fill(7);
-        assert_eq!(free_entry(&names, 9, COMMON..REGISTRY), Some(REGISTRY - 1));
-        assert_eq!(free_entry(&names, 9, 0..REGISTRY), Some(REGISTRY - 1));
-    }
 
     #[test]
     fn a_wait_asks_a_far_table_ever_more_seldom_and_looks_at_a_near_one_always() {
