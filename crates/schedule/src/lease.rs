@@ -21,9 +21,11 @@ const BITS: u16 = 64 * WORDS as u16;
 const ALONE: u64 = 1 << 63;
 /// Leases granted by one agreement.
 const GRANT: usize = 8;
-/// Slots of a piece that a member offers in the first round. Members may wait for each other for long, and the offered slots are
-/// nobody's meanwhile. So threads of other teams find the rest.
-const FEW: u32 = 64;
+/// Slots of a piece that a member offers in the first round. Members may wait for each other for long, but only with the first offer:
+/// later all are there. The offered slots are nobody's meanwhile, so threads of other teams find the rest: a piece serves 23 threads that
+/// wait. More than [`GRANT`], so that members whose free slots differ by a few agree at once.
+const FEW: u32 = 16;
+const _: () = assert!(FEW as usize >= 2 * GRANT);
 /// Leases a team holds at most, its initial range aside.
 const HELD: usize = 12;
 
