@@ -53,7 +53,12 @@ pub(crate) struct KnownSet {
     /// The members, who count their meetings from the making of the place. Only one thread at a time is in a collective of
     /// a set.
     pub(crate) team: TeamState,
+    /// How many earlier places of the pair stay in memory, because another thread may look at what [`RECENT`] has shown it.
+    kept: u32,
 }
+
+/// The most earlier places of a pair that stay in memory.
+const MOST_KEPT: u32 = 8;
 
 impl CalledBy for KnownSet {
     #[inline(always)]
@@ -80,13 +85,19 @@ impl KnownSet {
         self.door.leave();
     }
 
+    /// Whether calls find it in [`RECENT`]. Where the PE's threads call at once, that shows it to threads which look for another set.
+    /// So a pair whose place changes hands again and again is found by its key alone, under the lock.
+    fn is_shown(&self) -> bool {
+        self.door.alone || self.kept < MOST_KEPT
+    }
+
     /// Whether it is the same place, made at the same time.
     pub(crate) fn is_same(&self, other: &KnownSet) -> bool {
         (self.index, self.made) == (other.index, other.made)
     }
 }
 
-/// The known places. They stay in memory until the next life, so that [`RECENT`] may point to them.
+/// The known places. [`RECENT`] points to those that it has been shown, which stay in memory until the next life or are forgotten there.
 static KNOWN: Mutex<Option<HashMap<Key, Box<KnownSet>>>> = Mutex::new(None);
 
 /// Some of the known places.
@@ -103,27 +114,30 @@ fn recent(name: &Name) -> Option<&'static KnownSet> {
 fn known(key: &Key) -> Option<&'static KnownSet> {
     let map = KNOWN.lock();
     let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
-    // SAFETY: boxes in `KNOWN` are dropped between lives only.
+    // SAFETY: boxes in `KNOWN` are dropped between lives, or by the pair's next call, of which there is one at a time.
     Some(unsafe { &*known })
 }
 
-/// Remembers a place, unless it is known. What was known of the pair before stays in memory if another thread may be looking
-/// at it.
-fn remember(key: &Key, found: KnownSet) -> &'static KnownSet {
+/// Remembers a place, unless it is known. An earlier place of the pair stays in memory if another thread may be looking at it. Nobody
+/// else looks at one that was never shown: only one thread at a time is in a collective of a set.
+fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
     if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
         return known;
     }
-    let found = Box::new(found);
-    let it = core::ptr::from_ref(&*found);
     let mut map = KNOWN.lock();
-    if let Some(before) = map.get_or_insert_default().insert(*key, found) {
-        match before.door.alone {
-            true => RECENT.forget(&before),
-            false => drop(Box::leak(before)),
+    let map = map.get_or_insert_default();
+    if let Some(before) = map.remove(key) {
+        found.kept = before.kept;
+        if before.door.alone {
+            RECENT.forget(&before);
+        } else if before.is_shown() {
+            found.kept += 1;
+            let _ = Box::leak(before);
         }
     }
-    // SAFETY: boxes in `KNOWN` are dropped between lives only, and the map has this one.
-    unsafe { &*it }
+    let found = core::ptr::from_ref(&**map.entry(*key).insert_entry(Box::new(found)).get());
+    // SAFETY: boxes in `KNOWN` are dropped between lives, or by the pair's next call, and the map has this one.
+    unsafe { &*found }
 }
 
 /// The node's PEs, the caller's window, and how many places a PE keeps.
@@ -251,7 +265,9 @@ fn find(call: &'static str, name: Name) -> Stay {
         };
     }
     let known = meet(call, name, &key, members, my);
-    RECENT.keep(known);
+    if known.is_shown() {
+        RECENT.keep(known);
+    }
     Stay::Place(known)
 }
 
@@ -322,7 +338,7 @@ impl Places {
     pub(crate) fn known(&self, index: u32, name: Name, members: Members, size: u32, my: u32) -> KnownSet {
         let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
         let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
-        KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team }
+        KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team, kept: 0 }
     }
 }
 
