@@ -86,8 +86,8 @@ impl<'a> Levels<'a> {
         Plan { size: self.nodes.len() as u32, ..*plan }
     }
 
-    /// Step `pc` of the leader among its like; `None` if that is over.
-    fn among_leaders(&self, plan: &Plan, node: usize, pc: u64) -> Option<Step> {
+    /// Step `pc` of the leader among its like; how many steps there are, if that is over.
+    fn among_leaders(&self, plan: &Plan, node: usize, pc: u64) -> Result<Step, u64> {
         let size = self.nodes.len();
         let (offset, each) = (self.start(node), self.len(plan));
         let total = u64::from(plan.size);
@@ -102,8 +102,8 @@ impl<'a> Levels<'a> {
         let share = CallerShare { offset: offset * each, mine, total: total * each, windows: &windows };
         let me = Caller { share, ..Caller::new(node as u32) };
         let inner = self.inner(plan);
-        if (0..pc).any(|pc| self.leaders.step(&inner, &me, pc) == Step::Done) {
-            return None;
+        if let Some(over) = (0..=pc).find(|&pc| self.leaders.step(&inner, &me, pc) == Step::Done) {
+            return Err(over);
         }
         let here = |loc: Loc| match (loc.place, self.load) {
             // The gather buffer is the leaders' dest, and the node's part of it is where it belongs.
@@ -112,7 +112,7 @@ impl<'a> Levels<'a> {
             (Place::Source | Place::Dest, _) => scratch(self.sum(plan) + loc.at),
             (Place::Scratch, _) => scratch(self.landing(plan) + loc.at),
         };
-        Some(match self.leaders.step(&inner, &me, pc) {
+        Ok(match self.leaders.step(&inner, &me, pc) {
             Step::Put { to, from, into, len, signal } => {
                 Step::Put { to: self.nodes[to as usize][0], from: here(from), into: here(into), len, signal }
             }
@@ -121,7 +121,6 @@ impl<'a> Levels<'a> {
             }
             Step::Copy { into, from, len } => Step::Copy { into: here(into), from: here(from), len },
             Step::Zero { into, len } => Step::Zero { into: here(into), len },
-            Step::Done => return None,
             step => step,
         })
     }
@@ -181,11 +180,10 @@ impl Algorithm for Levels<'_> {
             return released(pc);
         }
         let pc = pc - early;
-        if let Some(step) = self.among_leaders(plan, node, pc) {
-            return step;
-        }
-        let over = (0..).find(|&pc| self.among_leaders(plan, node, pc).is_none()).expect("schedules end");
-        let pc = pc - over;
+        let pc = match self.among_leaders(plan, node, pc) {
+            Ok(step) => return step,
+            Err(over) => pc - over,
+        };
         let copies = match self.load {
             LevelLoad::Nothing => 0,
             LevelLoad::Sum => 1,
@@ -228,7 +226,8 @@ const MAX: Collective = Collective::Reduce(OperatorLaw::Idempotent);
 const SUM: Collective = Collective::Reduce(OperatorLaw::Exact);
 const TREE: Collective = Collective::Reduce(OperatorLaw::FixedTree);
 
-/// Six calls of all kinds in turn, so that each follows each, beginning with number `first`.
+/// Eight calls of the five kinds in turn, beginning with number `first`. From 0 and from 1 each kind stands before its next two in turn with
+/// an even number and with an odd one, and so meets what these leave in the memory of either parity.
 fn faults(
     spread: &[u32],
     mistake: Option<LevelMistake>,
@@ -249,7 +248,7 @@ fn faults(
         let kind = (first + i) % schedules.len();
         ProofCall { algorithm: &levels[kind], wanted: schedules[kind].2, count: 2, root: 0 }
     };
-    let calls: Vec<ProofCall> = (0..6).map(call).collect();
+    let calls: Vec<ProofCall> = (0..8).map(call).collect();
     assert!(levels.iter().all(|levels| levels.node_of.len() == spread.len()));
     let case = Case { inline, ..Case::new(spread.len() as u32, &calls, DestMode::Fresh, interleaving) };
     prove(&case).err().map(|fault| fault.kind)
@@ -263,7 +262,7 @@ fn most() -> usize {
 fn two_levels_hold_for_every_spread_over_nodes_inline_or_not() {
     for size in 2..=most() {
         for spread in spreads(size) {
-            for first in 0..5 {
+            for first in 0..2 {
                 for (inline, interleaving) in [(false, 0), (false, 1), (false, 5), (true, 0), (true, 1), (true, 5)] {
                     let fault = faults(&spread, None, first, inline, interleaving);
                     assert_eq!(fault, None, "{spread:?} from {first}, inline {inline}, interleaving {interleaving}");
