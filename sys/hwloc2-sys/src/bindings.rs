@@ -42,15 +42,6 @@ pub const HWLOC_OBJ_MEMCACHE: hwloc_obj_type_t = 18;
 pub const HWLOC_OBJ_DIE: hwloc_obj_type_t = 19;
 pub const HWLOC_OBJ_TYPE_MAX: hwloc_obj_type_t = 20;
 pub type hwloc_obj_type_t = ::core::ffi::c_uint;
-pub const HWLOC_OBJ_CACHE_UNIFIED: hwloc_obj_cache_type_e = 0;
-pub const HWLOC_OBJ_CACHE_DATA: hwloc_obj_cache_type_e = 1;
-pub const HWLOC_OBJ_CACHE_INSTRUCTION: hwloc_obj_cache_type_e = 2;
-pub type hwloc_obj_cache_type_e = ::core::ffi::c_uint;
-pub use self::hwloc_obj_cache_type_e as hwloc_obj_cache_type_t;
-pub const HWLOC_OBJ_BRIDGE_HOST: hwloc_obj_bridge_type_e = 0;
-pub const HWLOC_OBJ_BRIDGE_PCI: hwloc_obj_bridge_type_e = 1;
-pub type hwloc_obj_bridge_type_e = ::core::ffi::c_uint;
-pub use self::hwloc_obj_bridge_type_e as hwloc_obj_bridge_type_t;
 pub const HWLOC_OBJ_OSDEV_BLOCK: hwloc_obj_osdev_type_e = 0;
 pub const HWLOC_OBJ_OSDEV_GPU: hwloc_obj_osdev_type_e = 1;
 pub const HWLOC_OBJ_OSDEV_NETWORK: hwloc_obj_osdev_type_e = 2;
@@ -184,13 +175,10 @@ const _: () = {
         [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_numanode_attr_s, page_types) - 16usize];
 };
 #[repr(C)]
+#[repr(align(8))]
 #[derive(Copy, Clone)]
 pub struct hwloc_obj_attr_u_hwloc_cache_attr_s {
-    pub size: hwloc_uint64_t,
-    pub depth: ::core::ffi::c_uint,
-    pub linesize: ::core::ffi::c_uint,
-    pub associativity: ::core::ffi::c_int,
-    pub type_: hwloc_obj_cache_type_t,
+    pub _bindgen_opaque_blob: [u64; 3usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -198,24 +186,12 @@ const _: () = {
         [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_cache_attr_s>() - 24usize];
     ["Alignment of hwloc_obj_attr_u_hwloc_cache_attr_s"]
         [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_cache_attr_s>() - 8usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_cache_attr_s::size"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_cache_attr_s, size) - 0usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_cache_attr_s::depth"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_cache_attr_s, depth) - 8usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_cache_attr_s::linesize"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_cache_attr_s, linesize) - 12usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_cache_attr_s::associativity"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_cache_attr_s, associativity) - 16usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_cache_attr_s::type_"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_cache_attr_s, type_) - 20usize];
 };
 #[repr(C)]
+#[repr(align(4))]
 #[derive(Copy, Clone)]
 pub struct hwloc_obj_attr_u_hwloc_group_attr_s {
-    pub depth: ::core::ffi::c_uint,
-    pub kind: ::core::ffi::c_uint,
-    pub subkind: ::core::ffi::c_uint,
-    pub dont_merge: ::core::ffi::c_uchar,
+    pub _bindgen_opaque_blob: [u32; 4usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
@@ -223,14 +199,6 @@ const _: () = {
         [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_group_attr_s>() - 16usize];
     ["Alignment of hwloc_obj_attr_u_hwloc_group_attr_s"]
         [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_group_attr_s>() - 4usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_group_attr_s::depth"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_group_attr_s, depth) - 0usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_group_attr_s::kind"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_group_attr_s, kind) - 4usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_group_attr_s::subkind"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_group_attr_s, subkind) - 8usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_group_attr_s::dont_merge"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_group_attr_s, dont_merge) - 12usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
@@ -277,82 +245,17 @@ const _: () = {
         [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_pcidev_attr_s, linkspeed) - 20usize];
 };
 #[repr(C)]
+#[repr(align(4))]
 #[derive(Copy, Clone)]
 pub struct hwloc_obj_attr_u_hwloc_bridge_attr_s {
-    pub upstream: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1,
-    pub upstream_type: hwloc_obj_bridge_type_t,
-    pub downstream: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2,
-    pub downstream_type: hwloc_obj_bridge_type_t,
-    pub depth: ::core::ffi::c_uint,
+    pub _bindgen_opaque_blob: [u32; 10usize],
 }
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1 {
-    pub pci: hwloc_obj_attr_u_hwloc_pcidev_attr_s,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1"]
-        [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1>() - 24usize];
-    ["Alignment of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1"]
-        [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1>() - 4usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1::pci"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_1, pci) - 0usize];
-};
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub union hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2 {
-    pub pci: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1,
-}
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub struct hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1 {
-    pub domain: ::core::ffi::c_ushort,
-    pub secondary_bus: ::core::ffi::c_uchar,
-    pub subordinate_bus: ::core::ffi::c_uchar,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1"]
-        [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1>() - 4usize];
-    ["Alignment of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1"]
-        [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1>() - 2usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1::domain"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1, domain) - 0usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1::secondary_bus"][::core::mem::offset_of!(
-        hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1,
-        secondary_bus
-    ) - 2usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1::subordinate_bus"][::core::mem::offset_of!(
-        hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2__bindgen_ty_1,
-        subordinate_bus
-    ) - 3usize];
-};
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2"]
-        [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2>() - 4usize];
-    ["Alignment of hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2"]
-        [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2>() - 2usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2::pci"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s__bindgen_ty_2, pci) - 0usize];
-};
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of hwloc_obj_attr_u_hwloc_bridge_attr_s"]
         [::core::mem::size_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s>() - 40usize];
     ["Alignment of hwloc_obj_attr_u_hwloc_bridge_attr_s"]
         [::core::mem::align_of::<hwloc_obj_attr_u_hwloc_bridge_attr_s>() - 4usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s::upstream"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s, upstream) - 0usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s::upstream_type"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s, upstream_type) - 24usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s::downstream"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s, downstream) - 28usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s::downstream_type"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s, downstream_type) - 32usize];
-    ["Offset of field: hwloc_obj_attr_u_hwloc_bridge_attr_s::depth"]
-        [::core::mem::offset_of!(hwloc_obj_attr_u_hwloc_bridge_attr_s, depth) - 36usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]

@@ -199,165 +199,48 @@ const _: () = {
 };
 pub type pmix_data_buffer_t = pmix_data_buffer;
 #[repr(C)]
-#[derive(Copy, Clone)]
+#[repr(align(8))]
 pub struct pmix_proc_stats {
-    pub node: *mut ::core::ffi::c_char,
-    pub proc_: pmix_proc_t,
-    pub pid: pid_t,
-    pub cmd: *mut ::core::ffi::c_char,
-    pub state: ::core::ffi::c_char,
-    pub time: timeval,
-    pub percent_cpu: f32,
-    pub priority: i32,
-    pub num_threads: u16,
-    pub pss: f32,
-    pub vsize: f32,
-    pub rss: f32,
-    pub peak_vsize: f32,
-    pub processor: u16,
-    pub sample_time: timeval,
+    pub _bindgen_opaque_blob: [u64; 44usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of pmix_proc_stats"][::core::mem::size_of::<pmix_proc_stats>() - 352usize];
     ["Alignment of pmix_proc_stats"][::core::mem::align_of::<pmix_proc_stats>() - 8usize];
-    ["Offset of field: pmix_proc_stats::node"][::core::mem::offset_of!(pmix_proc_stats, node) - 0usize];
-    ["Offset of field: pmix_proc_stats::proc_"][::core::mem::offset_of!(pmix_proc_stats, proc_) - 8usize];
-    ["Offset of field: pmix_proc_stats::pid"][::core::mem::offset_of!(pmix_proc_stats, pid) - 268usize];
-    ["Offset of field: pmix_proc_stats::cmd"][::core::mem::offset_of!(pmix_proc_stats, cmd) - 272usize];
-    ["Offset of field: pmix_proc_stats::state"][::core::mem::offset_of!(pmix_proc_stats, state) - 280usize];
-    ["Offset of field: pmix_proc_stats::time"][::core::mem::offset_of!(pmix_proc_stats, time) - 288usize];
-    ["Offset of field: pmix_proc_stats::percent_cpu"][::core::mem::offset_of!(pmix_proc_stats, percent_cpu) - 304usize];
-    ["Offset of field: pmix_proc_stats::priority"][::core::mem::offset_of!(pmix_proc_stats, priority) - 308usize];
-    ["Offset of field: pmix_proc_stats::num_threads"][::core::mem::offset_of!(pmix_proc_stats, num_threads) - 312usize];
-    ["Offset of field: pmix_proc_stats::pss"][::core::mem::offset_of!(pmix_proc_stats, pss) - 316usize];
-    ["Offset of field: pmix_proc_stats::vsize"][::core::mem::offset_of!(pmix_proc_stats, vsize) - 320usize];
-    ["Offset of field: pmix_proc_stats::rss"][::core::mem::offset_of!(pmix_proc_stats, rss) - 324usize];
-    ["Offset of field: pmix_proc_stats::peak_vsize"][::core::mem::offset_of!(pmix_proc_stats, peak_vsize) - 328usize];
-    ["Offset of field: pmix_proc_stats::processor"][::core::mem::offset_of!(pmix_proc_stats, processor) - 332usize];
-    ["Offset of field: pmix_proc_stats::sample_time"][::core::mem::offset_of!(pmix_proc_stats, sample_time) - 336usize];
 };
 pub type pmix_proc_stats_t = pmix_proc_stats;
 #[repr(C)]
+#[repr(align(8))]
 #[derive(Copy, Clone)]
 pub struct pmix_disk_stats_t {
-    pub disk: *mut ::core::ffi::c_char,
-    pub num_reads_completed: u64,
-    pub num_reads_merged: u64,
-    pub num_sectors_read: u64,
-    pub milliseconds_reading: u64,
-    pub num_writes_completed: u64,
-    pub num_writes_merged: u64,
-    pub num_sectors_written: u64,
-    pub milliseconds_writing: u64,
-    pub num_ios_in_progress: u64,
-    pub milliseconds_io: u64,
-    pub weighted_milliseconds_io: u64,
+    pub _bindgen_opaque_blob: [u64; 12usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of pmix_disk_stats_t"][::core::mem::size_of::<pmix_disk_stats_t>() - 96usize];
     ["Alignment of pmix_disk_stats_t"][::core::mem::align_of::<pmix_disk_stats_t>() - 8usize];
-    ["Offset of field: pmix_disk_stats_t::disk"][::core::mem::offset_of!(pmix_disk_stats_t, disk) - 0usize];
-    ["Offset of field: pmix_disk_stats_t::num_reads_completed"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_reads_completed) - 8usize];
-    ["Offset of field: pmix_disk_stats_t::num_reads_merged"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_reads_merged) - 16usize];
-    ["Offset of field: pmix_disk_stats_t::num_sectors_read"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_sectors_read) - 24usize];
-    ["Offset of field: pmix_disk_stats_t::milliseconds_reading"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, milliseconds_reading) - 32usize];
-    ["Offset of field: pmix_disk_stats_t::num_writes_completed"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_writes_completed) - 40usize];
-    ["Offset of field: pmix_disk_stats_t::num_writes_merged"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_writes_merged) - 48usize];
-    ["Offset of field: pmix_disk_stats_t::num_sectors_written"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_sectors_written) - 56usize];
-    ["Offset of field: pmix_disk_stats_t::milliseconds_writing"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, milliseconds_writing) - 64usize];
-    ["Offset of field: pmix_disk_stats_t::num_ios_in_progress"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, num_ios_in_progress) - 72usize];
-    ["Offset of field: pmix_disk_stats_t::milliseconds_io"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, milliseconds_io) - 80usize];
-    ["Offset of field: pmix_disk_stats_t::weighted_milliseconds_io"]
-        [::core::mem::offset_of!(pmix_disk_stats_t, weighted_milliseconds_io) - 88usize];
 };
 #[repr(C)]
+#[repr(align(8))]
 #[derive(Copy, Clone)]
 pub struct pmix_net_stats_t {
-    pub net_interface: *mut ::core::ffi::c_char,
-    pub num_bytes_recvd: u64,
-    pub num_packets_recvd: u64,
-    pub num_recv_errs: u64,
-    pub num_bytes_sent: u64,
-    pub num_packets_sent: u64,
-    pub num_send_errs: u64,
+    pub _bindgen_opaque_blob: [u64; 7usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of pmix_net_stats_t"][::core::mem::size_of::<pmix_net_stats_t>() - 56usize];
     ["Alignment of pmix_net_stats_t"][::core::mem::align_of::<pmix_net_stats_t>() - 8usize];
-    ["Offset of field: pmix_net_stats_t::net_interface"]
-        [::core::mem::offset_of!(pmix_net_stats_t, net_interface) - 0usize];
-    ["Offset of field: pmix_net_stats_t::num_bytes_recvd"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_bytes_recvd) - 8usize];
-    ["Offset of field: pmix_net_stats_t::num_packets_recvd"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_packets_recvd) - 16usize];
-    ["Offset of field: pmix_net_stats_t::num_recv_errs"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_recv_errs) - 24usize];
-    ["Offset of field: pmix_net_stats_t::num_bytes_sent"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_bytes_sent) - 32usize];
-    ["Offset of field: pmix_net_stats_t::num_packets_sent"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_packets_sent) - 40usize];
-    ["Offset of field: pmix_net_stats_t::num_send_errs"]
-        [::core::mem::offset_of!(pmix_net_stats_t, num_send_errs) - 48usize];
 };
 #[repr(C)]
+#[repr(align(8))]
 #[derive(Copy, Clone)]
 pub struct pmix_node_stats_t {
-    pub node: *mut ::core::ffi::c_char,
-    pub la: f32,
-    pub la5: f32,
-    pub la15: f32,
-    pub total_mem: f32,
-    pub free_mem: f32,
-    pub buffers: f32,
-    pub cached: f32,
-    pub swap_cached: f32,
-    pub swap_total: f32,
-    pub swap_free: f32,
-    pub mapped: f32,
-    pub sample_time: timeval,
-    pub diskstats: *mut pmix_disk_stats_t,
-    pub ndiskstats: usize,
-    pub netstats: *mut pmix_net_stats_t,
-    pub nnetstats: usize,
+    pub _bindgen_opaque_blob: [u64; 13usize],
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of pmix_node_stats_t"][::core::mem::size_of::<pmix_node_stats_t>() - 104usize];
     ["Alignment of pmix_node_stats_t"][::core::mem::align_of::<pmix_node_stats_t>() - 8usize];
-    ["Offset of field: pmix_node_stats_t::node"][::core::mem::offset_of!(pmix_node_stats_t, node) - 0usize];
-    ["Offset of field: pmix_node_stats_t::la"][::core::mem::offset_of!(pmix_node_stats_t, la) - 8usize];
-    ["Offset of field: pmix_node_stats_t::la5"][::core::mem::offset_of!(pmix_node_stats_t, la5) - 12usize];
-    ["Offset of field: pmix_node_stats_t::la15"][::core::mem::offset_of!(pmix_node_stats_t, la15) - 16usize];
-    ["Offset of field: pmix_node_stats_t::total_mem"][::core::mem::offset_of!(pmix_node_stats_t, total_mem) - 20usize];
-    ["Offset of field: pmix_node_stats_t::free_mem"][::core::mem::offset_of!(pmix_node_stats_t, free_mem) - 24usize];
-    ["Offset of field: pmix_node_stats_t::buffers"][::core::mem::offset_of!(pmix_node_stats_t, buffers) - 28usize];
-    ["Offset of field: pmix_node_stats_t::cached"][::core::mem::offset_of!(pmix_node_stats_t, cached) - 32usize];
-    ["Offset of field: pmix_node_stats_t::swap_cached"]
-        [::core::mem::offset_of!(pmix_node_stats_t, swap_cached) - 36usize];
-    ["Offset of field: pmix_node_stats_t::swap_total"]
-        [::core::mem::offset_of!(pmix_node_stats_t, swap_total) - 40usize];
-    ["Offset of field: pmix_node_stats_t::swap_free"][::core::mem::offset_of!(pmix_node_stats_t, swap_free) - 44usize];
-    ["Offset of field: pmix_node_stats_t::mapped"][::core::mem::offset_of!(pmix_node_stats_t, mapped) - 48usize];
-    ["Offset of field: pmix_node_stats_t::sample_time"]
-        [::core::mem::offset_of!(pmix_node_stats_t, sample_time) - 56usize];
-    ["Offset of field: pmix_node_stats_t::diskstats"][::core::mem::offset_of!(pmix_node_stats_t, diskstats) - 72usize];
-    ["Offset of field: pmix_node_stats_t::ndiskstats"]
-        [::core::mem::offset_of!(pmix_node_stats_t, ndiskstats) - 80usize];
-    ["Offset of field: pmix_node_stats_t::netstats"][::core::mem::offset_of!(pmix_node_stats_t, netstats) - 88usize];
-    ["Offset of field: pmix_node_stats_t::nnetstats"][::core::mem::offset_of!(pmix_node_stats_t, nnetstats) - 96usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]

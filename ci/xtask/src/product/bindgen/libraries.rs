@@ -144,7 +144,7 @@ const HWLOC: BoundLibrary = BoundLibrary {
         "HWLOC_TYPE_FILTER_KEEP_(NONE|IMPORTANT)",
         "HWLOC_DISTANCES_KIND_(FROM_OS|MEANS_LATENCY)",
     ],
-    opaque: &[],
+    opaque: &["hwloc_obj_attr_u_hwloc_(cache|group|bridge)_attr_s"],
     macros: &[("HWLOC_", Macro::U32)],
 };
 
@@ -162,6 +162,7 @@ const PMIX: BoundLibrary = BoundLibrary {
     // Values point to many things that we never look at.
     opaque: &[
         "pmix_(proc_info|data_array|coord|topology|cpuset|geometry|device_distance|endpoint|regattr|data_buffer)",
+        "pmix_(proc_stats|(disk|net|node)_stats_t)",
     ],
     macros: &[("PMIX_SUCCESS", Macro::Int), ("PMIX_ERR", Macro::Int), ("PMIX_", Macro::U32)],
 };
