@@ -66,6 +66,25 @@ const fn row(name: &'static str, limit: &'static str, target: Goal) -> BenchRow 
     BenchRow { name, limit, target }
 }
 
+const fn group(name: &'static str, pes: u32, nodes: u32, work: Work, rows: &'static [BenchRow]) -> RowGroup {
+    RowGroup { name, pes, nodes, work, rows }
+}
+
+/// Two PEs of a node, each with a processor for itself.
+const fn pair(name: &'static str, rows: &'static [BenchRow]) -> RowGroup {
+    group(name, 2, 1, PAIR, rows)
+}
+
+/// PEs of a node that share its processors.
+const fn crowd(name: &'static str, pes: u32, rows: &'static [BenchRow]) -> RowGroup {
+    group(name, pes, 1, CROWD, rows)
+}
+
+/// Two PEs, each a node.
+const fn two_nodes(name: &'static str, work: Work, rows: &'static [BenchRow]) -> RowGroup {
+    group(name, 2, 2, work, rows)
+}
+
 /// A PE with a processor for itself is disturbed seldom if the batch is short.
 const PAIR: Work = Work::Kernel { bound: true, batch: Duration::from_micros(20) };
 /// Between nodes an operation takes as long as many of a node.
@@ -92,27 +111,22 @@ const PROCESSES: &str = "as many processes that do nothing";
 /// A get over the named transport, from a PE that waits in the library and from one that computes.
 macro_rules! over {
     ($transport:literal) => {
-        RowGroup {
-            name: "provider",
-            pes: 2,
-            nodes: 2,
-            work: Work::Over($transport),
-            rows: &[
+        two_nodes(
+            "provider",
+            Work::Over($transport),
+            &[
                 row(concat!("get from a PE that waits over ", $transport), WIRE, Nanoseconds(15e3)),
                 row(concat!("get from a PE that computes over ", $transport), WIRE, Nanoseconds(60e3)),
             ],
-        }
+        )
     };
 }
 
 /// Everything, in the order of the report.
 pub(crate) const GROUPS: &[RowGroup] = &[
-    RowGroup {
-        name: "scalars",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    pair(
+        "scalars",
+        &[
             row("p heap", CALL, Times(1.3)),
             row("p static", CALL, Times(1.3)),
             row("p rotating PE", CALL, Times(1.3)),
@@ -126,13 +140,10 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("fence idle", CALL, Nanoseconds(5.0)),
             row("put 8 B and quiet", "8 B copied and a full fence", Nanoseconds(25.0)),
         ],
-    },
-    RowGroup {
-        name: "atomics",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "atomics",
+        &[
             row("fetch_add", "lock xadd", Times(1.2)),
             row("fetch_add beside a call", "lock xadd behind a call", Scale),
             row("fetch_inc", "lock xadd", Times(1.2)),
@@ -141,13 +152,10 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("swap", "xchg", Scale),
             row("compare_swap", "lock cmpxchg", Scale),
         ],
-    },
-    RowGroup {
-        name: "copies",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "copies",
+        &[
             row("put 8 B", MEMCPY, Scale),
             row("get 8 B", MEMCPY, Scale),
             row("put 64 B", MEMCPY, Scale),
@@ -165,48 +173,36 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("put 4 MiB", MEMCPY, Share(0.97)),
             row("get 4 MiB", MEMCPY, Share(0.97)),
         ],
-    },
-    RowGroup {
-        name: "statics",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "statics",
+        &[
             row("static p beside heap", HEAP, Times(1.1)),
             row("static g beside heap", HEAP, Times(1.1)),
             row("static fetch_add beside heap", HEAP, Times(1.1)),
             row("static put 64 KiB beside heap", HEAP, Times(1.1)),
         ],
-    },
-    RowGroup {
-        name: "pingpong",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "pingpong",
+        &[
             row("p and wait_until ping-pong", "raw line ping-pong", Times(1.3)),
             row("put_signal 8 B ping-pong", "copy-and-flag ping-pong", Times(1.2)),
             row("put_signal 1 KiB ping-pong", "copy-and-flag ping-pong", Times(1.2)),
             row("put_signal 64 KiB ping-pong", "copy-and-flag ping-pong", Times(1.2)),
         ],
-    },
-    RowGroup {
-        name: "storm",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "storm",
+        &[
             row("put 256 KiB and a flag after long waits", "copy-and-flag ping-pong", Times(1.1)),
             row("put_signal 256 KiB after long waits", "copy-and-flag ping-pong", Times(1.1)),
             row("put and a flag beside put_signal", "put_signal of as much", Times(1.1)),
         ],
-    },
-    RowGroup {
-        name: "barriers",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "barriers",
+        &[
             row("barrier_all", BARE, Times(1.3)),
             row("sync_all", BARE, Times(1.3)),
             row("team_sync", BARE, Times(1.3)),
@@ -215,20 +211,11 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("active-set barrier", BARE, Times(1.3)),
             row("max_to_all of 1 long", BARE, Times(1.5)),
         ],
-    },
-    RowGroup {
-        name: "locks",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[row("lock alone", "bare ticket lock", Scale), row("lock contended", "bare ticket lock", Scale)],
-    },
-    RowGroup {
-        name: "reductions",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair("locks", &[row("lock alone", "bare ticket lock", Scale), row("lock contended", "bare ticket lock", Scale)]),
+    pair(
+        "reductions",
+        &[
             row("max of 1 Ki ints", SLICES, Times(1.25)),
             row("max of 1 Ki doubles", SLICES, Times(1.25)),
             row("max of 128 Ki ints", SLICES, Times(1.25)),
@@ -236,46 +223,37 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("max of 1 Mi ints", SLICES, Times(1.25)),
             row("max of 1 Mi doubles", SLICES, Times(1.25)),
         ],
-    },
-    RowGroup {
-        name: "moves",
-        pes: 2,
-        nodes: 1,
-        work: PAIR,
-        rows: &[
+    ),
+    pair(
+        "moves",
+        &[
             row("broadcast 1 MiB", COPIES, Share(0.8)),
             row("fcollect 1 MiB", COPIES, Share(0.8)),
             row("alltoall 1 MiB", COPIES, Share(0.8)),
         ],
-    },
+    ),
     recorded::PROFILE,
     recorded::TRACE,
     recorded::PAIR,
     recorded::CROWD,
     recorded::NODES,
-    RowGroup { name: "Rust", pes: 2, nodes: 1, work: Work::Rust, rows: rust::ROWS },
-    RowGroup { name: "splits", pes: 2, nodes: 1, work: PAIR, rows: SPLITS },
-    RowGroup { name: "splits", pes: 8, nodes: 1, work: CROWD, rows: SPLITS },
-    RowGroup {
-        name: "crowd",
-        pes: 4,
-        nodes: 1,
-        work: CROWD,
-        rows: &[row("barrier_all", COUNTER, Nanoseconds(3000.0)), row("max of 1 long", COUNTER, Nanoseconds(3000.0))],
-    },
-    RowGroup {
-        name: "crowd",
-        pes: 8,
-        nodes: 1,
-        work: CROWD,
-        rows: &[row("barrier_all", COUNTER, Nanoseconds(7000.0)), row("max of 1 long", COUNTER, Nanoseconds(7000.0))],
-    },
-    RowGroup {
-        name: "tcp",
-        pes: 2,
-        nodes: 2,
-        work: PAIR_OF_NODES,
-        rows: &[
+    group("Rust", 2, 1, Work::Rust, rust::ROWS),
+    pair("splits", SPLITS),
+    crowd("splits", 8, SPLITS),
+    crowd(
+        "crowd",
+        4,
+        &[row("barrier_all", COUNTER, Nanoseconds(3000.0)), row("max of 1 long", COUNTER, Nanoseconds(3000.0))],
+    ),
+    crowd(
+        "crowd",
+        8,
+        &[row("barrier_all", COUNTER, Nanoseconds(7000.0)), row("max of 1 long", COUNTER, Nanoseconds(7000.0))],
+    ),
+    two_nodes(
+        "tcp",
+        PAIR_OF_NODES,
+        &[
             row("put and wait over TCP, one way", WIRE, Times(1.25)),
             row("get 8 B over TCP", WIRE, Times(2.3)),
             row("fetch_add 8 B over TCP", WIRE, Times(2.3)),
@@ -291,89 +269,47 @@ pub(crate) const GROUPS: &[RowGroup] = &[
             row("get from a PE that computes", WIRE, Nanoseconds(60e3)),
             row("fetch_add on a PE that computes", WIRE, Nanoseconds(60e3)),
         ],
-    },
-    RowGroup {
-        name: "overlap",
-        pes: 2,
-        nodes: 2,
-        work: PAIR_OF_NODES,
-        rows: &[
+    ),
+    two_nodes(
+        "overlap",
+        PAIR_OF_NODES,
+        &[
             row("max of 256 KiB beside work", BEHIND, Scale),
             row("broadcast of 256 KiB beside work", BEHIND, Scale),
             row("fcollect of 128 KiB beside work", BEHIND, Scale),
             row("alltoall of 128 KiB beside work", BEHIND, Scale),
         ],
-    },
+    ),
     over!("ucx:tcp"),
     over!("ofi:tcp"),
     over!("ofi:tcp;ofi_rxm"),
-    RowGroup {
-        name: "ucx",
-        pes: 2,
-        nodes: 2,
-        work: Work::Transport { package: "oxshmem-transport-ucx", example: "beside_ucp" },
-        rows: &[
+    two_nodes(
+        "ucx",
+        Work::Transport { package: "oxshmem-transport-ucx", example: "beside_ucp" },
+        &[
             row("put 8 B over UCX's TCP, one way", UCP, Times(1.15)),
             row("put 8 B and quiet over UCX's TCP", UCP, Times(1.1)),
             row("put 32 KiB and quiet over UCX's TCP", UCP, Times(1.1)),
             row("put 256 KiB and quiet over UCX's TCP", UCP, Times(1.1)),
             row("put 1 MiB and quiet over UCX's TCP", UCP, Times(1.15)),
         ],
-    },
-    RowGroup {
-        name: "libfabric",
-        pes: 2,
-        nodes: 2,
-        work: Work::Transport { package: "oxshmem-transport-ofi", example: "beside_libfabric" },
-        rows: &[
+    ),
+    two_nodes(
+        "libfabric",
+        Work::Transport { package: "oxshmem-transport-ofi", example: "beside_libfabric" },
+        &[
             row("put 8 B over libfabric's shm, one way", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp, one way", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp, one way, beside a queue to sleep on", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp;ofi_rxm, one way", WRITE, Times(1.15)),
             row("put 8 B over libfabric's tcp;ofi_rxm, one way, beside a queue to sleep on", WRITE, Times(1.15)),
         ],
-    },
-    RowGroup {
-        name: "start",
-        pes: 2,
-        nodes: 1,
-        work: Work::Start,
-        rows: &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))],
-    },
-    RowGroup {
-        name: "start",
-        pes: 2,
-        nodes: 2,
-        work: Work::Start,
-        rows: &[row("start of the empty program on two nodes", PROCESSES, Nanoseconds(30e6))],
-    },
-    RowGroup {
-        name: "start",
-        pes: 64,
-        nodes: 1,
-        work: Work::Start,
-        rows: &[row("start of the empty program", PROCESSES, Nanoseconds(500e6))],
-    },
-    RowGroup {
-        name: "memory",
-        pes: 2,
-        nodes: 1,
-        work: Work::Memory,
-        rows: &[
-            row("resident memory", "every resident page counted in full", Bytes(6e6)),
-            row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
-        ],
-    },
-    RowGroup {
-        name: "memory",
-        pes: 64,
-        nodes: 1,
-        work: Work::Memory,
-        rows: &[
-            row("resident memory", "every resident page counted in full", Bytes(6e6)),
-            row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
-        ],
-    },
+    ),
+    group("start", 2, 1, Work::Start, &[row("start of the empty program", PROCESSES, Nanoseconds(30e6))]),
+    group("start", 2, 2, Work::Start, &[row("start of the empty program on two nodes", PROCESSES, Nanoseconds(30e6))]),
+    group("start", 64, 1, Work::Start, &[row("start of the empty program", PROCESSES, Nanoseconds(500e6))]),
+    group("memory", 2, 1, Work::Memory, MEMORY),
+    group("memory", 64, 1, Work::Memory, MEMORY),
 ];
 
 const SPLITS: &[BenchRow] = &[
@@ -382,4 +318,9 @@ const SPLITS: &[BenchRow] = &[
     row("split_2d by 1 and destroy", BARRIER, Times(3.0)),
     row("split_2d by 2 and destroy", BARRIER, Times(3.0)),
     row("split_2d by n and destroy", BARRIER, Times(3.0)),
+];
+
+const MEMORY: &[BenchRow] = &[
+    row("resident memory", "every resident page counted in full", Bytes(6e6)),
+    row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
 ];

@@ -2,19 +2,19 @@
 //! that of the recorder which is always on: calls with it beside the same ones while it pauses.
 
 use super::Goal::{More, Scale, Times};
-use super::{BenchRow, RowGroup, Work, row};
+use super::{RowGroup, Work, crowd, group, pair, row, two_nodes};
 
 const UNSEEN: &str = "the same call by its profiling name";
 
 /// The calls under one option, each of which may take so many nanoseconds more.
 macro_rules! recorded {
     ($group:literal, $option:literal, $file:literal, $most:literal) => {
-        RowGroup {
-            name: $group,
-            pes: 2,
-            nodes: 1,
-            work: Work::Recorded($option, $file),
-            rows: &[
+        group(
+            $group,
+            2,
+            1,
+            Work::Recorded($option, $file),
+            &[
                 row(concat!("p under ", $option), UNSEEN, More($most)),
                 row(concat!("g under ", $option), UNSEEN, More($most)),
                 row(concat!("put 8 B under ", $option), UNSEEN, More($most)),
@@ -23,7 +23,7 @@ macro_rules! recorded {
                 row(concat!("barrier under ", $option), UNSEEN, Scale),
                 row(concat!("clock read twice beside ", $option), "none", Scale),
             ],
-        }
+        )
     };
 }
 
@@ -32,15 +32,9 @@ pub(super) const TRACE: RowGroup = recorded!("trace", "--trace", "trace.json", 6
 
 const OFF: &str = "the same call, the recorder paused";
 
-const fn recorder(pes: u32, nodes: u32, work: Work, rows: &'static [BenchRow]) -> RowGroup {
-    RowGroup { name: "recorder", pes, nodes, work, rows }
-}
-
 /// Operations on the node are not recorded. Barriers and reductions are, once the other PE has been told.
-pub(super) const PAIR: RowGroup = recorder(
-    2,
-    1,
-    super::PAIR,
+pub(super) const PAIR: RowGroup = pair(
+    "recorder",
     &[
         row("p with the recorder", OFF, Times(1.01)),
         row("put 8 B with the recorder", OFF, Times(1.01)),
@@ -50,19 +44,17 @@ pub(super) const PAIR: RowGroup = recorder(
     ],
 );
 
-pub(super) const CROWD: RowGroup = recorder(
+pub(super) const CROWD: RowGroup = crowd(
+    "recorder",
     8,
-    1,
-    super::CROWD,
     &[
         row("crowded barrier with the recorder", OFF, Times(1.03)),
         row("crowded max of 1 long with the recorder", OFF, Times(1.03)),
     ],
 );
 
-pub(super) const NODES: RowGroup = recorder(
-    2,
-    2,
+pub(super) const NODES: RowGroup = two_nodes(
+    "recorder",
     super::PAIR_OF_NODES,
     &[
         row("get 8 B over TCP with the recorder", OFF, Times(1.01)),
