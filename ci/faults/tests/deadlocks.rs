@@ -1,7 +1,8 @@
 //! `oxshmem why` tells of each deadlock who waits for whom, on one node and on two, with the place in the program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use oxshmem_faults::{Job, TestFolder, browser, program, tool};
@@ -11,13 +12,24 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Both kinds of jobs.
 const JOBS: [&str; 2] = ["-n 3", "-n 3 --nodes 2"];
 
-fn start(options: &str, executable: &Path) -> oxshmem_faults::Running {
+/// The program of all deadlocks here.
+fn deadlocks() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| program("deadlocks.c"))
+}
+
+/// Starts a deadlock.
+fn start(options: &str, name: &str) -> oxshmem_faults::Running {
+    start_program(options, deadlocks(), &[name])
+}
+
+fn start_program(options: &str, executable: &Path, words: &[&str]) -> oxshmem_faults::Running {
     // Checks may run in the background, where interrupts are ignored, and oshrun leaves ignored what was.
     let mut command = Command::new("env");
     command.arg("--default-signal=INT").arg(tool("oshrun").get_program()).args(options.split_whitespace());
     // The report is asked for; none shall come by itself.
     let job = Job::by(command).env("SHMEM_DEADLOCK", "off").env("SHMEM_TRANSPORT", "tcp");
-    job.start(executable, [""; 0])
+    job.start(executable, words)
 }
 
 /// The output of `oxshmem TASK JOB`.
@@ -41,8 +53,7 @@ fn until_said(task: &[&str], job: u32, words: &[&str]) -> String {
 
 /// Runs a deadlock on one node and on two; of both, `oxshmem why` says all these words.
 fn explained(name: &str, words: &[&str]) {
-    let executable = program(&format!("deadlocks/{name}.c"));
-    let running = JOBS.map(|options| start(options, &executable));
+    let running = JOBS.map(|options| start(options, name));
     for job in &running {
         println!("{}", until_said(&["why"], job.pid(), words));
     }
@@ -50,8 +61,7 @@ fn explained(name: &str, words: &[&str]) {
 
 /// Runs a job that ends by itself with such a sentence.
 fn ends(name: &str, words: &[&str]) {
-    let executable = program(&format!("deadlocks/{name}.c"));
-    for running in JOBS.map(|options| start(options, &executable)) {
+    for running in JOBS.map(|options| start(options, name)) {
         running.wait(LIMIT).expect(1).says(words);
     }
 }
@@ -63,7 +73,7 @@ fn a_pe_that_computes_is_missing_in_a_barrier() {
         &[
             "PE 0: in shmem_barrier_all of all PEs",
             "without PE 1",
-            "called from meet at missing_in_barrier.c:12, from main at missing_in_barrier.c:20",
+            "called from meet at deadlocks.c:23, from missing_in_barrier at deadlocks.c:31",
             "PE 1 is missing: not waiting in the library, but computing",
             ") computes in the program: `gdb -p ",
         ],
@@ -73,7 +83,7 @@ fn a_pe_that_computes_is_missing_in_a_barrier() {
 /// The members count the meetings of a long broadcast alike, on the root's node and on others.
 #[test]
 fn who_waits_behind_a_long_broadcast_is_not_missing() {
-    let running = start("-n 3 --nodes 2", &program("deadlocks/missing_after_broadcast.c"));
+    let running = start("-n 3 --nodes 2", "missing_after_broadcast");
     let begun = Instant::now();
     loop {
         let said = ask(&["why"], running.pid());
@@ -103,7 +113,7 @@ fn a_stopped_pe_is_missing() {
 fn two_teams_meet_in_opposite_orders() {
     explained(
         "opposite_teams",
-        &["PE 1: in shmem_team_sync of all PEs", "main at opposite_teams.c:11", "That is a circle"],
+        &["PE 1: in shmem_team_sync of all PEs", "opposite_teams at deadlocks.c:56", "That is a circle"],
     );
 }
 
@@ -127,7 +137,7 @@ fn the_holder_of_a_lock_waits_for_us() {
         &[
             "PE 0: in shmem_set_lock of the lock at 0x",
             "(lock), behind PE 1",
-            "called from want at lock_of_waiter.c:8",
+            "called from want at deadlocks.c:85",
             "PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_barrier_all",
             "That is a circle",
         ],
@@ -151,7 +161,7 @@ fn the_wrong_variable_is_written() {
         &[
             "PE 1: in shmem_wait_until at 0x",
             "(flags+16), which holds 0 and is to be == 1",
-            "main at wrong_address.c:13",
+            "wrong_address at deadlocks.c:124",
         ],
     );
 }
@@ -171,32 +181,31 @@ fn a_member_does_not_join_a_split() {
 fn one_of_several_flags_is_missing() {
     explained(
         "all_but_one",
-        &["PE 0: in shmem_wait_until_all for 3 variables at 0x", "(flags)", "main at all_but_one.c:14"],
+        &["PE 0: in shmem_wait_until_all for 3 variables at 0x", "(here)", "all_but_one at deadlocks.c:151"],
     );
 }
 
 #[test]
 fn data_and_signal_go_to_the_wrong_pe() {
-    explained("signal_to_wrong_pe", &["PE 1: in shmem_signal_wait_until", "(signal), which holds 0 and is to be == 1"]);
+    explained("signal_to_wrong_pe", &["PE 1: in shmem_signal_wait_until", "(sent), which holds 0 and is to be == 1"]);
 }
 
 #[test]
 fn a_variable_of_the_heap_never_changes() {
     explained(
         "heap_variable",
-        &["in shmem_wait_until at 0x", "(in the symmetric heap), which holds 0", "main at heap_variable.c:9"],
+        &["in shmem_wait_until at 0x", "(in the symmetric heap), which holds 0", "heap_variable at deadlocks.c:169"],
     );
 }
 
 #[test]
 fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
-    let executable = program("deadlocks/opposite_teams.c");
     let words = ["the PEs of the job do this", "PE 1: in shmem_team_sync", "That is a circle"];
     // Waits are told from the beginning, but PEs have to come that far.
-    let running = start("--timeout 15 -n 3 --nodes 2", &executable);
+    let running = start("--timeout 15 -n 3 --nodes 2", "opposite_teams");
     running.wait(LIMIT).expect(124).says(&words).says(&["(--timeout)"]);
     for (signal, status) in [("-INT", Some(130)), ("-USR1", None)] {
-        let running = start("-n 3", &executable);
+        let running = start("-n 3", "opposite_teams");
         let pid = running.pid();
         until_said(&["why"], pid, &["for 2 s", "That is a circle"]);
         let sent = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
@@ -216,20 +225,19 @@ fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
 
 #[test]
 fn the_table_and_the_calls_of_a_job_are_told() {
-    let executable = program("deadlocks/missing_in_barrier.c");
-    let running = start("-n 3 --nodes 2", &executable);
+    let running = start("-n 3 --nodes 2", "missing_in_barrier");
     let pid = running.pid();
     until_said(&["why"], pid, &["PE 1 is missing"]);
     until_said(&["top", "--once", "-d", "0.2"], pid, &["waits      shmem_barrier_all", "1 computes"]);
     until_said(&["top", "--once", "--json"], pid, &["\"Meeting\"", "\"Computes\""]);
-    let told = until_said(&["why", "--json"], pid, &["missing_in_barrier.c:12", "age_ns", "PE 1 is missing"]);
+    let told = until_said(&["why", "--json"], pid, &["deadlocks.c:23", "age_ns", "PE 1 is missing"]);
     assert!(told.contains("\"conclusions\"") && told.contains("\"object\": null"), "{told}");
     until_said(&["why", "--calls", "4"], pid, &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
 }
 
 #[test]
 fn a_browser_shows_the_table_of_a_job() {
-    let running = start("-n 3 --nodes 2", &program("deadlocks/missing_in_barrier.c"));
+    let running = start("-n 3 --nodes 2", "missing_in_barrier");
     until_said(&["why"], running.pid(), &["PE 1 is missing"]);
     let folder = TestFolder::new("top");
     let page = folder.join("top.html");
@@ -247,7 +255,7 @@ fn a_browser_shows_the_table_of_a_job() {
 
 #[test]
 fn calls_made_while_the_recorder_pauses_are_not_told() {
-    let running = start("-n 2", &program("paused_recorder.c"));
+    let running = start_program("-n 2", &program("paused_recorder.c"), &[]);
     let calls = ["why", "--calls", "16"];
     let said = until_said(&calls, running.pid(), &["shmem_signal_wait_until", "shmem_team_sync (all PEs, meeting"]);
     assert!(said.contains("shmem_barrier_all (all PEs, meeting") && !said.contains("shmem_sync_all"), "{said}");
@@ -264,6 +272,6 @@ fn a_job_that_does_not_exist_is_told_so() {
 #[test]
 fn an_error_shows_the_stack_if_that_is_wanted() {
     let job = Job::new("-n 3").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
-    let ended = job.run(&program("deadlocks/different_collectives.c"), [""; 0]).expect(1);
-    ended.says(&["called from: main (", "different_collectives.c:"]);
+    let ended = job.run(deadlocks(), ["different_collectives"]).expect(1);
+    ended.says(&["called from: different_collectives (", "called from: main (", "deadlocks.c:"]);
 }

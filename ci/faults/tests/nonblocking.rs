@@ -43,7 +43,7 @@ const DEADLOCKS: [(&str, &[&str]); 12] = [
 
 #[test]
 fn fault_N2_deadlocks_with_nonblocking_collectives_name_collective_team_number_and_who_is_missing() {
-    let program = program("deadlocks/nonblocking.c");
+    let program = program("nonblocking.c");
     let jobs: Vec<_> =
         DEADLOCKS.iter().flat_map(|deadlock| ["-n 4", "-n 4 --nodes 2"].map(|job| (job, *deadlock))).collect();
     for some in jobs.chunks(BESIDE) {
@@ -111,7 +111,7 @@ fn fault_N2_a_collective_that_has_stopped_is_no_second_thread() {
 /// A time-out and `oxshmem why` read the records from outside.
 #[test]
 fn fault_N2_a_report_from_outside_names_the_collective() {
-    let program = program("deadlocks/nonblocking.c");
+    let program = program("nonblocking.c");
     let words = ["in shmem_req_wait for shmemx_barrier_all_nb of all PEs", "its meeting 2 without PE 0, under way"];
     let job = |options: &str| Job::new(options).env("SHMEM_DEADLOCK", "off");
     job("-n 3 --timeout 3s").run(&program, ["barrier"]).says(&words);

@@ -70,6 +70,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("mpi_goodbye", "it is its own launcher"),
     ("named_lines", "its mistakes end the job"),
     ("newcomer", "its mistakes end the job"),
+    ("nonblocking", "its PEs wait for ever"),
     ("nonblocking_legal", "its PEs sleep for seconds, which says nothing about the network"),
     ("null_arrays", "its arrays are NULL"),
     ("other_blocks", "its PEs give back different blocks"),
