@@ -2,7 +2,7 @@
 
 mod launch;
 
-use launch::{Running, processes_with, runs, send, until};
+use launch::{Running, is_stopped, processes_with, runs, send, until};
 
 /// Every PE tells its own number and that of a child, which would live on if nobody ended it.
 const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
@@ -37,13 +37,10 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
 fn a_killed_pe_takes_the_job_and_its_children_down() {
     let job = Running::script(4, WITH_CHILD);
     let pids = job.pids(8);
-    let victim = std::fs::read_to_string(job.folder.0.join("pe.2")).unwrap().trim().parse().unwrap();
+    let victim = job.pe(2);
     send("KILL", victim);
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(137));
-    assert!(
-        ended.stderr.contains(&format!("PE 2 (pid {victim}) was killed by SIGKILL; 3 other PEs stopped; exit 137"))
-    );
+    let ended = job.wait().expect(137);
+    ended.says(&[&format!("PE 2 (pid {victim}) was killed by SIGKILL; 3 other PEs stopped; exit 137")]);
     assert!(!pids.iter().any(|&pid| runs(pid)), "oshrun waits for their end");
 }
 
@@ -105,8 +102,7 @@ fn a_program_that_ends_well_when_it_is_asked_to_has_succeeded() {
     let job = Running::script(2, "trap 'exit 0' TERM; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.05; done");
     job.pids(2);
     send("TERM", job.pid());
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = job.wait().expect(0);
     assert!(!ended.stderr.contains("oshrun:"), "{}", ended.stderr);
 }
 
@@ -114,18 +110,14 @@ fn a_program_that_ends_well_when_it_is_asked_to_has_succeeded() {
 fn a_job_stops_and_continues_with_its_launcher() {
     let job = Running::script(2, "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
     let pids = job.pids(2);
-    let state = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
-    };
     let all = || pids.iter().copied().chain([job.pid()]);
     send("TSTP", job.pid());
-    until("all have stopped", || all().all(|pid| state(pid) == Some('T')));
+    until("all have stopped", || all().all(is_stopped));
     send("CONT", job.pid());
-    until("all run again", || all().all(|pid| state(pid).is_some_and(|state| state != 'T')));
+    until("all run again", || !all().any(is_stopped));
     // Ended while it is stopped, a job must not hang either.
     send("TSTP", job.pid());
-    until("all have stopped", || all().all(|pid| state(pid) == Some('T')));
+    until("all have stopped", || all().all(is_stopped));
     send("TERM", job.pid());
     send("CONT", job.pid());
     assert_eq!(job.wait().status, Some(143));

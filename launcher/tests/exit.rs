@@ -31,15 +31,12 @@ fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
     let ended = Ended::from(oshrun(["-n", "5", "true"]).envs(granted).output().expect("oshrun starts"));
     println!("{}", ended.stderr);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
-    for words in ["5 PEs", "at most 4", "--oversubscribe"] {
-        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
-    }
+    ended.says(&["5 PEs", "at most 4", "--oversubscribe"]);
 }
 
 #[test]
 fn problem_20_the_first_failure_in_time_counts() {
-    let ended = run_script("-n 3", "if [ $PMI_RANK = 1 ]; then exit 3; fi; sleep 600; exit 5");
-    assert_eq!(ended.status, Some(3));
+    let ended = run_script("-n 3", "if [ $PMI_RANK = 1 ]; then exit 3; fi; sleep 600; exit 5").expect(3);
     assert!(ended.stderr.starts_with("oshrun: PE 1 (pid "), "{}", ended.stderr);
     assert!(ended.stderr.ends_with(") exited with status 3; 2 other PEs stopped; exit 3\n"), "{}", ended.stderr);
     assert_eq!(ended.stderr.lines().count(), 1, "one sentence: {}", ended.stderr);
@@ -49,11 +46,9 @@ fn problem_20_the_first_failure_in_time_counts() {
 fn problem_20_a_signal_is_128_more_and_named() {
     for (signal, code) in [("SEGV", 139), ("KILL", 137), ("ABRT", 134)] {
         let script = format!("if [ $PMI_RANK = 2 ]; then kill -s {signal} $$; fi; sleep 600");
-        let ended = run_script("-n 4", &script);
-        assert_eq!(ended.status, Some(code));
+        let ended = run_script("-n 4", &script).expect(code);
         let expected = format!("was killed by SIG{signal}");
-        assert!(ended.stderr.contains(&expected) && ended.stderr.contains("PE 2"), "{}", ended.stderr);
-        assert!(ended.stderr.contains(&format!("3 other PEs stopped; exit {code}")), "{}", ended.stderr);
+        ended.says(&[&expected, "PE 2", &format!("3 other PEs stopped; exit {code}")]);
     }
 }
 
@@ -102,9 +97,7 @@ fn problem_20_a_file_that_cannot_be_executed_is_126() {
     let file = folder.0.join("notes.txt");
     std::fs::write(&file, "text").unwrap();
     for (name, reason) in [(&file, "no execute permission"), (&folder.0, "is a directory")] {
-        let ended = run(&format!("-n 2 {}", name.display()));
-        assert_eq!(ended.status, Some(126), "{}", ended.stderr);
-        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+        run(&format!("-n 2 {}", name.display())).expect(126).says(&[reason]);
     }
 }
 
@@ -114,9 +107,7 @@ fn a_missing_interpreter_is_named() {
     let script = folder.0.join("script");
     std::fs::write(&script, "#!/no/such/python\n").unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let ended = run(&script.display().to_string());
-    assert_eq!(ended.status, Some(127));
-    assert!(ended.stderr.contains("/no/such/python"), "{}", ended.stderr);
+    run(&script.display().to_string()).expect(127).says(&["/no/such/python"]);
 }
 
 #[test]
@@ -127,10 +118,8 @@ fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
     let mut cc = std::process::Command::new("cc");
     cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");
     assert!(cc.status().expect("a C compiler").success());
-    let ended = run(&format!("-n 1 sleep 600 : -n 1 {}", program.display()));
-    assert_eq!(ended.status, Some(127), "{}", ended.stderr);
-    assert!(ended.stderr.contains("PE 1 of 2 could not be started"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("loader"), "{}", ended.stderr);
+    let ended = run(&format!("-n 1 sleep 600 : -n 1 {}", program.display())).expect(127);
+    ended.says(&["PE 1 of 2 could not be started", "loader"]);
 }
 
 #[test]
@@ -164,9 +153,7 @@ fn help_and_version_are_answers() {
 
 #[test]
 fn problem_20_a_timeout_is_124_with_a_sentence() {
-    let ended = run("--timeout 0.3 -n 2 sleep 600");
-    assert_eq!(ended.status, Some(124));
-    assert!(ended.stderr.contains("within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"), "{}", ended.stderr);
+    run("--timeout 0.3 -n 2 sleep 600").expect(124).says(&["within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"]);
     assert_eq!(run("--timeout 60 -n 2 true").status, Some(0));
 }
 
@@ -181,22 +168,19 @@ fn problem_20_global_exit_decides_whatever_its_status() {
     for (line, status) in [("-n 4 PROBE abort 7 2", 7), ("-n 4 PROBE abort 0 1", 0), ("-n 1 PROBE abort 300 0", 44)] {
         let ended = run(line);
         assert_eq!(ended.status, Some(status), "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains("this is the end\n"), "{}", ended.stderr);
+        ended.says(&["this is the end\n"]);
     }
 }
 
 #[test]
 fn a_pe_that_leaves_before_the_others_have_met_ends_the_job() {
-    let ended = run("-n 3 PROBE fence-or-exit");
-    assert_eq!(ended.status, Some(1));
-    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("ended before"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("to fix:  let all PEs call shmem_init"), "{}", ended.stderr);
+    let ended = run("-n 3 PROBE fence-or-exit").expect(1);
+    ended.says(&["PE 1 (pid", "ended before", "to fix:  let all PEs call shmem_init"]);
 }
 
 #[test]
 fn a_pe_that_leaves_without_finalize_is_noted_once() {
-    let ended = run("-n 3 PROBE desert");
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("PE 1 (pid") && ended.stderr.contains("without shmem_finalize; 2 PEs still run"));
+    let ended = run("-n 3 PROBE desert").expect(0);
+    ended.says(&["PE 1 (pid", "without shmem_finalize; 2 PEs still run"]);
     assert_eq!(ended.stderr.lines().count(), 1);
 }

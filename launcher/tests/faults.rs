@@ -47,8 +47,7 @@ fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
 
 #[test]
 fn fault_L1_this_machine_beside_another_host_has_an_agent_of_its_own() {
-    let ended = launch::run("-H localhost:2,n7 --dry-run -n 3 true");
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = launch::run("-H localhost:2,n7 --dry-run -n 3 true").expect(0);
     let hosts: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("host ")).collect();
     assert!(hosts[0].starts_with("host localhost: ") && hosts[0].ends_with("oshrun --agent"), "{hosts:?}");
     assert!(hosts[1].starts_with("host n7: ssh"), "{hosts:?}");
@@ -63,16 +62,12 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
         (&["-n", "2"], Some("INT"), 130),
         (&["--timeout", "1.5", "-n", "2"], None, 124),
     ] {
-        let folder = Folder::new();
-        let mut command = oshrun(options.iter().chain(&["sh", "-c", write]));
-        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let job = launch::Running { child: command.spawn().expect("oshrun starts"), folder };
+        let mut job = launch::Running::of(oshrun(options.iter().chain(&["sh", "-c", write])));
         let pids = job.pids(2);
         until("the PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
         if let Some(signal) = signal {
             send(signal, job.pid());
         }
-        let mut job = job;
         assert_eq!(status_within(&mut job.child, LIMIT), Some(status), "{options:?} {signal:?}");
         let words = said(&mut job.child);
         assert_eq!(words.contains("its PEs have ended, but not everything"), signal.is_none(), "{words}");
@@ -83,10 +78,7 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
 #[test]
 fn fault_L1_output_that_nobody_takes_does_not_outlive_the_deadline_of_running_pes() {
     let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
-    let folder = Folder::new();
-    let mut command = oshrun(["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
-    command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut job = launch::Running { child: command.spawn().expect("oshrun starts"), folder };
+    let mut job = launch::Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
     assert_eq!(status_within(&mut job.child, LIMIT), Some(124));
     let words = said(&mut job.child);
     assert!(words.contains("within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"), "{words}");
@@ -131,11 +123,8 @@ fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
     let oshrun = env!("CARGO_BIN_EXE_oshrun");
     let line = format!("ulimit -n 1000; exec {oshrun} -n 500 touch {}", mark.display());
     let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
-    let ended = Ended::from(output);
-    assert_eq!(ended.status, Some(126), "{}", ended.stderr);
-    for words in ["500 PEs take 2060 files", "the limit is 1000 (ulimit -Hn)", "at most 235 PEs"] {
-        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
-    }
+    let ended = Ended::from(output).expect(126);
+    ended.says(&["500 PEs take 2060 files", "the limit is 1000 (ulimit -Hn)", "at most 235 PEs"]);
     assert!(!mark.exists(), "nothing is started");
 }
 
@@ -176,27 +165,21 @@ fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts
     let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
     let line = format!("echo $$ > {}; exec {oshrun} -n 150 touch {}", door.display(), mark.display());
     let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
-    let ended = Ended::from(output);
-    assert_eq!(ended.status, Some(126), "{}", ended.stderr);
-    for words in ["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"] {
-        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
-    }
+    Ended::from(output).expect(126).says(&["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"]);
     assert!(!mark.exists(), "nothing is started");
 }
 
 #[test]
 fn fault_L10_cores_that_bound_pes_share_are_told() {
     let pes = 2 * oxshmem_os::cpus::usable() + 1;
-    let ended = launch::run(&format!("--bind core -n {pes} true"));
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = launch::run(&format!("--bind core -n {pes} true")).expect(0);
     let words = "--bind core binds several PEs to one core";
-    assert!(ended.stderr.contains(&format!("{pes} PEs on ")) && ended.stderr.contains(words), "{}", ended.stderr);
+    ended.says(&[&format!("{pes} PEs on "), words]);
 }
 
 #[test]
 fn fault_L10_the_map_shows_virtual_nodes() {
-    let ended = launch::run("--display map --nodes 2 -n 4 true");
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = launch::run("--display map --nodes 2 -n 4 true").expect(0);
     let place = |words: &str| ended.stdout.find(words).unwrap_or_else(|| panic!("{words}: {}", ended.stdout));
     let rows = ["node 0 (--nodes) on ", "\n 0  ", "\n 1  ", "node 1 (--nodes) on ", "\n 2  ", "\n 3  "].map(place);
     assert!(rows.is_sorted(), "{}", ended.stdout);
@@ -215,7 +198,5 @@ fn fault_L11_what_left_its_session_ends_with_a_failed_job() {
 
 #[test]
 fn fault_L11_a_limit_of_file_size_is_named() {
-    let ended = launch::run_script("-n 2", "kill -s XFSZ $$");
-    assert_eq!(ended.status, Some(128 + 25));
-    assert!(ended.stderr.contains("was killed by SIGXFSZ") && ended.stderr.contains("ulimit -f"), "{}", ended.stderr);
+    launch::run_script("-n 2", "kill -s XFSZ $$").expect(128 + 25).says(&["was killed by SIGXFSZ", "ulimit -f"]);
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use launch::{Ended, Folder, Running, oshrun, probe, processes_with, runs, send, until};
+use launch::{Ended, Folder, Running, is_stopped, oshrun, probe, processes_with, runs, send, until};
 
 /// A "remote shell" that runs what it is told here, with the host's name in a variable.
 const SHELL: &str = "env ON={host}";
@@ -27,12 +27,8 @@ fn script<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
 
 /// A job that stays until it is ended: every PE tells its number and that of a child.
 fn staying(hosts: &str, options: &[&str]) -> Running {
-    let folder = Folder::new();
     let stay = "trap 'exit 3' TERM; sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
-    let mut command = on(hosts, &script(options, stay));
-    // The variable travels by -x, as it must between machines.
-    command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Running { child: command.spawn().expect("oshrun starts"), folder }
+    Running::of(on(hosts, &script(options, stay)))
 }
 
 /// The agents of a job, by the folder in their environment.
@@ -169,11 +165,10 @@ fn input_goes_to_pe_0_wherever_it_is() {
 #[test]
 fn a_pe_that_has_ended_keeps_no_other_from_the_input() {
     use std::io::Write;
-    let folder = Folder::new();
     let reads = "if [ $PMI_RANK = 1 ]; then read line; echo $$ > $HERE/pe.1; else wc -c; fi";
     let mut command = on("h1,h2", &script(&["-n", "2", "--stdin", "all"], reads));
-    command.env("HERE", &folder.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut job = Running { child: command.spawn().expect("oshrun starts"), folder };
+    command.stdin(Stdio::piped());
+    let mut job = Running::of(command);
     let mut input = job.child.stdin.take().expect("it was asked for");
     input.write_all(b"x\n").expect("oshrun reads");
     let pid = job.pids(1)[0];
@@ -202,8 +197,7 @@ fn variables_and_folders_travel() {
 #[test]
 fn problem_20_the_first_failure_decides_and_names_its_host() {
     let fails = script(&["-n", "4"], "[ $PMI_RANK = 2 ] && exit 3; exec sleep 600");
-    let failed = ended(&mut on("h1,h2", &fails));
-    assert_eq!(failed.status, Some(3), "{}", failed.stderr);
+    let failed = ended(&mut on("h1,h2", &fails)).expect(3);
     assert!(failed.stderr.starts_with("oshrun: PE 2 (h2, pid "), "{}", failed.stderr);
     assert!(
         failed.stderr.contains(") exited with status 3; ") && failed.stderr.ends_with("exit 3\n"),
@@ -213,7 +207,7 @@ fn problem_20_the_first_failure_decides_and_names_its_host() {
     assert_eq!(failed.stderr.lines().count(), 1, "{}", failed.stderr);
     let killed = ended(&mut on("h1,h2", &script(&["-n", "4"], "[ $PMI_RANK = 1 ] && kill -SEGV $$; exec sleep 600")));
     assert_eq!(killed.status, Some(139));
-    assert!(killed.stderr.contains("PE 1 (h1, pid") && killed.stderr.contains("was killed by SIGSEGV"));
+    killed.says(&["PE 1 (h1, pid", "was killed by SIGSEGV"]);
 }
 
 #[test]
@@ -224,12 +218,8 @@ fn global_exit_and_missing_pes_end_the_job_across_hosts() {
         let aborted = job(&["abort", status, pe]);
         assert_eq!(aborted.status, Some(status.parse().unwrap()), "{}", aborted.stderr);
     }
-    let left = job(&["fence-or-exit"]);
-    assert_eq!(left.status, Some(1));
-    assert!(left.stderr.contains("PE 1 (h1, pid") && left.stderr.contains("ended before"), "{}", left.stderr);
-    let deserted = job(&["desert"]);
-    assert_eq!(deserted.status, Some(0), "{}", deserted.stderr);
-    assert!(deserted.stderr.contains("PE 1 (h1, pid") && deserted.stderr.contains("without shmem_finalize"));
+    job(&["fence-or-exit"]).expect(1).says(&["PE 1 (h1, pid", "ended before"]);
+    job(&["desert"]).expect(0).says(&["PE 1 (h1, pid", "without shmem_finalize"]);
 }
 
 #[test]
@@ -239,10 +229,7 @@ fn a_program_that_is_not_there_is_named_with_the_host() {
         ("no-such-program", 127, "PATH"),
         ("/tmp", 126, "directory"),
     ] {
-        let missing = ended(&mut on("h1,h2", &["-n", "4", program]));
-        assert_eq!(missing.status, Some(status), "{}", missing.stderr);
-        assert!(missing.stderr.contains("could not be started on host h"), "{}", missing.stderr);
-        assert!(missing.stderr.contains(reason), "{}", missing.stderr);
+        ended(&mut on("h1,h2", &["-n", "4", program])).expect(status).says(&["could not be started on host h", reason]);
     }
 }
 
@@ -300,9 +287,7 @@ fn problem_25_one_host_that_fails_takes_the_others_down() {
     let shell = "sh -c 'test \"$0\" != h2 || exit 9; exec \"$@\"' {host}";
     let folder = Folder::new();
     let mut job = oshrun(["-H", "h1,h2", "--launch-agent", shell, "-n", "4", "sleep", "600"]);
-    let failed = ended(job.env("HERE", &folder.0));
-    assert_eq!(failed.status, Some(1), "{}", failed.stderr);
-    assert!(failed.stderr.contains("host h2: the remote shell failed"), "{}", failed.stderr);
+    ended(job.env("HERE", &folder.0)).expect(1).says(&["host h2: the remote shell failed"]);
     until("nothing of the job runs", || processes_with(folder.0.to_str().unwrap()).is_empty());
 }
 
@@ -317,25 +302,19 @@ fn signals_and_limits_of_time_reach_every_host() {
         assert!(!pids.iter().any(|&pid| runs(pid)), "SIG{signal}");
         assert_eq!(processes_with(here.to_str().unwrap()), [0u32; 0]);
     }
-    let late = ended(&mut on("h1,h2", &["--timeout", "0.5", "-n", "4", "sleep", "600"]));
-    assert_eq!(late.status, Some(124));
-    assert!(late.stderr.contains("--timeout"), "{}", late.stderr);
+    ended(&mut on("h1,h2", &["--timeout", "0.5", "-n", "4", "sleep", "600"])).expect(124).says(&["--timeout"]);
 }
 
 #[test]
 fn a_job_stops_and_continues_on_all_hosts() {
     let job = staying("h1,h2", &["--host-timeout", "10", "-n", "2"]);
     let pids = job.pids(4);
-    let stops = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
-    };
     send("TSTP", job.pid());
-    until("all have stopped", || stops(job.pid()) && pids.iter().all(|&pid| stops(pid)));
+    until("all have stopped", || is_stopped(job.pid()) && pids.iter().all(|&pid| is_stopped(pid)));
     // Longer than a host may be silent while the job runs.
     std::thread::sleep(std::time::Duration::from_secs(11));
     send("CONT", job.pid());
-    until("all run again", || !pids.iter().any(|&pid| stops(pid)));
+    until("all run again", || !pids.iter().any(|&pid| is_stopped(pid)));
     send("TERM", job.pid());
     assert_eq!(job.wait().status, Some(3));
 }
@@ -345,14 +324,10 @@ fn a_job_stops_and_continues_on_all_hosts() {
 fn a_job_that_is_continued_at_once_goes_on() {
     let job = staying("h1,h2", &["-n", "2"]);
     let pids = job.pids(4);
-    let stops = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
-    };
     send("TSTP", job.pid());
-    until("a PE has stopped", || pids.iter().any(|&pid| stops(pid)));
+    until("a PE has stopped", || pids.iter().any(|&pid| is_stopped(pid)));
     send("CONT", job.pid());
-    until("all run again", || !pids.iter().any(|&pid| stops(pid)));
+    until("all run again", || !pids.iter().any(|&pid| is_stopped(pid)));
     // Later than the launcher would stop.
     std::thread::sleep(std::time::Duration::from_millis(300));
     send("TERM", job.pid());
@@ -383,10 +358,7 @@ fn a_killed_agent_is_a_lost_host() {
     assert_eq!(agents.len(), 2);
     send("KILL", agents[1]);
     let folder = job.folder.0.clone();
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("oshrun: host h"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("its agent was killed by SIGKILL"), "{}", ended.stderr);
+    job.wait().expect(1).says(&["oshrun: host h", "its agent was killed by SIGKILL"]);
     until("nothing of the job runs", || {
         !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
     });
@@ -406,9 +378,7 @@ fn an_agent_between_is_killed() {
     let between = agents.iter().find_map(|&pid| above(pid)).expect("an agent that has started another");
     send("KILL", between);
     let folder = job.folder.0.clone();
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("more behind it") && ended.stderr.contains("SIGKILL"), "{}", ended.stderr);
+    job.wait().expect(1).says(&["more behind it", "SIGKILL"]);
     until("nothing of the job runs", || {
         !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
     });
@@ -424,8 +394,7 @@ fn hosts_behind_agents_have_input_statuses_and_labels() {
     assert_eq!((told.status, told.stdout.as_str()), (Some(0), "[33] for the last\n"), "{}", told.stderr);
     assert!((0..34).all(|pe| told.stderr.contains(&format!("[{pe}] h{}\n", pe + 1))), "{}", told.stderr);
     let fails = script(&["-n", "34"], "[ $PMI_RANK = 33 ] && kill -SEGV $$; exec sleep 600");
-    let failed = ended(&mut on(hosts, &fails));
-    assert_eq!(failed.status, Some(139), "{}", failed.stderr);
+    let failed = ended(&mut on(hosts, &fails)).expect(139);
     assert!(failed.stderr.starts_with("oshrun: PE 33 (h34, pid "), "{}", failed.stderr);
 }
 
@@ -433,12 +402,10 @@ fn hosts_behind_agents_have_input_statuses_and_labels() {
 fn a_killed_pe_takes_all_hosts_down() {
     let job = staying("h1,h2", &["-n", "4"]);
     let pids = job.pids(8);
-    let victim = std::fs::read_to_string(job.folder.0.join("pe.3")).unwrap().trim().parse().unwrap();
+    let victim = job.pe(3);
     send("KILL", victim);
     let folder = job.folder.0.clone();
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(137), "{}", ended.stderr);
-    assert!(ended.stderr.contains(&format!("PE 3 (h2, pid {victim}) was killed by SIGKILL")), "{}", ended.stderr);
+    job.wait().expect(137).says(&[&format!("PE 3 (h2, pid {victim}) was killed by SIGKILL")]);
     assert!(!pids.iter().any(|&pid| runs(pid)), "oshrun waits for their end");
     assert_eq!(processes_with(folder.to_str().unwrap()), [0u32; 0]);
 }
@@ -452,9 +419,7 @@ fn a_silent_host_is_given_up() {
     // Everything of that host is as it is when its cable is cut: nobody ends, nobody speaks.
     send("STOP", agents[0]);
     let folder = job.folder.0.clone();
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("nothing has come from it for 10s"), "{}", ended.stderr);
+    job.wait().expect(1).says(&["nothing has come from it for 10s"]);
     until("nothing of the job runs", || processes_with(folder.to_str().unwrap()).is_empty());
 }
 
@@ -463,8 +428,7 @@ fn a_silent_host_is_given_up() {
 fn pes_of_every_host_are_bound_there() {
     let show = "echo $PMI_RANK $ON $(sed -n 's/Cpus_allowed_list:.//p' /proc/self/status) $SHMEM_BIND";
     for (map, hosts) in [("block", ["h1", "h1", "h2", "h2"]), ("cyclic", ["h1", "h2", "h1", "h2"])] {
-        let bound = ended(&mut on("h1,h2", &script(&["-n", "4", "--map", map, "--bind", "core"], show)));
-        assert_eq!(bound.status, Some(0), "{}", bound.stderr);
+        let bound = ended(&mut on("h1,h2", &script(&["-n", "4", "--map", map, "--bind", "core"], show))).expect(0);
         let lines: Vec<Vec<&str>> = bound.sorted().into_iter().map(|line| line.split(' ').collect()).collect();
         assert_eq!(lines.iter().map(|line| line[1]).collect::<Vec<_>>(), hosts, "{map}");
         assert!(lines.iter().all(|line| line[3] == "core"), "{lines:?}");

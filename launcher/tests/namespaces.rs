@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use launch::sshd::Server;
-use launch::{Ended, Folder, Running, probe, processes_with, runs, send, until};
+use launch::{Ended, Running, probe, processes_with, runs, send, until};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
 /// The rig's status if it cannot run here; its output says why.
@@ -113,20 +113,16 @@ fn a_cable_between_launcher_and_agent_is_cut() {
     let job = start("15");
     let pids = job.pids(8);
     cable("cut");
-    let ended = job.wait();
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("host far: nothing has come from it for 15s"), "{}", ended.stderr);
+    job.wait().expect(1).says(&["host far: nothing has come from it for 15s"]);
     until("the far host cleans up by itself", || !pids.iter().any(|&pid| runs(pid)));
     cable("mend");
 }
 
 /// Four PEs that stay, each with a child.
 fn staying(mut command: Command) -> Running {
-    let folder = Folder::new();
     let stay = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
-    command.args(["-n", "4", "sh", "-c", stay]).env("HERE", &folder.0);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    Running { child: command.spawn().expect("oshrun starts"), folder }
+    command.args(["-n", "4", "sh", "-c", stay]);
+    Running::of(command)
 }
 
 fn is_agent(pid: u32) -> bool {

@@ -2,10 +2,10 @@
 
 mod launch;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use launch::sshd::Server;
-use launch::{Ended, Folder, Running, oshrun, probe, runs, send, until};
+use launch::{Ended, Running, oshrun, probe, runs, send, until};
 
 fn on(server: &Server, arguments: &[&str]) -> Command {
     let mut command =
@@ -37,32 +37,23 @@ fn runs_and_meets(server: &Server) {
     let failed =
         Ended::from(on(server, &["-n", "4", "sh", "-c", "[ $PMI_RANK = 3 ] && exit 7; sleep 600"]).output().unwrap());
     assert_eq!(failed.status, Some(7), "{}", failed.stderr);
-    assert!(failed.stderr.contains("PE 3 (h2, pid"), "{}", failed.stderr);
+    failed.says(&["PE 3 (h2, pid"]);
 }
 
 fn names_what_is_missing(server: &Server) {
     let elsewhere =
         Ended::from(on(server, &["-n", "2", "--remote-prefix", "/no/such place", "true"]).output().unwrap());
     assert_eq!(elsewhere.status, Some(1));
-    assert!(
-        elsewhere.stderr.contains("the remote shell works, but oshrun cannot be run there"),
-        "{}",
-        elsewhere.stderr
-    );
+    elsewhere.says(&["the remote shell works, but oshrun cannot be run there"]);
     let shell = server.words("{host}").replace("/user ", "/nobody ");
-    let refused = Ended::from(oshrun(["-H", "h1", "--launch-agent", &shell, "true"]).output().unwrap());
-    assert_eq!(refused.status, Some(1));
-    assert!(refused.stderr.contains("the remote shell failed") && refused.stderr.contains("Permission denied"));
-    assert!(refused.stderr.contains("exited with status 255"), "{}", refused.stderr);
+    let refused = Ended::from(oshrun(["-H", "h1", "--launch-agent", &shell, "true"]).output().unwrap()).expect(1);
+    refused.says(&["the remote shell failed", "Permission denied", "exited with status 255"]);
 }
 
 fn leaves_nothing(server: &Server) {
     for victim in ["launcher", "ssh", "pe"] {
-        let folder = Folder::new();
         let stay = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
-        let mut command = on(server, &["-n", "4", "sh", "-c", stay]);
-        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let job = Running { child: command.spawn().expect("oshrun starts"), folder };
+        let job = Running::of(on(server, &["-n", "4", "sh", "-c", stay]));
         let pids = job.pids(8);
         match victim {
             "launcher" => send("KILL", job.pid()),
@@ -72,7 +63,7 @@ fn leaves_nothing(server: &Server) {
         let ended = job.wait();
         until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && server.connections() == 0);
         if victim == "ssh" {
-            assert!(ended.stderr.contains("host h") && ended.stderr.contains("killed by SIGKILL"), "{}", ended.stderr);
+            ended.says(&["host h", "killed by SIGKILL"]);
         }
     }
 }

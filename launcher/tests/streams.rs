@@ -25,8 +25,7 @@ fn labels_in_all_styles() {
 #[test]
 fn both_streams_stay_apart_and_lines_stay_whole() {
     let script = "for i in 1 2 3 4 5 6 7 8 9; do printf %s begin$PMI_RANK-; echo end$i; echo error$i >&2; done";
-    let ended = run_script("-n 4", script);
-    assert_eq!(ended.status, Some(0));
+    let ended = run_script("-n 4", script).expect(0);
     let mut seen = BTreeMap::new();
     for line in ended.stdout.lines() {
         let (pe, end) = line.strip_prefix("begin").and_then(|rest| rest.split_once("-end")).expect(line);
@@ -216,8 +215,7 @@ fn input_that_never_ends_keeps_nobody() {
 
 #[test]
 fn several_programs_are_one_job() {
-    let ended = run("-l -n 2 echo a : -n 1 -x WORD=b --wdir / printenv WORD PWD : -n 1 pwd");
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = run("-l -n 2 echo a : -n 1 -x WORD=b --wdir / printenv WORD PWD : -n 1 pwd").expect(0);
     let here = format!("[3] {}", std::env::current_dir().unwrap().display());
     let lines = ended.sorted();
     assert_eq!(lines[..3], ["[0] a", "[1] a", "[2] /"], "{lines:?}");
@@ -260,8 +258,7 @@ fn pinned_pes_have_one_processor_and_others_all() {
 fn a_dry_run_shows_and_starts_nothing() {
     let folder = Folder::new();
     let file = folder.0.join("made");
-    let ended = run(&format!("--dry-run --bind -n 2 -x A=1 touch {}", file.display()));
-    assert_eq!(ended.status, Some(0));
+    let ended = run(&format!("--dry-run --bind -n 2 -x A=1 touch {}", file.display())).expect(0);
     let lines = ended.sorted();
     assert_eq!(lines.len(), 2);
     assert!(

@@ -96,7 +96,7 @@ fn a_compiler_that_is_not_there_is_127_with_advice() {
     let link = folder.0.join("bin/oshcc");
     let ended = Ended::from(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler").output().unwrap());
     assert_eq!(ended.status, Some(127));
-    assert!(ended.stderr.contains("no-such-compiler") && ended.stderr.contains("OSHCXX"), "{}", ended.stderr);
+    ended.says(&["no-such-compiler", "OSHCXX"]);
 }
 
 #[test]
@@ -155,12 +155,9 @@ fn cargo_oxrun_builds_and_runs_a_job() {
         // The arguments that cargo passes on for `cargo oxrun`.
         Ended::from(cargo.arg("oxrun").args(arguments).current_dir(&folder.0).output().unwrap())
     };
-    let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]);
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]).expect(0);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
-    let ended = run(&["--example", "none", "--offline"]);
-    assert_eq!(ended.status, Some(101));
-    assert!(ended.stderr.contains("cargo build has failed"), "{}", ended.stderr);
+    run(&["--example", "none", "--offline"]).expect(101).says(&["cargo build has failed"]);
 }

@@ -64,6 +64,21 @@ impl From<Output> for Ended {
 }
 
 impl Ended {
+    /// Asserts the exit status, and returns the job for further questions.
+    #[track_caller]
+    pub(crate) fn expect(self, status: i32) -> Ended {
+        assert_eq!(self.status, Some(status), "{}{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that the messages contain all these words.
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.stderr.contains(word), "nothing says `{word}`: {}", self.stderr);
+        }
+    }
+
     /// The lines of standard output in alphabetical order.
     pub(crate) fn sorted(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.stdout.lines().collect();
@@ -86,8 +101,12 @@ impl Running {
 
     /// Starts `oshrun` with these arguments; its PEs and its remote shell find the test's own folder in `$HERE`.
     pub(crate) fn with(arguments: &[&str]) -> Running {
+        Running::of(oshrun(arguments))
+    }
+
+    /// The same with a command that starts `oshrun`.
+    pub(crate) fn of(mut command: Command) -> Running {
         let folder = Folder::new();
-        let mut command = oshrun(arguments);
         command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
     }
@@ -120,9 +139,7 @@ impl Running {
         until("all processes have told their numbers", || read().len() == count);
         read()
     }
-}
 
-impl Running {
     /// The process number of one PE that wrote it to `pe.N` in `$HERE`.
     pub(crate) fn pe(&self, pe: u32) -> u32 {
         let text = std::fs::read_to_string(self.folder.0.join(format!("pe.{pe}"))).expect("the PE has told it");
@@ -161,8 +178,18 @@ impl Drop for Folder {
 
 /// Whether a process runs: it is there and no zombie.
 pub(crate) fn runs(pid: u32) -> bool {
+    state(pid).is_some_and(|state| !['Z', 'X'].contains(&state))
+}
+
+/// Whether a process is there and stopped.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    state(pid) == Some('T')
+}
+
+/// The state of a process in one letter.
+fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+    stat.rsplit(") ").next()?.chars().next()
 }
 
 /// Waits for something that must come true.
