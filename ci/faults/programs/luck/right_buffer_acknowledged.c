@@ -3,23 +3,21 @@
 static long buffer[WORDS];
 static uint64_t arrived;
 static long taken;
-int main(void)
+static void run(void)
 {
     long source[WORDS];
-    shmem_init();
     for (long turn = 1; turn <= 4; turn++) {
-        if (shmem_my_pe() == 0) {
+        if (me == 0) {
             for (int i = 0; i < WORDS; i++)
                 source[i] = turn;
             shmem_long_put_signal(buffer, source, WORDS, &arrived, 1, SHMEM_SIGNAL_ADD, 1);
             shmem_quiet();
             shmem_long_wait_until(&taken, SHMEM_CMP_GE, turn);
-        } else if (shmem_my_pe() == 1) {
+        } else if (me == 1) {
             shmem_signal_wait_until(&arrived, SHMEM_CMP_GE, (uint64_t)turn);
             for (int i = 0; i < WORDS; i++)
                 EXPECT(buffer[i], turn);
             shmem_long_p(&taken, turn, 0);
         }
     }
-    shmem_finalize();
 }

@@ -2,10 +2,8 @@
 #include "luck.h"
 #include <shmemx.h>
 static long mine[4], numbers[4], sums[4], most[4];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int round = 0; round < 8; round++) {
         for (int i = 0; i < 4; i++) {
             mine[i] = round + me;
@@ -20,5 +18,4 @@ int main(void)
             EXPECT(most[i], 100 * (npes - 1) + round);
         }
     }
-    shmem_finalize();
 }

@@ -1,13 +1,11 @@
 /* A barrier completes the put into the root's source. */
 #include "luck.h"
 static long source, dest;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    if (shmem_my_pe() == 1)
+    if (me == 1)
         shmem_long_p(&source, 8, 0);
     shmem_barrier_all();
     shmem_long_broadcast(SHMEM_TEAM_WORLD, &dest, &source, 1, 0);
     EXPECT(dest, 8);
-    shmem_finalize();
 }

@@ -1,10 +1,8 @@
 /* Collectives in a row, with sources that change after each. */
 #include "luck.h"
 static long in[4], most[4], sent[4], all[64];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int turn = 0; turn < 6; turn++) {
         for (int i = 0; i < 4; i++)
             in[i] = turn * 1000 + me * 10 + i;
@@ -18,5 +16,4 @@ int main(void)
             EXPECT(all[pe], turn * 1000 + pe * 10);
         shmem_team_sync(SHMEM_TEAM_WORLD);
     }
-    shmem_finalize();
 }

@@ -1,10 +1,8 @@
 /* All destinations are ready before anybody puts. */
 #include "luck.h"
-int main(void)
+static void run(void)
 {
-    shmem_init();
     long *inbox = shmem_malloc(sizeof(long));
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     *inbox = 0;
     shmem_barrier_all();
     shmem_long_p(inbox, 5, (me + 1) % npes);
@@ -12,5 +10,4 @@ int main(void)
     shmem_barrier_all();
     EXPECT(*inbox, 5);
     shmem_free(inbox);
-    shmem_finalize();
 }

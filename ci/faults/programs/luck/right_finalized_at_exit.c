@@ -1,5 +1,6 @@
 /* The library is finalized at the end of the process, when the variables of its threads are gone already. Time passes before it, as where
  * an interpreter ends itself first. */
+#define OWN_MAIN
 #include "luck.h"
 #include <time.h>
 static long source[WORDS], dest[WORDS];

@@ -1,9 +1,8 @@
 /* A block is freed right behind a put to it. shmem_free waits for the put, so nothing comes to the next block at its place. */
 #include "luck.h"
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int next = (shmem_my_pe() + 1) % shmem_n_pes();
+    const int next = (me + 1) % npes;
     long source[WORDS];
     for (int i = 0; i < WORDS; i++)
         source[i] = 7;
@@ -16,5 +15,4 @@ int main(void)
     shmem_barrier_all();
     for (int i = 0; i < WORDS; i++)
         EXPECT(again[i], 1);
-    shmem_finalize();
 }

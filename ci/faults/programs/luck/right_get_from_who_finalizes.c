@@ -1,11 +1,9 @@
 /* A PE that is done finalizes, and serves those that still read its memory. */
 #include "luck.h"
 static long source[WORDS];
-int main(void)
+static void run(void)
 {
     long dest[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe();
     for (int i = 0; i < WORDS; i++)
         source[i] = 100 * me + i;
     shmem_barrier_all();
@@ -14,5 +12,4 @@ int main(void)
         for (int i = 0; i < WORDS; i++)
             EXPECT(dest[i], i);
     }
-    shmem_finalize();
 }

@@ -1,11 +1,9 @@
 /* A quiet delivers what a nonblocking get fetches. */
 #include "luck.h"
 static long from[WORDS];
-int main(void)
+static void run(void)
 {
     long copy[WORDS] = {0};
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int i = 0; i < WORDS; i++)
         from[i] = 1000 * me + i;
     shmem_barrier_all();
@@ -13,5 +11,4 @@ int main(void)
     shmem_long_get_nbi(copy, from, WORDS, next);
     shmem_quiet();
     EXPECT(copy[3], 1000 * next + 3);
-    shmem_finalize();
 }

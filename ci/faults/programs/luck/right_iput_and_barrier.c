@@ -1,10 +1,9 @@
 /* Strided puts and gets. */
 #include "luck.h"
 static long matrix[WORDS];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), next = (me + 1) % shmem_n_pes();
+    const int next = (me + 1) % npes;
     long column[4] = {me, me + 1, me + 2, me + 3}, back[4];
     shmem_long_iput(matrix, column, 8, 1, 4, next);
     shmem_barrier_all();
@@ -12,5 +11,4 @@ int main(void)
     for (int i = 0; i < 4; i++)
         EXPECT(back[i], me + i);
     shmem_barrier_all();
-    shmem_finalize();
 }

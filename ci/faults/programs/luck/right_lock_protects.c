@@ -1,9 +1,8 @@
 /* A lock orders what is done under it: clear_lock completes the puts of its holder. */
 #include "luck.h"
 static long lock, a, b;
-int main(void)
+static void run(void)
 {
-    shmem_init();
     for (int turn = 0; turn < 3; turn++) {
         shmem_set_lock(&lock);
         const long seen = shmem_long_g(&a, 0);
@@ -13,6 +12,5 @@ int main(void)
         shmem_clear_lock(&lock);
     }
     shmem_barrier_all();
-    EXPECT(shmem_long_g(&a, 0), 3 * shmem_n_pes());
-    shmem_finalize();
+    EXPECT(shmem_long_g(&a, 0), 3 * npes);
 }

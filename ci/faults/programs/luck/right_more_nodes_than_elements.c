@@ -2,10 +2,8 @@
 #include "luck.h"
 enum { ELEMENTS = 4, CALLS = 6 };
 static long double in[ELEMENTS], most[CALLS][ELEMENTS];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int call = 0; call < CALLS; call++) {
         for (int i = 0; i < ELEMENTS; i++)
             in[i] = call * 1000 + (me + i) % npes * 10 + i;
@@ -13,5 +11,4 @@ int main(void)
         for (int i = 0; i < ELEMENTS; i++)
             EXPECT((long)most[call][i], call * 1000 + (npes - 1) * 10 + i);
     }
-    shmem_finalize();
 }

@@ -2,10 +2,9 @@
 #include "luck.h"
 #include <shmemx.h>
 static long data[WORDS], flag;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int next = (shmem_my_pe() + 1) % shmem_n_pes();
+    const int next = (me + 1) % npes;
     long source[WORDS];
     for (int i = 0; i < WORDS; i++)
         source[i] = 7;
@@ -20,5 +19,4 @@ int main(void)
     shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
     for (int i = 0; i < WORDS; i++)
         EXPECT(data[i], 7);
-    shmem_finalize();
 }

@@ -1,11 +1,9 @@
 /* A quiet completes puts, and a sync tells others. */
 #include "luck.h"
 static long dest[WORDS];
-int main(void)
+static void run(void)
 {
     long source[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int i = 0; i < WORDS; i++)
         source[i] = 100 * me + i;
     shmem_long_put_nbi(dest, source, WORDS, (me + 1) % npes);
@@ -14,5 +12,4 @@ int main(void)
     const int from = (me + npes - 1) % npes;
     for (int i = 0; i < WORDS; i++)
         EXPECT(dest[i], 100 * from + i);
-    shmem_finalize();
 }

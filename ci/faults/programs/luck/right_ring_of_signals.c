@@ -2,10 +2,9 @@
 #include "luck.h"
 static long token[WORDS];
 static uint64_t here;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes;
+    const int next = (me + 1) % npes;
     long source[WORDS];
     for (uint64_t turn = 1; turn <= 3; turn++) {
         if (me > 0) {
@@ -18,5 +17,4 @@ int main(void)
         if (me == 0)
             shmem_signal_wait_until(&here, SHMEM_CMP_EQ, turn);
     }
-    shmem_finalize();
 }

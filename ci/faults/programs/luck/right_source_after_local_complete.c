@@ -2,10 +2,9 @@
 #include "luck.h"
 #include <shmemx.h>
 static long data[WORDS];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int next = (shmem_my_pe() + 1) % shmem_n_pes();
+    const int next = (me + 1) % npes;
     long source[WORDS];
     for (int i = 0; i < WORDS; i++)
         source[i] = 7;
@@ -16,5 +15,4 @@ int main(void)
     shmem_barrier_all();
     for (int i = 0; i < WORDS; i++)
         EXPECT(data[i], 7);
-    shmem_finalize();
 }

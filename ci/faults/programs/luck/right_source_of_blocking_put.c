@@ -1,11 +1,9 @@
 /* A blocking put has copied its source when it returns. */
 #include "luck.h"
 static long dest[WORDS];
-int main(void)
+static void run(void)
 {
     long source[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     for (int i = 0; i < WORDS; i++)
         source[i] = i + 1;
     shmem_long_put(dest, source, WORDS, (me + 1) % npes);
@@ -14,5 +12,4 @@ int main(void)
     shmem_barrier_all();
     for (int i = 0; i < WORDS; i++)
         EXPECT(dest[i], i + 1);
-    shmem_finalize();
 }

@@ -2,10 +2,8 @@
 #include "luck.h"
 static long halo[2][2];
 static uint64_t arrived[2];
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     const int left = (me + npes - 1) % npes, right = (me + 1) % npes;
     long mine = me;
     for (uint64_t turn = 1; turn <= 5; turn++) {
@@ -19,5 +17,4 @@ int main(void)
         mine += 1000;
         shmem_quiet();
     }
-    shmem_finalize();
 }

@@ -1,13 +1,11 @@
 /* An atomic overtakes a put, too. */
 #include "luck.h"
 static long data, count;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes;
+    const int next = (me + 1) % npes;
     shmem_long_p(&data, 40 + me, next);
     shmem_long_atomic_inc(&count, next);
     shmem_long_wait_until(&count, SHMEM_CMP_GE, 1);
     EXPECT(data, 40 + (me + npes - 1) % npes);
-    shmem_finalize();
 }

@@ -1,10 +1,8 @@
 /* The source of a nonblocking put into a block of the heap belongs to the network until a quiet. */
 #include "luck.h"
-int main(void)
+static void run(void)
 {
     long source[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
     long *before = shmem_malloc(sizeof source);
     long *dest = shmem_malloc(sizeof source); /* the block */
     for (int i = 0; i < WORDS; i++)
@@ -17,5 +15,4 @@ int main(void)
         EXPECT(dest[i + 2], i + 1);
     shmem_free(dest);
     shmem_free(before);
-    shmem_finalize();
 }

@@ -1,13 +1,11 @@
 /* A put into the root's source is under way when the root broadcasts it. */
 #include "luck.h"
 static long source, dest;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    if (shmem_my_pe() == 1)
+    if (me == 1)
         shmem_long_p(&source, 8, 0);
     shmem_sync_all();
     shmem_long_broadcast(SHMEM_TEAM_WORLD, &dest, &source, 1, 0);
     EXPECT(dest, 8);
-    shmem_finalize();
 }

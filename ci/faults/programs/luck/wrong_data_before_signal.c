@@ -2,16 +2,13 @@
 #include "luck.h"
 static long data[WORDS];
 static uint64_t signal;
-int main(void)
+static void run(void)
 {
-    long source[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
+    static long source[WORDS];
     for (int i = 0; i < WORDS; i++)
         source[i] = 9 * i;
     shmem_long_put_signal_nbi(data, source, WORDS, &signal, 1, SHMEM_SIGNAL_SET, (me + 1) % npes);
     shmem_sync_all();
     EXPECT(data[WORDS - 1], 9 * (WORDS - 1));
     shmem_signal_wait_until(&signal, SHMEM_CMP_EQ, 1);
-    shmem_finalize();
 }

@@ -1,11 +1,9 @@
 /* A get may overtake the put before it. */
 #include "luck.h"
 static long place;
-int main(void)
+static void run(void)
 {
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes;
+    const int next = (me + 1) % npes;
     shmem_long_p(&place, 11 + me, next);
     EXPECT(shmem_long_g(&place, next), 11 + me);
-    shmem_finalize();
 }

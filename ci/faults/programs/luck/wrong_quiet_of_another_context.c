@@ -1,12 +1,11 @@
 /* A quiet of the default context completes nothing of another one. */
 #include "luck.h"
 static long data[WORDS], flag;
-int main(void)
+static void run(void)
 {
     long source[WORDS];
     shmem_ctx_t context;
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes(), next = (me + 1) % npes;
+    const int next = (me + 1) % npes;
     if (shmem_ctx_create(0, &context))
         shmem_global_exit(3);
     for (int i = 0; i < WORDS; i++)
@@ -17,5 +16,4 @@ int main(void)
     shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
     EXPECT(data[5], 15);
     shmem_ctx_destroy(context);
-    shmem_finalize();
 }

@@ -1,11 +1,9 @@
 /* shmem_sync_all completes no puts; shmem_barrier_all does. */
 #include "luck.h"
 static long dest[WORDS];
-int main(void)
+static void run(void)
 {
-    long source[WORDS];
-    shmem_init();
-    const int me = shmem_my_pe(), npes = shmem_n_pes();
+    static long source[WORDS];
     for (int i = 0; i < WORDS; i++)
         source[i] = 100 * me + i;
     shmem_long_put_nbi(dest, source, WORDS, (me + 1) % npes);
@@ -13,5 +11,4 @@ int main(void)
     const int from = (me + npes - 1) % npes;
     for (int i = 0; i < WORDS; i++)
         EXPECT(dest[i], 100 * from + i);
-    shmem_finalize();
 }
