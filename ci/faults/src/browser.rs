@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Job, JobEnd};
+use crate::{Job, JobEnd, has_program};
 
 /// Windows of a large screen, a small one and a telephone.
 const WIDTHS: [u32; 3] = [1400, 800, 390];
@@ -12,7 +12,7 @@ const EMPTY: u64 = 30_000;
 
 /// Whether there is a browser; without one it says that the test of this name is not run.
 pub fn has_browser(test: &str) -> bool {
-    let found = Command::new("chromium").arg("--version").output().is_ok_and(|output| output.status.success());
+    let found = has_program("chromium");
     if !found {
         println!("not run: {test}: there is no chromium (package chromium)");
     }

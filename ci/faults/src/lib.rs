@@ -10,6 +10,7 @@ mod complaints;
 mod folder;
 mod given_time;
 mod group;
+mod here;
 mod other_user;
 
 use std::borrow::Cow;
@@ -24,7 +25,11 @@ pub use complaints::{Complaint, expect_no_complaints};
 pub use folder::TestFolder;
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
+pub use here::{has_fortran_modules, has_program, is_long};
 pub use other_user::{OtherUser, STRANGER};
+
+/// The status of a PE that has reported a race and would have ended with 0.
+pub const FOUND: i32 = 66;
 
 /// A job that is given more than this hangs. The slowest machine is faster.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -1,7 +1,7 @@
 //! Collectives between nodes: every way of every length gives the right bits.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, program, program_with};
+use oxshmem_faults::{Job, is_long, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
 #[test]
@@ -64,7 +64,7 @@ fn lines_that_a_board_has_no_room_for_go_in_batches() {
 /// A short block is no message in a mailbox where 31 bits do not hold its place.
 #[test]
 fn a_short_block_behind_three_gib_of_others_comes_to_its_place() {
-    if std::env::var_os("CHECK_LONG").is_none() {
+    if !is_long() {
         println!("not run: it takes 12 GiB of memory (CHECK_LONG=1 runs it)");
         return;
     }

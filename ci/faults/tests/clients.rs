@@ -2,9 +2,9 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use oxshmem_faults::{Job, prefix, program, program_with, source, tool};
+use oxshmem_faults::{Job, has_program, prefix, program, program_with, source, tool};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
@@ -15,7 +15,7 @@ fn passes(executable: &Path) {
 
 /// Whether a tool is installed here; if not, says which test does not run.
 fn is_there(test: &str, name: &str) -> bool {
-    let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let found = has_program(name);
     if !found {
         println!("not run: {test}: {name} is not installed");
     }

@@ -3,20 +3,16 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, program, program_with};
+use oxshmem_faults::{Job, JobEnd, has_program, program, program_with};
 
 /// A job that does not say what it should by then never does. The report comes after some three seconds.
 const LIMIT: Duration = Duration::from_secs(90);
 const HEADLINE: &str = "oxshmem: deadlock: ";
 
-fn deadlocks() -> &'static PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program_with("deadlock.c", &["-pthread"]))
-}
+static DEADLOCKS: LazyLock<PathBuf> = LazyLock::new(|| program_with("deadlock.c", &["-pthread"]));
 
 /// Runs a deadlock on one node and on two; both jobs end with a report that contains all these words.
 fn reported(name: &str, pes: u32, words: &[&str]) {
@@ -26,7 +22,7 @@ fn reported(name: &str, pes: u32, words: &[&str]) {
 
 fn all_reported(name: &str, jobs: &[(&str, &str)], words: &[&str]) {
     let job = |(options, transport): &(&str, &str)| {
-        Job::new(options).env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", transport).start(deadlocks(), [name])
+        Job::new(options).env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", transport).start(&DEADLOCKS, [name])
     };
     let running: Vec<_> = jobs.iter().map(job).collect();
     for (job, running) in jobs.iter().zip(running) {
@@ -82,7 +78,7 @@ fn fault_D5_holders_of_locks_wait_for_each_other() {
 fn fault_D6_members_make_different_collective_calls() {
     // Noticed where the calls meet, before anybody has waited long enough for a report.
     let words = ["the PEs make different calls", "shmem_broadcast (64 bytes, root 0)", "a barrier or sync"];
-    Job::new("-n 3").limit(LIMIT).run(deadlocks(), ["different_collectives"]).expect(1).says(&words);
+    Job::new("-n 3").limit(LIMIT).run(&DEADLOCKS, ["different_collectives"]).expect(1).says(&words);
 }
 
 #[test]
@@ -143,7 +139,7 @@ fn fault_D14_a_team_of_a_list_of_pes_names_who_is_missing() {
 fn fault_D15_every_network_carries_the_questions() {
     let jobs = ["tcp", "ofi:tcp", "ucx:tcp"].map(|transport| ("-n 4 --nodes 2", transport));
     let available = |(_, transport): &(&str, &str)| {
-        let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(deadlocks(), ["none"]);
+        let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(&DEADLOCKS, ["none"]);
         let is_there = !ended.lacks_transport();
         match is_there {
             true => assert_eq!(ended.status, Some(99), "{transport}: {ended}"),
@@ -160,13 +156,13 @@ fn fault_D18_agents_pass_the_question_for_the_places_on() {
     let mut job = Job::new("-H n1,n2 -N 2").env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
     job.command().args(["--launch-agent", "env ON={host}"]);
     let words = [HEADLINE, "PE 2: in shmem_wait_until", "    called from ", " at deadlock.c:"];
-    let ended = job.run(deadlocks(), ["two_contexts"]).expect(1).says(&words);
+    let ended = job.run(&DEADLOCKS, ["two_contexts"]).expect(1).says(&words);
     assert!(ended.stderr.matches(" at deadlock.c:").count() >= 4, "every PE has its places: {ended}");
 }
 
 #[test]
 fn fault_D16_a_reported_job_goes_on_waiting_and_says_it_once() {
-    let job = |mode| Job::new("-n 3").env("SHMEM_DEADLOCK", mode).start(deadlocks(), ["own_value"]);
+    let job = |mode| Job::new("-n 3").env("SHMEM_DEADLOCK", mode).start(&DEADLOCKS, ["own_value"]);
     let running = ["report", "off"].map(job);
     let [report, off] = running.map(|running| running.wait(Duration::from_secs(10)));
     let report = report.says(&[HEADLINE, "The job goes on waiting"]);
@@ -177,7 +173,7 @@ fn fault_D16_a_reported_job_goes_on_waiting_and_says_it_once() {
 #[test]
 fn fault_L11_the_hang_report_tells_how_long_a_wait_has_taken_in_all() {
     let job = Job::new("-n 4 --nodes 2").env("SHMEM_HANG_SECS", "2").env("SHMEM_TRANSPORT", "tcp");
-    let ended = job.limit(Duration::from_secs(5)).run(deadlocks(), ["serve"]);
+    let ended = job.limit(Duration::from_secs(5)).run(&DEADLOCKS, ["serve"]);
     let ended = ended.says(&["PE 0 has waited for 2 s", "PE 0: in shmem_wait_until", "for 2 s\n"]);
     assert!(!ended.stderr.contains(HEADLINE), "{ended}");
     // Peers that are served in between do not make a wait younger.
@@ -187,8 +183,6 @@ fn fault_L11_the_hang_report_tells_how_long_a_wait_has_taken_in_all() {
 #[test]
 fn fault_D17_long_waits_that_end_are_not_reported() {
     let patience = program("patience.c");
-    let is_there =
-        |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     let mut names = vec![
         "sleeps",
         "computes",
@@ -203,7 +197,7 @@ fn fault_D17_long_waits_that_end_are_not_reported() {
         "has_a_descendant",
         "reads",
     ];
-    match is_there("gdb") {
+    match has_program("gdb") {
         true => names.push("is_debugged"),
         false => println!("not run: is_debugged: there is no gdb"),
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use oxshmem_faults::{Job, TestFolder, browser, program, tool};
@@ -13,14 +13,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 const JOBS: [&str; 2] = ["-n 3", "-n 3 --nodes 2"];
 
 /// The program of all deadlocks here.
-fn deadlocks() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program("deadlocks.c"))
-}
+static DEADLOCKS: LazyLock<PathBuf> = LazyLock::new(|| program("deadlocks.c"));
 
 /// Starts a deadlock.
 fn start(options: &str, name: &str) -> oxshmem_faults::Running {
-    start_program(options, deadlocks(), &[name])
+    start_program(options, &DEADLOCKS, &[name])
 }
 
 fn start_program(options: &str, executable: &Path, words: &[&str]) -> oxshmem_faults::Running {
@@ -272,6 +269,6 @@ fn a_job_that_does_not_exist_is_told_so() {
 #[test]
 fn an_error_shows_the_stack_if_that_is_wanted() {
     let job = Job::new("-n 3").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
-    let ended = job.run(deadlocks(), ["different_collectives"]).expect(1);
+    let ended = job.run(&DEADLOCKS, ["different_collectives"]).expect(1);
     ended.says(&["called from: different_collectives (", "called from: main (", "deadlocks.c:"]);
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, TestFolder, prefix, program, program_with, source};
+use oxshmem_faults::{
+    Job, JobEnd, TestFolder, has_fortran_modules, has_program, prefix, program, program_with, source,
+};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
 
@@ -197,8 +199,7 @@ fn hours_10_without_debug_information_an_error_names_the_function() {
 
 #[test]
 fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
-    if !prefix().join("include/shmem_f08.mod").exists() {
-        println!("not run: hours_11: there are no Fortran modules (gfortran was not there)");
+    if !has_fortran_modules("hours_11") {
         return;
     }
     let compiled = program("named_lines.f90");
@@ -235,7 +236,7 @@ fn fault_T7_fortran_modules_that_nobody_has_compiled_are_named_and_made() {
     };
     let said = String::from_utf8_lossy(&oshfort(&[]).stderr).into_owned();
     assert!(said.contains("note: the Fortran modules in ") && said.contains("oshfort --make-modules"), "{said}");
-    if !Command::new("gfortran").arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if !has_program("gfortran") {
         println!("not run: fault_T7 for the making of modules: there is no gfortran");
     } else {
         let made = Command::new(folder.join("bin/oshfort")).arg("--make-modules").output().expect("the wrapper starts");

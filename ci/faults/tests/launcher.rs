@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, program, program_with};
+use oxshmem_faults::{Job, has_program, program, program_with};
 
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -68,9 +68,9 @@ fn fault_L12_lines_that_pes_write_in_turn_leave_in_that_order() {
 #[test]
 fn fault_L12_what_a_program_said_before_it_hangs_is_seen() {
     let mut sources = vec!["hangs.c"];
-    match std::process::Command::new("gfortran").arg("--version").output() {
-        Ok(_) => sources.push("hangs.f90"),
-        Err(_) => println!("not run: fault_L12_what_a_program_said_before_it_hangs_is_seen in Fortran: no gfortran"),
+    match has_program("gfortran") {
+        true => sources.push("hangs.f90"),
+        false => println!("not run: fault_L12_what_a_program_said_before_it_hangs_is_seen in Fortran: no gfortran"),
     }
     for source in sources {
         let hangs = program(source);
@@ -97,7 +97,7 @@ fn fault_L12_what_a_program_said_before_it_hangs_is_seen() {
 
 #[test]
 fn fault_L12_what_a_fortran_program_said_before_the_library_ends_the_job_is_seen() {
-    if std::process::Command::new("gfortran").arg("--version").output().is_err() {
+    if !has_program("gfortran") {
         println!("not run: fault_L12 at the end of a job: no gfortran");
         return;
     }

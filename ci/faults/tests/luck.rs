@@ -1,10 +1,10 @@
 //! Programs that rest on an order which the standard does not promise, and programs that do not, over the simulated network.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 
-use oxshmem_faults::{program, source, tool};
+use oxshmem_faults::{has_program, is_long, program, source, tool};
 
 /// Seeds in which a wrong program is found, and in which a right one is never accused.
 const SEEDS_OF_WRONG: &str = "100";
@@ -48,7 +48,7 @@ fn no_right_program_is_accused() {
     assert!(names.len() >= 30, "{names:?}");
     for name in names {
         let right = program(&format!("luck/{name}"));
-        let is_brief = name == SLOW && std::env::var_os("CHECK_LONG").is_none();
+        let is_brief = name == SLOW && !is_long();
         let seeds = if is_brief { SEEDS_OF_SLOW } else { SEEDS_OF_RIGHT };
         let output = sim(&["-n", "4", "--seeds", seeds], &[right]);
         assert!(output.status.success(), "{name}: {}", text(&output));
@@ -149,7 +149,7 @@ fn the_story_names_the_block_of_the_heap() {
 
 #[test]
 fn wrong_programs_of_fortran_are_found() {
-    if !Path::new("/usr/bin/gfortran").exists() {
+    if !has_program("gfortran") {
         println!("not run: there is no gfortran here (package gfortran)");
         return;
     }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxshmem_faults::{Job, MemoryGroup, program, program_with};
+use oxshmem_faults::{Job, MemoryGroup, is_long, program, program_with};
 
 /// A job that takes longer hangs. The slowest of these took 80 s on two busy processors.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -21,8 +21,7 @@ fn everybody(pes: u32, nodes: u32, job: Job) {
 
 #[test]
 fn fault_R1_every_pe_of_256_reaches_every_other_one_over_tcp() {
-    let is_long = std::env::var_os("CHECK_LONG").is_some();
-    for nodes in if is_long { vec![8, 32] } else { vec![32] } {
+    for nodes in if is_long() { vec![8, 32] } else { vec![32] } {
         everybody(256, nodes, Job::new(&format!("-n 256 --nodes {nodes}")));
     }
 }
@@ -30,7 +29,7 @@ fn fault_R1_every_pe_of_256_reaches_every_other_one_over_tcp() {
 /// Half a million connections take gigabytes of the kernel's memory, so these jobs run inside a group and every week only.
 #[test]
 fn fault_R1_every_pe_of_1024_reaches_every_other_one_over_tcp() {
-    if std::env::var_os("CHECK_LONG").is_none() {
+    if !is_long() {
         return println!(
             "not run: fault_R1 with 512 and 1,024 PEs: it takes minutes and 12 GiB (CHECK_LONG=1 runs it)"
         );
@@ -89,7 +88,7 @@ fn fault_R1_strangers_keep_no_pe_out() {
             scope.spawn(|| besiege(ports.clone(), &over, &came));
         }
         let mut starts = 0;
-        let (most, strangers) = if std::env::var_os("CHECK_LONG").is_some() { (20, 50_000) } else { (10, 25_000) };
+        let (most, strangers) = if is_long() { (20, 50_000) } else { (10, 25_000) };
         while starts < most || came.load(Ordering::Relaxed) < strangers {
             let job = Job::new(&format!("-n {PES} --nodes 4")).env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
             let ended =

@@ -1,16 +1,13 @@
 //! The first mistakes of somebody who has just begun: each gets a sentence that helps.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use oxshmem_faults::{Job, TestFolder, program, source};
 
-fn newcomer() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program("newcomer.c"))
-}
+static NEWCOMER: LazyLock<PathBuf> = LazyLock::new(|| program("newcomer.c"));
 
 #[test]
 fn fault_N1_arguments_of_a_set_that_do_not_fit_together_are_named_together() {
@@ -22,20 +19,20 @@ fn fault_N1_arguments_of_a_set_that_do_not_fit_together_are_named_together() {
         ),
         ("start", "with PE_start 1, logPE_stride 0 (steps of 1 PE) and PE_size 4 the last member would be PE 4,"),
     ] {
-        Job::new("-n 4").run(newcomer(), [mistake]).expect(1).says(&[misfit, why]);
+        Job::new("-n 4").run(&NEWCOMER, [mistake]).expect(1).says(&[misfit, why]);
     }
     let words = ["PE_start is 4", "the values that PE_start may have are 0 to 3"];
-    Job::new("-n 4").run(newcomer(), ["no start"]).expect(1).says(&words);
+    Job::new("-n 4").run(&NEWCOMER, ["no start"]).expect(1).says(&words);
     let words = [
         "shmemx_team_split_strided: PE_start, PE_stride and PE_size do not fit together",
         "with PE_start 0, PE_stride 2 and PE_size 4 the last member would be PE 6, and the PEs are 0 to 3",
     ];
-    Job::new("-n 4").run(newcomer(), ["triplet"]).expect(1).says(&words);
+    Job::new("-n 4").run(&NEWCOMER, ["triplet"]).expect(1).says(&words);
 }
 
 #[test]
 fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
-    Job::new("-n 2").run(newcomer(), ["null"]).expect(1).says(&["shmem_long_broadcast: dest is NULL"]);
+    Job::new("-n 2").run(&NEWCOMER, ["null"]).expect(1).says(&["shmem_long_broadcast: dest is NULL"]);
     let words = ["SHMEM_INT4_MAX_TO_ALL: PE_start, logPE_stride and PE_size do not fit together"];
     Job::new("-n 2").run(&program("newcomer.f90"), [""; 0]).expect(1).says(&words);
 }
@@ -68,7 +65,7 @@ fn fault_N2_calls_of_fortran_have_its_own_remedies() {
 
 #[test]
 fn fault_N3_a_pe_number_before_init_is_noted_once() {
-    let ended = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
+    let ended = Job::new("-n 1").run(&NEWCOMER, ["early"]).expect(0);
     assert!(ended.stdout.contains("PE -1 of -1"), "{ended}");
     assert_eq!(ended.stderr.matches("the library is not initialised, so the result is -1").count(), 1, "{ended}");
     ended.says(&["called from: main at newcomer.c:"]);
@@ -77,11 +74,11 @@ fn fault_N3_a_pe_number_before_init_is_noted_once() {
 #[test]
 fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
     let hint = "SHMEM_CHECK=3 names destroyed teams";
-    let ended = Job::new("-n 2").run(newcomer(), ["crash"]).expect(139).says(&["was killed by SIGSEGV", hint]);
+    let ended = Job::new("-n 2").run(&NEWCOMER, ["crash"]).expect(139).says(&["was killed by SIGSEGV", hint]);
     assert_eq!(ended.stderr.matches(hint).count(), 1, "{ended}");
-    let default = Job::new("-n 2").env("SHMEM_CHECK", "1").run(newcomer(), ["crash"]);
+    let default = Job::new("-n 2").env("SHMEM_CHECK", "1").run(&NEWCOMER, ["crash"]);
     default.expect(139).says(&[hint]);
-    let checked = Job::new("-n 2").env("SHMEM_CHECK", "3").run(newcomer(), ["crash"]).expect(139);
+    let checked = Job::new("-n 2").env("SHMEM_CHECK", "3").run(&NEWCOMER, ["crash"]).expect(139);
     assert!(
         !checked.stderr.contains(hint) && checked.stderr.contains("let a debugger show where: oshrun"),
         "{checked}"
@@ -91,8 +88,8 @@ fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
 #[test]
 fn fault_N5_options_behind_the_program_are_noted() {
     let words = ["note: one PE runs, and -n 4 goes to ", "options of oshrun stand before the program, `oshrun -n 4 "];
-    Job::new("").run(newcomer(), ["-n", "4"]).expect(0).says(&words);
-    let meant = Job::new("-n 1").run(newcomer(), ["-n", "4"]).expect(0);
+    Job::new("").run(&NEWCOMER, ["-n", "4"]).expect(0).says(&words);
+    let meant = Job::new("-n 1").run(&NEWCOMER, ["-n", "4"]).expect(0);
     assert!(!meant.stderr.contains("note:"), "{meant}");
 }
 
@@ -107,9 +104,9 @@ fn fault_N6_a_source_file_is_no_program() {
 
 #[test]
 fn fault_N7_options_of_other_launchers_are_translated() {
-    Job::new("-c 2").run(newcomer(), [""; 0]).expect(2).says(&["say the number of PEs with -n N"]);
+    Job::new("-c 2").run(&NEWCOMER, [""; 0]).expect(2).says(&["say the number of PEs with -n N"]);
     Job::new("-n 2 --mca btl tcp")
-        .run(newcomer(), [""; 0])
+        .run(&NEWCOMER, [""; 0])
         .expect(2)
         .says(&["--mca is an option of another launcher", "SHMEM_TRANSPORT"]);
 }
@@ -129,6 +126,6 @@ fn fault_N8_a_program_of_another_library_is_named() {
     let words = ["main is linked with liboshmem.so.40, another OpenSHMEM library", "oshcc"];
     let ended = Job::new("-n 2").run(&folder.join("main"), [""; 0]).expect(0).says(&words);
     assert_eq!(ended.stderr.matches("liboshmem.so.40").count(), 1, "{ended}");
-    let ours = Job::new("-n 1").run(newcomer(), ["early"]).expect(0);
+    let ours = Job::new("-n 1").run(&NEWCOMER, ["early"]).expect(0);
     assert!(!ours.stderr.contains("is linked with"), "{ours}");
 }

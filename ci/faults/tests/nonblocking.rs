@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use oxshmem_faults::{Job, program, program_with, tool};
+use oxshmem_faults::{Job, is_long, program, program_with, tool};
 
 const LIMIT: Duration = Duration::from_secs(120);
 const HEADLINE: &str = "oxshmem: deadlock: ";
@@ -76,12 +76,11 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
         "trickles",
     ];
     // A PE that turns for seconds is in no collective: one kind shows it, and the others where somebody asks for them.
-    let is_long = std::env::var_os("CHECK_LONG").is_some();
     let turns = |way: &str| ["computes", "tests"].contains(&way);
     let all: Vec<_> = ways
         .iter()
         .flat_map(|way| ["barrier", "broadcast", "reduction"].map(|collective| (*way, collective)))
-        .filter(|(way, collective)| is_long || !turns(way) || *collective == "barrier")
+        .filter(|(way, collective)| is_long() || !turns(way) || *collective == "barrier")
         .collect();
     for job in ["-n 3", "-n 3 --nodes 2"] {
         for some in all.chunks(BESIDE) {

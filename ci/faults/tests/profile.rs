@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, TestFolder, browser, prefix, program, program_with, source, tool};
+use oxshmem_faults::{
+    Job, JobEnd, TestFolder, browser, has_fortran_modules, has_program, program, program_with, source, tool,
+};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
 use oxshmem_profile::totals::{self, Totals};
@@ -82,7 +84,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     let (_, cpp) = profile("-n 2", &program("recorded.cc"), &folder);
     assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
     assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
-    if !Command::new("gfortran").arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if !has_program("gfortran") {
         println!("not run: profile_2 for Fortran: there is no gfortran");
         return;
     }
@@ -91,7 +93,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     assert_eq!(counts(&fortran, "SHMEM_GET8"), (3, 72));
     assert_eq!(counts(&fortran, "SHMEMX_TEAM_SPLIT"), (9, 0), "of every predefined team");
     assert_eq!(fortran.pairs[&(2, 0)][0].bytes, 6 * 32);
-    if prefix().join("include/shmem_f08.mod").exists() {
+    if has_fortran_modules("profile_2 for the module") {
         let (_, module) = profile("-n 2", &program("module_places.f90"), &folder);
         assert_eq!(counts(&module, "shmem_double_max_reduce"), (2, 16));
         let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
@@ -212,7 +214,7 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
 
 #[test]
 fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool() {
-    if !Command::new("otf2-print").arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if !has_program("otf2-print") {
         println!("not run: trace_4: there is no otf2-print (Debian: otf2-tools)");
         return;
     }

@@ -1,12 +1,9 @@
 //! `oshcc --race` and `SHMEM_CHECK=3`: small wrong programs are named, their corrected twins and correct programs are not.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use oxshmem_faults::{Job, JobEnd, prefix, program, program_with, source, tool};
-
-/// The status of a PE that has reported a race and would have ended with 0.
-const FOUND: i32 = 66;
+use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, program, program_with, source, tool};
 
 /// Each case of `programs/races.c`, with words that its report must contain: what is in a race, and both accesses.
 const CASES: &[(&str, &[&str])] = &[
@@ -44,10 +41,7 @@ const CASES: &[(&str, &[&str])] = &[
 ];
 
 /// The cases as one program, compiled once.
-fn races() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program_with("races.c", &["--race"]))
-}
+static RACES: LazyLock<PathBuf> = LazyLock::new(|| program_with("races.c", &["--race"]));
 
 fn is_silent(ended: &JobEnd) -> bool {
     ended.status == Some(0) && !ended.stderr.contains("data race on")
@@ -55,18 +49,18 @@ fn is_silent(ended: &JobEnd) -> bool {
 
 #[test]
 fn each_race_is_named_and_its_corrected_twin_is_silent() {
-    let list = Job::new("-n 1").run(races(), ["list"]).expect(0).stdout;
+    let list = Job::new("-n 1").run(&RACES, ["list"]).expect(0).stdout;
     assert_eq!(list.lines().collect::<Vec<_>>(), CASES.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     for (case, words) in CASES {
-        Job::new("-n 3").run(races(), [case, "wrong"]).expect(FOUND).says(words).says(&["data race", "at races.c:"]);
-        let ended = Job::new("-n 3").run(races(), [case, "right"]);
+        Job::new("-n 3").run(&RACES, [case, "wrong"]).expect(FOUND).says(words).says(&["data race", "at races.c:"]);
+        let ended = Job::new("-n 3").run(&RACES, [case, "right"]);
         assert!(is_silent(&ended), "{case}: {ended}");
     }
 }
 
 #[test]
 fn a_pair_of_sites_is_reported_once() {
-    let ended = Job::new("-n 4").run(races(), ["counter_read_plainly", "wrong"]).expect(FOUND);
+    let ended = Job::new("-n 4").run(&RACES, ["counter_read_plainly", "wrong"]).expect(FOUND);
     assert_eq!(ended.stderr.matches("data race on").count(), 1, "{ended}");
 }
 
@@ -76,9 +70,9 @@ const ONE_NODE: [&str; 2] = ["store_through_a_pointer", "poll_without_wait"];
 #[test]
 fn on_several_nodes_the_verdicts_are_those_of_one_node() {
     for (case, words) in CASES.iter().filter(|(case, _)| !ONE_NODE.contains(case)) {
-        Job::new("-n 3 --nodes 3").run(races(), [case, "wrong"]).expect(FOUND).says(words);
+        Job::new("-n 3 --nodes 3").run(&RACES, [case, "wrong"]).expect(FOUND).says(words);
         for options in ["-n 3 --nodes 3", "-n 4 --nodes 2"] {
-            let ended = Job::new(options).run(races(), [case, "right"]);
+            let ended = Job::new(options).run(&RACES, [case, "right"]);
             assert!(is_silent(&ended), "{case} with {options}: {ended}");
         }
     }
@@ -109,8 +103,7 @@ fn clang_instruments_programs_too() {
 
 #[test]
 fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
-    if !prefix().join("include/shmem_f08.mod").exists() {
-        println!("not run: there are no Fortran modules (gfortran was not there)");
+    if !has_fortran_modules("a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program") {
         return;
     }
     let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
@@ -122,8 +115,7 @@ fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
 
 #[test]
 fn a_block_of_fortran_that_is_made_longer_is_a_meeting() {
-    if !prefix().join("include/shmem_f08.mod").exists() {
-        println!("not run: there are no Fortran modules (gfortran was not there)");
+    if !has_fortran_modules("a_block_of_fortran_that_is_made_longer_is_a_meeting") {
         return;
     }
     let program = program_with("race/moved_block.f90", &["--race", "-fcray-pointer"]);
@@ -133,10 +125,10 @@ fn a_block_of_fortran_that_is_made_longer_is_a_meeting() {
     }
 }
 
+static GUARDS: LazyLock<PathBuf> = LazyLock::new(|| program("guards.c"));
+
 fn guarded(case: &str) -> JobEnd {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| program("guards.c"));
-    Job::new("-n 2").env("SHMEM_CHECK", "3").run(program, [case])
+    Job::new("-n 2").env("SHMEM_CHECK", "3").run(&GUARDS, [case])
 }
 
 #[test]
@@ -158,9 +150,7 @@ fn damage_to_the_symmetric_heap_is_named_with_the_block() {
 
 #[test]
 fn addresses_that_cannot_be_freed_have_each_a_sentence_of_their_own() {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| program("guards.c"));
-    let refused = |case: &str, words: &[&str]| drop(Job::new("-n 2").run(program, [case]).expect(1).says(words));
+    let refused = |case: &str, words: &[&str]| drop(Job::new("-n 2").run(&GUARDS, [case]).expect(1).says(words));
     refused("free_inside", &["lies 4 bytes behind the beginning of a block of 400 bytes", "allocation returned 0x"]);
     refused("free_twice", &["shmem_free: the block at 0x", " was freed before", "SHMEM_CHECK=3"]);
     refused("free_malloc", &["is not in the symmetric heap", "it is memory of malloc, of the stack or of a library"]);

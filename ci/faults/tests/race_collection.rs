@@ -5,10 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, Job, expect_no_complaints, source, tool};
-
-/// The status of a PE that has reported a race and would have ended with 0.
-const FOUND: i32 = 66;
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, source, tool};
 
 /// Compiles a file of the folder. `None`: there is no such compiler here, or it has no OpenMP.
 fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
@@ -80,10 +77,6 @@ fn misses(program: &Path, file: &str, options: &str, arguments: &[&str], list: &
         false => format!("{missed:?} are not found"),
     };
     Some(Complaint::new(format!("{file} with {options}, {arguments:?}: {what}"), wrong))
-}
-
-fn is_long() -> bool {
-    std::env::var_os("CHECK_LONG").is_some()
 }
 
 /// On one node, between two over TCP, and between two over the simulated network.

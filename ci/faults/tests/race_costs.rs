@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Job, program_with};
+use oxshmem_faults::{FOUND, Job, program_with};
 
 /// The processor's seconds and the peak of memory in KiB of a PE.
 fn cost(program: &Path, arguments: [&str; 2]) -> (f64, f64) {
@@ -40,5 +40,5 @@ fn sixteen_pes_with_four_threads_each_run_and_their_races_are_found() {
     let collection = program_with("race/openmp.c", &["--race", "-fopenmp"]);
     let case = |way: &str| threads("-n 16").run(&collection, ["loop_without_wait", way]);
     assert!(case("right").expect(0).stderr.is_empty());
-    case("wrong").expect(66).says(&["data race on `loop_without_wait_data`"]);
+    case("wrong").expect(FOUND).says(&["data race on `loop_without_wait_data`"]);
 }

@@ -4,10 +4,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Complaint, Job, expect_no_complaints, program_with};
-
-/// The status of a PE that has reported a race and would have ended with 0.
-const FOUND: i32 = 66;
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, program_with};
 
 /// Cases for which PEs must reach each other's memory by a pointer.
 const ONE_NODE: [&str; 2] = ["lock_of_the_language", "flag_of_the_language"];

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, Job, expect_no_complaints, source, tool};
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, source, tool};
 
 /// Programs whose reports are right: each has an access that the standard promises nothing of, and survives it.
 const EXPLAINED: &[(&str, &str)] = &[
@@ -14,13 +14,6 @@ const EXPLAINED: &[(&str, &str)] = &[
     // A get beside another PE's put of the same word: any of both values is right for this program, but the accesses race.
     ("right_destination_ready.c", "shmem_long_g by PE"),
 ];
-
-/// The status of a PE that has reported a race and would have ended with 0.
-const FOUND: i32 = 66;
-
-fn is_long() -> bool {
-    std::env::var_os("CHECK_LONG").is_some()
-}
 
 /// The files of a folder with this ending, and with this beginning.
 fn files(folder: &Path, beginning: &str, ending: &str) -> Vec<PathBuf> {

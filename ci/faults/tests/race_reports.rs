@@ -1,29 +1,23 @@
 //! `oshcc --race`: the kinds of reports, and what a user can make of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
-use oxshmem_faults::{Job, TestFolder, browser, program_with, tool};
+use oxshmem_faults::{FOUND, Job, TestFolder, browser, has_program, program_with, tool};
 
-/// The status of a PE that has reported a race and would have ended with 0.
-const FOUND: i32 = 66;
-
-fn levels() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program_with("race/levels.c", &["--race", "-pthread"]))
-}
+static LEVELS: LazyLock<PathBuf> = LazyLock::new(|| program_with("race/levels.c", &["--race", "-pthread"]));
 
 #[test]
 fn a_thread_that_its_level_does_not_allow_to_call_is_named() {
     for (level, name) in [("0", "SHMEM_THREAD_SINGLE"), ("1", "SHMEM_THREAD_FUNNELED")] {
-        let ended = Job::new("-n 2").run(levels(), [level]).expect(0);
+        let ended = Job::new("-n 2").run(&LEVELS, [level]).expect(0);
         let ended = ended.says(&[name, "shmem_long_p by thread 1 of PE", "at levels.c:"]);
         assert!(!ended.stderr.contains("race"), "{ended}");
     }
-    let ended = Job::new("-n 2").run(levels(), ["2", "wrong"]).expect(0);
+    let ended = Job::new("-n 2").run(&LEVELS, ["2", "wrong"]).expect(0);
     ended.says(&["SHMEM_THREAD_SERIALIZED", "nothing orders shmem_long_p by thread", "at levels.c:"]);
     for arguments in [&["2"][..], &["3"], &["3", "wrong"]] {
-        let ended = Job::new("-n 2").run(levels(), arguments).expect(0);
+        let ended = Job::new("-n 2").run(&LEVELS, arguments).expect(0);
         assert!(ended.stderr.is_empty(), "{arguments:?}: {ended}");
     }
 }
@@ -38,11 +32,11 @@ fn a_team_that_has_ended_is_refused_in_the_call_of_the_program() {
 
 #[test]
 fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
-    let ended = Job::new("-n 2").run(levels(), ["letter"]).expect(0);
+    let ended = Job::new("-n 2").run(&LEVELS, ["letter"]).expect(0);
     let ended =
         ended.says(&["only by the letter: `source` of PE 0", "a store by PE 0", "shmem_long_put_signal_nbi by PE 0"]);
     assert!(!ended.stderr.contains("race"), "{ended}");
-    Job::new("-n 2").run(levels(), ["letter", "wrong"]).expect(FOUND).says(&["data race on `source` of PE 0"]);
+    Job::new("-n 2").run(&LEVELS, ["letter", "wrong"]).expect(FOUND).says(&["data race on `source` of PE 0"]);
 }
 
 #[test]
@@ -50,14 +44,14 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     let folder = TestFolder::new("race-reports");
     let (json, ignore) = (folder.join("reports.json"), folder.join("ignore"));
     let job = || Job::new("-n 2").env("SHMEM_RACE_STATUS", "7");
-    job().env("SHMEM_RACE_JSON", &json).run(levels(), ["letter", "wrong"]).expect(7);
+    job().env("SHMEM_RACE_JSON", &json).run(&LEVELS, ["letter", "wrong"]).expect(7);
     let text = std::fs::read_to_string(&json).expect("reports");
     let report: serde_json::Value = serde_json::from_str(text.lines().next().expect("one")).expect("a line of JSON");
     assert_eq!((&report["kind"], &report["pe"], &report["pes"]), (&"race".into(), &0.into(), &2.into()));
     assert_eq!(report["accesses"][1]["call"], "a store");
     assert!(report["accesses"][0]["place"].as_str().expect("a place").starts_with("levels.c:"), "{report}");
     std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
-    let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(levels(), ["letter", "wrong"]).expect(0);
+    let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(&LEVELS, ["letter", "wrong"]).expect(0);
     assert!(ended.stderr.is_empty(), "{ended}");
 }
 
@@ -95,7 +89,7 @@ fn elements_of_arrays_have_the_names_of_the_program() {
     ];
     let in_fortran = ["`grid` of PE 0 (bytes 80 to 87, grid(2,3))"];
     for (file, words) in [("elements.c", &in_c[..]), ("elements.f90", &in_fortran[..])] {
-        if file.ends_with(".f90") && !Path::new("/usr/bin/gfortran").exists() {
+        if file.ends_with(".f90") && !has_program("gfortran") {
             println!("not run: elements_of_arrays_have_the_names_of_the_program: {file}: there is no gfortran here");
             continue;
         }
@@ -110,7 +104,7 @@ fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     let (json, html) = (folder.join("reports.json"), folder.join("races.html"));
     let races = |file: &Path| Job::by(tool("oxshmem")).run(Path::new("races"), [file, Path::new("--html"), &html]);
     for _ in 0..2 {
-        Job::new("-n 2").env("SHMEM_RACE_JSON", &json).run(levels(), ["letter", "wrong"]).expect(FOUND);
+        Job::new("-n 2").env("SHMEM_RACE_JSON", &json).run(&LEVELS, ["letter", "wrong"]).expect(FOUND);
     }
     let ended = races(&json).expect(1);
     assert!(ended.stdout.starts_with("1 race was found:\n\ndata race on `source` of PE 0"), "{ended}");

@@ -1,10 +1,10 @@
 //! `oxshmem sim --race`: each seed is another order, and a race is told once, with the seeds that show it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::LazyLock;
 
-use oxshmem_faults::{program, program_with, tool};
+use oxshmem_faults::{FOUND, is_long, program, program_with, tool};
 
 const SEEDS: usize = 20;
 
@@ -18,7 +18,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-static ORDER: LazyLock<std::path::PathBuf> = LazyLock::new(|| program_with("race/order.c", &["--race"]));
+static ORDER: LazyLock<PathBuf> = LazyLock::new(|| program_with("race/order.c", &["--race"]));
 
 #[test]
 fn a_race_that_some_orders_hide_is_found_and_told_once_with_its_seeds() {
@@ -34,7 +34,7 @@ fn a_race_that_some_orders_hide_is_found_and_told_once_with_its_seeds() {
     let repeat = text.lines().find_map(|line| line.trim().strip_prefix("repeat:")).expect("a command").trim();
     let words: Vec<&str> = repeat.split(' ').skip(1).collect();
     let again = tool("oshrun").args(words).output().expect("oshrun starts");
-    assert_eq!(again.status.code(), Some(66), "{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(again.status.code(), Some(FOUND), "{}", String::from_utf8_lossy(&again.stderr));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn every_seed_finds_the_races_of_the_collection() {
     let options: &[(&str, &[&str])] = &[("atomics.c", &[]), ("openmp.c", &["-fopenmp"])];
     for (file, more) in options {
         let program = program_with(&format!("race/{file}"), &[&["--race"], *more].concat());
-        let seeds = if std::env::var_os("CHECK_LONG").is_some() { "20" } else { "2" };
+        let seeds = if is_long() { "20" } else { "2" };
         let run = |way: &str| {
             let mut command = tool("oxshmem");
             command.args(["sim", "--race", "-n", "2", "--seeds", seeds]).arg(&program).args(["all", way]);

@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -33,14 +33,11 @@ fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
 }
 
 /// The program whose members make different calls, compiled once.
-fn mismatch() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| program_with("mismatch.c", &["-pthread"]))
-}
+static MISMATCH: LazyLock<PathBuf> = LazyLock::new(|| program_with("mismatch.c", &["-pthread"]));
 
 /// The names of all calls that it knows.
 fn calls() -> Vec<String> {
-    let list = std::process::Command::new(mismatch()).arg("list").output().expect("the program starts");
+    let list = std::process::Command::new(&*MISMATCH).arg("list").output().expect("the program starts");
     String::from_utf8(list.stdout).expect("names").lines().map(str::to_owned).collect()
 }
 
@@ -63,7 +60,7 @@ fn try_pair(options: &str, check: &str, one: &str, other: &str) {
 
 /// [`try_pair`] of a job that was started with these options and others.
 fn try_pair_of(job: Job, options: &str, check: &str, one: &str, other: &str) {
-    let job = job.env("SHMEM_CHECK", check).start(mismatch(), [one, other]);
+    let job = job.env("SHMEM_CHECK", check).start(&MISMATCH, [one, other]);
     let ended = job.wait_by_the_clock(Duration::from_secs(2));
     let about = format!("oshrun {options}, SHMEM_CHECK={check}: {one} against {other}: {ended}");
     assert!(!ended.crashed() && !ended.stderr.contains("panicked"), "{about}");
@@ -113,7 +110,7 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
             for check in ["0", "3"] {
                 let job = Job::new(options).env("SHMEM_CHECK", check);
-                job.run(mismatch(), [one, other]).expect(1).says(&["the PEs make different calls"]).says(&words);
+                job.run(&MISMATCH, [one, other]).expect(1).says(&["the PEs make different calls"]).says(&words);
             }
         }
     }
@@ -130,7 +127,7 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
     ] {
         for options in shapes {
             let job = Job::new(options).env("SHMEM_CHECK", "1");
-            job.run(mismatch(), [one, other]).expect(1).says(&["the PEs pass different lengths"]).says(&words);
+            job.run(&MISMATCH, [one, other]).expect(1).says(&["the PEs pass different lengths"]).says(&words);
         }
     }
 }
@@ -138,7 +135,7 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
 #[test]
 fn fault_W2_levels_that_differ_confuse_nobody() {
     let mut job = Job::new("-n 2");
-    let script = format!("SHMEM_CHECK=$((PMI_RANK * 2)) exec {} max_six max_six", mismatch().display());
+    let script = format!("SHMEM_CHECK=$((PMI_RANK * 2)) exec {} max_six max_six", MISMATCH.display());
     job.command().args(["/bin/sh", "-c"]);
     job.run(Path::new(&script), [""; 0]).expect(0);
 }

@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use calls::Routine;
 use cases::{Case, SizeDice};
-use oxshmem_faults::{Job, program_with};
+use oxshmem_faults::{Job, is_long, program_with};
 
 /// Calls of a job that are compared, before the one that is refused.
 const RIGHT_CALLS: usize = 12;
@@ -98,7 +98,7 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
     let mut routines = calls::routines();
     let program = compiled(&mut routines);
     let families = routines.last().expect("there are routines").family + 1;
-    let every = std::env::var_os("CHECK_LONG").is_some();
+    let every = is_long();
     let usual = if every { LEVELS * routines.len() } else { families };
     let jobs = number("OXSHMEM_SIZES_JOBS").map_or(usual, |jobs| jobs as usize);
     println!("OXSHMEM_SIZES_SEED={seed}: {jobs} jobs, {} routines of {families} families", routines.len());
