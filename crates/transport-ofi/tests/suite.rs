@@ -90,10 +90,22 @@ fn asked(why_not: &str) -> bool {
     asked
 }
 
-/// The endpoints that this version calls `tcp`: its own or those of the layer above.
-#[test]
-fn tcp_two() {
-    over("tcp", 2);
+/// A test for each way to run the suite.
+macro_rules! suites {
+    ($($(#[$about:meta])* $name:ident: $run:expr;)*) => { $($(#[$about])* #[test] fn $name() { $run })* };
+}
+
+suites! {
+    /// The endpoints that this version calls `tcp`: its own or those of the layer above.
+    tcp_two: over("tcp", 2);
+    tcp_by_rxm_four: over("tcp;ofi_rxm", 4);
+    two_rails_of_tcp: over_two_rails("tcp", 2);
+    shm_four: over("shm", 4);
+    atomics_of_tcp_by_rxm: atomics_of("tcp;ofi_rxm", 2);
+    atomics_of_tcp_by_rxm_alone: atomics_of("tcp;ofi_rxm", 1);
+    atomics_of_shm: atomics_of("shm", 3);
+    verbs_by_rxm: over("verbs;ofi_rxm", 2);
+    alone: over("tcp", 1);
 }
 
 #[test]
@@ -104,50 +116,10 @@ fn tcp_by_rxm_two() {
 }
 
 #[test]
-fn tcp_by_rxm_four() {
-    over("tcp;ofi_rxm", 4);
-}
-
-#[test]
-fn two_rails_of_tcp() {
-    over_two_rails("tcp", 2);
-}
-
-#[test]
 fn shm_two() {
     if asked("four PEs show the same and more") {
         over("shm", 2);
     }
-}
-
-#[test]
-fn shm_four() {
-    over("shm", 4);
-}
-
-#[test]
-fn atomics_of_tcp_by_rxm() {
-    atomics_of("tcp;ofi_rxm", 2);
-}
-
-#[test]
-fn atomics_of_tcp_by_rxm_alone() {
-    atomics_of("tcp;ofi_rxm", 1);
-}
-
-#[test]
-fn atomics_of_shm() {
-    atomics_of("shm", 3);
-}
-
-#[test]
-fn verbs_by_rxm() {
-    over("verbs;ofi_rxm", 2);
-}
-
-#[test]
-fn alone() {
-    over("tcp", 1);
 }
 
 #[test]

@@ -11,34 +11,18 @@ fn with(pes: u32, change: impl Fn(&mut Settings)) {
     suite::threads(pes, suite::over(&PROVIDER, &settings, &Agreed::default()));
 }
 
-#[test]
-fn two_pes() {
-    with(2, |_| {});
+/// A test for each way to run the suite.
+macro_rules! suites {
+    ($($name:ident: $run:expr;)*) => { $(#[test] fn $name() { $run })* };
 }
 
-#[test]
-fn four_pes() {
-    with(4, |_| {});
-}
-
-#[test]
-fn eight_pes() {
-    with(8, |_| {});
-}
-
-#[test]
-fn three_rails() {
-    with(2, |settings| settings.rails = Some(3));
-}
-
-#[test]
-fn encrypted() {
-    with(3, |settings| settings.tcp_encrypt = true);
-}
-
-#[test]
-fn alone() {
-    with(1, |_| {});
+suites! {
+    two_pes: with(2, |_| {});
+    four_pes: with(4, |_| {});
+    eight_pes: with(8, |_| {});
+    three_rails: with(2, |settings| settings.rails = Some(3));
+    encrypted: with(3, |settings| settings.tcp_encrypt = true);
+    alone: with(1, |_| {});
 }
 
 /// In every job all PEs meet at once, so that every pair connects from both sides at the same time.

@@ -18,14 +18,17 @@ fn with(tls: &str, pes: u32, atomics: bool) {
     suite::threads(pes, suite::over(&PROVIDER, &settings, &choice));
 }
 
-#[test]
-fn two_pes() {
-    over("tcp", 2);
+/// A test for each way to run the suite.
+macro_rules! suites {
+    ($($name:ident: $run:expr;)*) => { $(#[test] fn $name() { $run })* };
 }
 
-#[test]
-fn four_pes() {
-    over("tcp", 4);
+suites! {
+    two_pes: over("tcp", 2);
+    four_pes: over("tcp", 4);
+    atomics_of_ucx: with("tcp", 3, true);
+    atomics_of_ucx_alone: with("tcp", 1, true);
+    alone: over("tcp", 1);
 }
 
 #[test]
@@ -34,19 +37,4 @@ fn eight_pes() {
         Some(_) => over("tcp", 8),
         None => println!("not run: two and four PEs show the same (CHECK_LONG=1 runs it)"),
     }
-}
-
-#[test]
-fn atomics_of_ucx() {
-    with("tcp", 3, true);
-}
-
-#[test]
-fn atomics_of_ucx_alone() {
-    with("tcp", 1, true);
-}
-
-#[test]
-fn alone() {
-    over("tcp", 1);
 }
