@@ -110,27 +110,31 @@ impl Side {
         if dice.below(5) == 0 {
             self.session.ask();
         }
-        let mut bytes = Vec::new();
-        if let Some(sealer) = &mut self.sealer {
+        let bytes = if let Some(sealer) = &mut self.sealer {
             let Some((mut frame, place)) = self.session.whole_frame() else { return };
             place.into_iter().for_each(|place| frame.extend_from_slice(self.host.at(place)));
             sealer.seal(&mut frame).expect("it can be sealed");
-            bytes = frame;
+            frame
         } else {
-            for piece in self.session.pieces().take(6) {
-                match piece {
-                    OutputPiece::Bytes(more) => bytes.extend_from_slice(more),
-                    OutputPiece::MemoryRange(place) => bytes.extend_from_slice(self.host.at(place)),
-                }
-            }
-            bytes.truncate(1 + dice.below(bytes.len()));
-            self.session.sent(bytes.len());
-        }
+            let mut some = self.output(6);
+            some.truncate(1 + dice.below(some.len()));
+            self.session.sent(some.len());
+            some
+        };
         // Nothing overtakes: bytes arrive no earlier than those before them.
         let earliest = self.wire.back().map_or(now, |(at, _)| (*at).max(now));
         if !bytes.is_empty() {
             self.wire.push_back((earliest + dice.below(20) as u64, bytes));
         }
+    }
+
+    /// So many pieces of what is to be sent.
+    fn output(&self, most: usize) -> Vec<u8> {
+        let bytes = |piece| match piece {
+            OutputPiece::Bytes(bytes) => bytes,
+            OutputPiece::MemoryRange(place) => self.host.at(place),
+        };
+        self.session.pieces().take(most).flat_map(bytes).copied().collect()
     }
 
     /// Receives what has arrived.
@@ -290,13 +294,7 @@ fn messages_of_a_stream_share_calls_of_the_kernel() {
 fn carry(from: &mut Side, to: &mut Side) {
     from.session.seal();
     while from.session.has_output() {
-        let mut bytes = Vec::new();
-        for piece in from.session.pieces() {
-            match piece {
-                OutputPiece::Bytes(more) => bytes.extend_from_slice(more),
-                OutputPiece::MemoryRange(place) => bytes.extend_from_slice(from.host.at(place)),
-            }
-        }
+        let bytes = from.output(usize::MAX);
         from.session.sent(bytes.len());
         fuzz::receive(&bytes, 1 << 20, &mut to.receiver, &mut to.session, &mut to.host).expect("no garbage");
     }
@@ -342,14 +340,7 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
             a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
         }
         a.session.seal();
-        let frame: Vec<u8> = a
-            .session
-            .pieces()
-            .flat_map(|piece| match piece {
-                OutputPiece::Bytes(bytes) => bytes.to_vec(),
-                OutputPiece::MemoryRange(place) => a.host.at(place).to_vec(),
-            })
-            .collect();
+        let frame = a.output(usize::MAX);
         a.session.sent(frame.len());
         fuzz::receive(&frame, 1 << 20, &mut b.receiver, &mut b.session, &mut b.host).expect("no garbage");
         assert_eq!((b.session.wants_ack(), b.session.is_asked()), (soon, at_once), "{urgencies:?}");
