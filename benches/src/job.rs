@@ -45,7 +45,6 @@ struct OutputLine {
 }
 
 impl BenchPlan {
-    /// Runs the group.
     pub(crate) fn run(&self, group: &RowGroup) -> Outcome<Measured> {
         let mut measured = Measured::new();
         for _ in 0..self.jobs {

@@ -18,7 +18,6 @@ const ROUNDS: usize = 3;
 /// The figures that the program tells, in its order: seconds, then the descriptors of the PE that has most.
 const COLUMNS: [&str; 7] = ["init", "puts", "barrier", "maximum", "split", "finalize", "descriptors"];
 
-/// The figures of one job.
 type JobFigures = [f64; COLUMNS.len()];
 
 /// Runs jobs of every shape for which there is memory, and prints a line for each.

@@ -18,7 +18,6 @@ td,th{padding:.3rem .6rem;border-bottom:1px solid var(--rule);text-align:left;ve
 /// Width of the bars.
 const WIDTH: f64 = 260.0;
 
-/// The page.
 pub(crate) fn page(report: &BenchReport) -> String {
     let machine = &report.machine;
     let mut html = format!(

@@ -36,7 +36,6 @@ impl Outlet {
         Outlet { stdout: room(), stderr: room() }
     }
 
-    /// The room of one stream.
     pub(crate) fn room(&self, of: OutputStream) -> &Room {
         match of {
             OutputStream::Stdout => &self.stdout,

@@ -82,7 +82,6 @@ pub fn steps(collective: Option<Collective>, algorithm: &str, plan: &Plan) -> Re
     Ok(format!("{collective} by {algorithm}, {} PEs, {} elements\n{text}", plan.size, plan.count))
 }
 
-/// The schedule of that name for a collective.
 pub(crate) fn schedule(collective: Collective, name: &str) -> Result<Schedule, Error> {
     find(collective, name).ok_or_else(|| unknown(name, &[collective]))
 }

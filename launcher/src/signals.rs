@@ -57,7 +57,6 @@ impl Signals {
         Signals { wishes }
     }
 
-    /// The next wish.
     pub(crate) async fn next(&mut self) -> SignalWish {
         match self.wishes.recv().await {
             Some(wish) => wish,

@@ -21,7 +21,6 @@ pub(crate) enum Event {
     Asked(Request),
     /// It sent what is no PMI.
     Babbled(String),
-    /// It has ended.
     Ended(ExitStatus),
 }
 

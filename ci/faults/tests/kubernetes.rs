@@ -16,7 +16,6 @@ fn manifests() -> Vec<PathBuf> {
     files
 }
 
-/// The documents of a file.
 fn documents(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("a manifest");
     let read = |document| Value::deserialize(document).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

@@ -8,7 +8,6 @@ use crate::windows::Window;
 /// As many rails as a PE may have. Nodes have at most eight cards.
 pub(crate) const MOST_RAILS: usize = 8;
 
-/// The address of a PE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PeAddress {
     pub(crate) provider: String,
@@ -16,7 +15,6 @@ pub(crate) struct PeAddress {
     pub(crate) rails: Vec<RailAddress>,
 }
 
-/// The address of one of its rails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RailAddress {
     pub(crate) fabric: String,

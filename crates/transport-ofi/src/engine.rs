@@ -52,7 +52,6 @@ impl Engine {
         }
     }
 
-    /// The endpoints of all rails.
     pub(crate) fn rails(&self) -> impl Iterator<Item = &Endpoint> {
         std::iter::once(&self.first).chain(&self.further)
     }

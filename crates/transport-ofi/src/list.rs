@@ -22,7 +22,6 @@ use crate::library::{library, meaning};
 pub(crate) struct Selection {
     /// `verbs;ofi_rxm`, `cxi`, ...: whole, or its first part.
     pub(crate) provider: Option<String>,
-    /// The fabric.
     pub(crate) fabric: Option<String>,
     /// The domain: a card, an interface; or several, separated by commas, for rails in this order.
     pub(crate) domain: Option<String>,

@@ -19,7 +19,6 @@ pub(crate) enum Inquiry {
     New,
     /// It, or another one before it, has been asked since then.
     Asked(Instant),
-    /// It has been answered.
     Answered,
 }
 
@@ -55,7 +54,6 @@ struct Peer {
     asked: Option<(Region, u64, Instant)>,
     /// The inquiry that was answered last.
     answered: Option<(Region, u64)>,
-    /// When it was greeted.
     greeted: Option<Instant>,
     /// How long it has said that a region is, when it had no window for us.
     told_length: u64,

@@ -154,7 +154,6 @@ impl Actor {
 }
 
 impl SimArena {
-    /// The holder of the turn.
     pub(crate) fn turn(&self) -> TurnHolder {
         TurnHolder::decode(self.turn.load(Acquire))
     }

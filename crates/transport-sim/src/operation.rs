@@ -41,7 +41,6 @@ pub(crate) enum Movement {
     Amo(Width, Amo, *mut u8),
 }
 
-/// The source of a put.
 pub(crate) enum PutSource {
     /// A copy, made in the call.
     Copied(Box<[u8]>),

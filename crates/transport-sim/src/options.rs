@@ -43,7 +43,6 @@ impl Strategy {
         }
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         Self::ALL.into_iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
     }

@@ -32,7 +32,6 @@ pub(crate) struct NextCandidate {
 /// The steps after which a waiter is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
 pub(crate) const FAIR: u64 = 3000;
 
-/// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SchedulerDecision {
     Actor(u32),

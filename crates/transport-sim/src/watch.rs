@@ -88,7 +88,6 @@ pub(crate) fn is_dead(process: u32) -> bool {
     process != 0 && stat(&format!("/proc/{process}/stat")).is_none_or(|fields| matches!(fields[0].as_str(), "Z" | "X"))
 }
 
-/// The times of a thread.
 struct ThreadTimes {
     ticks: u64,
     /// It sleeps in the kernel.

@@ -4,7 +4,6 @@ use oxshmem_base::Error;
 
 use crate::interfaces::Address;
 
-/// The address of a PE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PeAddress {
     pub(crate) port: u16,

@@ -55,7 +55,6 @@ enum CarrierState {
 /// A connection that both sides have agreed on, and the last frame of ours that the peer has executed.
 pub(crate) type Agreement = (Box<Connection>, u64);
 
-/// The state of an attempt.
 pub(crate) enum AttemptState {
     /// Nothing new.
     None,

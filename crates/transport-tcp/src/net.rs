@@ -64,7 +64,6 @@ impl Net {
         }
     }
 
-    /// The link that has this token.
     pub(crate) fn link_of(&self, token: usize) -> Option<&Arc<Link>> {
         self.by_token.get(token.checked_sub(FIRST_LINK)?)?.get()
     }

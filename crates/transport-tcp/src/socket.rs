@@ -89,7 +89,6 @@ pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, Probes { idle, interval, c
     })
 }
 
-/// Sets an option of a socket.
 fn set(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]) -> io::Result<()> {
     // SAFETY: the value lives during the call and has the length that is told.
     let done = unsafe {

@@ -13,7 +13,6 @@ pub(crate) struct Campaign {
     pub(crate) format: u32,
     /// When it began, in UTC.
     pub(crate) date: String,
-    /// The command.
     pub(crate) command: String,
     /// Where it ran: names and values.
     pub(crate) machine: Vec<(String, String)>,
@@ -145,7 +144,6 @@ impl Sampling {
 }
 
 impl UnfinishedFigure {
-    /// Adds a round.
     pub(crate) fn add(&mut self, round: &Sampling) {
         self.rounds.extend(median(&round.samples));
         self.batch = self.batch.max(round.batch);

@@ -24,7 +24,6 @@ pub(crate) struct Contender {
     pub(crate) program: PathBuf,
 }
 
-/// The shape of all jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct JobShape<'s> {
     pub(crate) pes: Option<u32>,

@@ -24,7 +24,6 @@ const WITHOUT_SIZES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The page.
 pub(crate) fn page(campaign: &Campaign, against: Option<&Campaign>) -> String {
     let libraries: Vec<String> = campaign.contenders.iter().map(|subject| escape(&subject.title())).collect();
     let mut lead = format!("{} on {} PEs, {}.", libraries.join(" beside "), campaign.pes, escape(&campaign.date));

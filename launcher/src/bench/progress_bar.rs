@@ -6,7 +6,6 @@ use std::time::Instant;
 /// Length of the bar.
 const LENGTH: usize = 30;
 
-/// The bar.
 pub(crate) struct ProgressBar {
     begun: Instant,
     done: usize,

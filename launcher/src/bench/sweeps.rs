@@ -112,7 +112,6 @@ macro_rules! collective {
     };
 }
 
-/// Collectives.
 pub(super) const COLLECTIVES: &[BySize] = &[
     collective!("broadcast", "Broadcast from PE 0, by the size of the array."),
     collective!("collect", "Collect, by the size of each PE's block."),

@@ -20,7 +20,6 @@ use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
 
-/// The other tools of oxshmem.
 const TOOLS: &str = "Other programs of oxshmem:
   oshrun                      start jobs; --profile and --trace record them
   oshcc, oshc++, oshfort      compile programs; oshcc --race looks for data races between PEs

@@ -18,7 +18,6 @@ pub(crate) const LONGEST: usize = 16 << 20;
 /// Values of one fence travel in frames of about this size.
 pub(crate) const PORTION: usize = 256 << 10;
 
-/// An order to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum AgentOrder {
     /// Start these PEs.
@@ -49,7 +48,6 @@ pub(crate) enum AgentOrder {
     Beat,
 }
 
-/// A report of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentReport {
     /// These PEs run, with their process numbers.
@@ -154,7 +152,6 @@ impl JobDescription {
     }
 }
 
-/// A host and its PEs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostPes {
     /// Its place in the job's list of hosts.

@@ -17,7 +17,6 @@ pub(crate) struct Pulse<I> {
 /// The next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing.
     Nothing,
     /// Say that we are here.
     Beat,

@@ -19,7 +19,6 @@ const MOST_ROWS: u32 = 512;
 /// Rows of the longest tables.
 const MOST_PLACES: usize = 200;
 
-/// The page.
 pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlaces) -> String {
     let (begin, end) = job.span();
     let lead = format!("{} PEs on {}, {}", job.pes, escape(&nodes(job)), units::time((end - begin) as f64));

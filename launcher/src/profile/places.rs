@@ -22,7 +22,6 @@ impl ProgramPlaces {
         by_time(by_name.into_iter())
     }
 
-    /// The name of a place.
     pub(crate) fn name(&mut self, place: &CallPlace) -> String {
         match place {
             CallPlace::Address(address) => self.of_address(address),

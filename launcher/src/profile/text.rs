@@ -16,7 +16,6 @@ const ROUTINES: usize = 12;
 /// Rows of the other tables.
 const ROWS: usize = 6;
 
-/// The summary.
 pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlaces) -> String {
     let (begin, end) = job.span();
     let (inside, all) = (totals.inside(), totals.time());

@@ -14,7 +14,6 @@ use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::metadata;
 use crate::{Outcome, command, top};
 
-/// Checks all of it.
 pub(crate) fn check() -> Outcome<CheckCounts> {
     let metadata = metadata()?;
     let policy = std::fs::read_to_string(top().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;

@@ -5,7 +5,6 @@ use std::process::{Command, Output};
 use crate::counts::{CheckCounts, remember_failure};
 use crate::{Outcome, command, top, watchdog};
 
-/// `cargo test` with this selection.
 pub(crate) fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
     let mut command = command::cargo();
     count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))

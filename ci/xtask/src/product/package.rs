@@ -44,7 +44,6 @@ pub(crate) struct PackageArguments {
     twice: bool,
 }
 
-/// A kind of package.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum PackageKind {
     /// An archive of the sources

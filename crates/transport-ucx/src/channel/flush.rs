@@ -56,7 +56,6 @@ impl Channel {
         self.move_flush(peers);
     }
 
-    /// Moves the flush on.
     pub(super) fn move_flush(&mut self, peers: &Directory) {
         let Some(mut flush) = self.flush.take() else { return };
         let status = match &flush.request {

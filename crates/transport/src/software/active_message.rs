@@ -13,7 +13,6 @@ pub(super) enum TargetTask<'d> {
     Mark,
 }
 
-/// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ActiveMessage<'d> {
     /// If it is not `answered`, only a failure has an answer.

@@ -145,7 +145,6 @@ impl Service {
         true
     }
 
-    /// Takes one message.
     fn take(&self, from: u32, message: &[u8]) {
         match ActiveMessage::decode(message) {
             Some(ActiveMessage::Ask { number, task, answered }) => {

@@ -18,7 +18,6 @@ mod mark {
 const LITTLE_ENDIAN: u8 = 0x42;
 /// Bytes at the beginning of a chunk: mark, order of bytes, numbers of its first and its last event.
 const HEADER: usize = 18;
-/// Bytes of a time.
 const TIME_BYTES: usize = 9;
 
 /// The body of a record.
@@ -84,7 +83,6 @@ impl Chunks {
         chunks
     }
 
-    /// Of events.
     pub(super) fn events() -> Self {
         Self::begin(EVENTS_CHUNK as usize)
     }

@@ -9,7 +9,6 @@ use crate::Outcome;
 pub(super) struct BookPage {
     /// Its path below the folder of all pages.
     pub(super) name: PathBuf,
-    /// Its path.
     path: PathBuf,
     /// Its text, or what cannot be included.
     text: Result<String, String>,
@@ -19,7 +18,6 @@ pub(super) struct BookPage {
 pub(super) struct Listing {
     /// The words behind the fence.
     pub(super) words: Vec<String>,
-    /// Its lines.
     pub(super) lines: Vec<String>,
 }
 

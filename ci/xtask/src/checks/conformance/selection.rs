@@ -148,7 +148,6 @@ impl CaseSelection {
         CaseSelection { pes: vec![pes], nodes, filter, environments, ..CaseSelection::usual() }
     }
 
-    /// The cases that `cases` selects.
     pub(crate) fn of(cases: &str) -> CaseSelection {
         CaseSelection { filter: Some(cases.into()), ..CaseSelection::usual() }
     }

@@ -45,7 +45,6 @@ fn reached(from: usize, arrows: &[BTreeSet<usize>]) -> BTreeSet<usize> {
     seen
 }
 
-/// The files that this one imports.
 fn imports(file: &SourceFile, index: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
     // A file that does not lex does not compile either: the compiler says so.
     let Ok(tokens) = file.text.parse::<TokenStream>() else { return BTreeSet::new() };

@@ -11,7 +11,6 @@ use super::{Breach, SourceFile};
 
 /// The folders of providers' crates begin with this.
 const CRATES: &str = "crates/transport-";
-/// The table of all providers.
 const TABLE: &str = "crates/runtime/src/network/vote/providers.rs";
 
 /// Each name as one breach.

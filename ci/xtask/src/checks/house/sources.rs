@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::{Outcome, command};
 
-/// One file.
 pub(super) struct SourceFile {
     /// From the top of the repository.
     pub(super) path: String,

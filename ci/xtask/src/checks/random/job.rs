@@ -16,7 +16,6 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// Where and how a job's PEs run.
 #[derive(Clone, Debug)]
 pub(crate) struct SpreadJob {
-    /// PEs.
     pub(crate) pes: u32,
     /// Virtual nodes.
     pub(crate) nodes: u32,

@@ -8,7 +8,6 @@ pub(super) struct BoundLibrary {
     pub(super) name: &'static str,
     /// The crate's folder in `sys/`.
     pub(super) folder: &'static str,
-    /// The headers.
     pub(super) headers: &'static [&'static str],
     /// Its name for `pkg-config`.
     pub(super) pkg_config: &'static str,
@@ -37,7 +36,6 @@ pub(super) enum Macro {
     U64,
 }
 
-/// All libraries.
 pub(super) const LIBRARIES: &[BoundLibrary] = &[LIBFABRIC, UCX, HWLOC, PMIX, PMI];
 
 const LIBFABRIC: BoundLibrary = BoundLibrary {
