@@ -92,11 +92,16 @@ fn asked(why_not: &str) -> bool {
 
 /// A test for each way to run the suite.
 macro_rules! suites {
-    ($($(#[$about:meta])* $name:ident: $run:expr;)*) => { $($(#[$about])* #[test] fn $name() { $run })* };
+    ($($name:ident: $run:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            $run
+        }
+    )*};
 }
 
 suites! {
-    /// The endpoints that this version calls `tcp`: its own or those of the layer above.
+    // The endpoints that this version calls `tcp`: its own or those of the layer above.
     tcp_two: over("tcp", 2);
     tcp_by_rxm_four: over("tcp;ofi_rxm", 4);
     two_rails_of_tcp: over_two_rails("tcp", 2);

@@ -13,7 +13,12 @@ fn with(pes: u32, change: impl Fn(&mut Settings)) {
 
 /// A test for each way to run the suite.
 macro_rules! suites {
-    ($($name:ident: $run:expr;)*) => { $(#[test] fn $name() { $run })* };
+    ($($name:ident: $run:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            $run
+        }
+    )*};
 }
 
 suites! {

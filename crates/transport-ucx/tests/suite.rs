@@ -20,7 +20,12 @@ fn with(tls: &str, pes: u32, atomics: bool) {
 
 /// A test for each way to run the suite.
 macro_rules! suites {
-    ($($name:ident: $run:expr;)*) => { $(#[test] fn $name() { $run })* };
+    ($($name:ident: $run:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            $run
+        }
+    )*};
 }
 
 suites! {
