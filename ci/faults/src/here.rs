@@ -1,4 +1,4 @@
-//! What this machine has, and how long a test may take.
+//! Properties of this machine that tests ask for, and whether they may take long.
 
 use std::process::Command;
 

@@ -128,7 +128,7 @@ impl Side {
         }
     }
 
-    /// So many pieces of what is to be sent.
+    /// The bytes of at most so many pieces of the output.
     fn output(&self, most: usize) -> Vec<u8> {
         let bytes = |piece| match piece {
             OutputPiece::Bytes(bytes) => bytes,
