@@ -10,11 +10,8 @@ pub const FI_ENOSYS: ::core::ffi::c_int = 38;
 pub const FI_ENODATA: ::core::ffi::c_int = 61;
 pub const FI_EOPNOTSUPP: ::core::ffi::c_int = 95;
 pub const FI_ECANCELED: ::core::ffi::c_int = 125;
-pub const FI_MAJOR_VERSION: u32 = 1;
-pub const FI_MINOR_VERSION: u32 = 17;
 pub const FI_MSG: u64 = 2;
 pub const FI_RMA: u64 = 4;
-pub const FI_TAGGED: u64 = 8;
 pub const FI_ATOMIC: u64 = 16;
 pub const FI_READ: u64 = 256;
 pub const FI_WRITE: u64 = 512;
@@ -23,52 +20,23 @@ pub const FI_SEND: u64 = 2048;
 pub const FI_TRANSMIT: u64 = 2048;
 pub const FI_REMOTE_READ: u64 = 4096;
 pub const FI_REMOTE_WRITE: u64 = 8192;
-pub const FI_MULTI_RECV: u64 = 65536;
-pub const FI_MORE: u64 = 262144;
-pub const FI_PEEK: u64 = 524288;
-pub const FI_FENCE: u64 = 2097152;
 pub const FI_COMPLETION: u64 = 16777216;
 pub const FI_INJECT: u64 = 33554432;
-pub const FI_INJECT_COMPLETE: u64 = 67108864;
 pub const FI_TRANSMIT_COMPLETE: u64 = 134217728;
 pub const FI_DELIVERY_COMPLETE: u64 = 268435456;
-pub const FI_COMMIT_COMPLETE: u64 = 1073741824;
-pub const FI_MATCH_COMPLETE: u64 = 2147483648;
 pub const FI_LOCAL_COMM: u64 = 2251799813685248;
 pub const FI_REMOTE_COMM: u64 = 4503599627370496;
-pub const FI_SOURCE: u64 = 144115188075855872;
 pub const FI_MR_LOCAL: ::core::ffi::c_int = 4;
-pub const FI_MR_RAW: ::core::ffi::c_int = 8;
 pub const FI_MR_VIRT_ADDR: ::core::ffi::c_int = 16;
 pub const FI_MR_ALLOCATED: ::core::ffi::c_int = 32;
 pub const FI_MR_PROV_KEY: ::core::ffi::c_int = 64;
-pub const FI_MR_MMU_NOTIFY: ::core::ffi::c_int = 128;
-pub const FI_MR_RMA_EVENT: ::core::ffi::c_int = 256;
 pub const FI_MR_ENDPOINT: ::core::ffi::c_int = 512;
-pub const FI_MR_HMEM: ::core::ffi::c_int = 1024;
-pub const FI_MR_COLLECTIVE: ::core::ffi::c_int = 2048;
-pub const FI_ORDER_NONE: u64 = 0;
-pub const FI_ORDER_RAR: u64 = 1;
 pub const FI_ORDER_RAW: u64 = 2;
-pub const FI_ORDER_RAS: u64 = 4;
 pub const FI_ORDER_WAR: u64 = 8;
 pub const FI_ORDER_WAW: u64 = 16;
-pub const FI_ORDER_WAS: u64 = 32;
-pub const FI_ORDER_SAR: u64 = 64;
 pub const FI_ORDER_SAW: u64 = 128;
 pub const FI_ORDER_SAS: u64 = 256;
-pub const FI_ORDER_STRICT: u64 = 511;
-pub const FI_ORDER_RMA_RAR: u64 = 4294967296;
-pub const FI_ORDER_RMA_RAW: u64 = 8589934592;
-pub const FI_ORDER_RMA_WAR: u64 = 17179869184;
-pub const FI_ORDER_RMA_WAW: u64 = 34359738368;
-pub const FI_ORDER_ATOMIC_RAR: u64 = 68719476736;
-pub const FI_ORDER_ATOMIC_RAW: u64 = 137438953472;
-pub const FI_ORDER_ATOMIC_WAR: u64 = 274877906944;
-pub const FI_ORDER_ATOMIC_WAW: u64 = 549755813888;
-pub const FI_ORDER_DATA: u64 = 65536;
 pub const FI_CONTEXT: u64 = 576460752303423488;
-pub const FI_RX_CQ_DATA: u64 = 72057594037927936;
 pub const FI_CONTEXT2: u64 = 4503599627370496;
 pub const FI_SELECTIVE_COMPLETION: u64 = 576460752303423488;
 pub const FI_FETCH_ATOMIC: u64 = 288230376151711744;
@@ -669,17 +637,6 @@ pub const FI_EXPORT_FID: _bindgen_ty_7 = 19;
 pub type _bindgen_ty_7 = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
-pub struct fi_context {
-    pub internal: [*mut ::core::ffi::c_void; 4usize],
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of fi_context"][::core::mem::size_of::<fi_context>() - 32usize];
-    ["Alignment of fi_context"][::core::mem::align_of::<fi_context>() - 8usize];
-    ["Offset of field: fi_context::internal"][::core::mem::offset_of!(fi_context, internal) - 0usize];
-};
-#[repr(C)]
-#[derive(Copy, Clone)]
 pub struct fi_context2 {
     pub internal: [*mut ::core::ffi::c_void; 8usize],
 }
@@ -794,25 +751,6 @@ const _: () = {
     ["Offset of field: fi_cq_msg_entry::op_context"][::core::mem::offset_of!(fi_cq_msg_entry, op_context) - 0usize];
     ["Offset of field: fi_cq_msg_entry::flags"][::core::mem::offset_of!(fi_cq_msg_entry, flags) - 8usize];
     ["Offset of field: fi_cq_msg_entry::len"][::core::mem::offset_of!(fi_cq_msg_entry, len) - 16usize];
-};
-#[repr(C)]
-#[derive(Copy, Clone)]
-pub struct fi_cq_data_entry {
-    pub op_context: *mut ::core::ffi::c_void,
-    pub flags: u64,
-    pub len: usize,
-    pub buf: *mut ::core::ffi::c_void,
-    pub data: u64,
-}
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
-const _: () = {
-    ["Size of fi_cq_data_entry"][::core::mem::size_of::<fi_cq_data_entry>() - 40usize];
-    ["Alignment of fi_cq_data_entry"][::core::mem::align_of::<fi_cq_data_entry>() - 8usize];
-    ["Offset of field: fi_cq_data_entry::op_context"][::core::mem::offset_of!(fi_cq_data_entry, op_context) - 0usize];
-    ["Offset of field: fi_cq_data_entry::flags"][::core::mem::offset_of!(fi_cq_data_entry, flags) - 8usize];
-    ["Offset of field: fi_cq_data_entry::len"][::core::mem::offset_of!(fi_cq_data_entry, len) - 16usize];
-    ["Offset of field: fi_cq_data_entry::buf"][::core::mem::offset_of!(fi_cq_data_entry, buf) - 24usize];
-    ["Offset of field: fi_cq_data_entry::data"][::core::mem::offset_of!(fi_cq_data_entry, data) - 32usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]

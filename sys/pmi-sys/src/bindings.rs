@@ -5,8 +5,6 @@ pub type pthread_cond_t = ::core::ffi::c_void;
 
 pub const PMI_SUCCESS: ::core::ffi::c_int = 0;
 pub const PMI2_MAX_VALLEN: ::core::ffi::c_int = 1024;
-pub const PMI2_MAX_ATTRVALUE: ::core::ffi::c_int = 1024;
-pub const PMI2_SUCCESS: ::core::ffi::c_int = 0;
 unsafe extern "C" {
     pub fn PMI_Init(spawned: *mut ::core::ffi::c_int) -> ::core::ffi::c_int;
 }
