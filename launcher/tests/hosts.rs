@@ -77,9 +77,7 @@ fn pes_learn_by_which_address_their_host_was_reached() {
     let mut job = on("192.0.2.7,h2", &["-n", "2", "sh", "-c", "echo $PMI_RANK ${OXSHMEM_REACHED-unknown}"]);
     // How the user came here says nothing of how the launcher came there.
     let said = ended(job.env("SSH_CONNECTION", "192.0.2.1 40000 192.0.2.99 22").env("OXSHMEM_REACHED", "192.0.2.98"));
-    let mut lines: Vec<&str> = said.stdout.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["0 192.0.2.7", "1 unknown"], "{}", said.stderr);
+    assert_eq!(said.sorted(), ["0 192.0.2.7", "1 unknown"], "{}", said.stderr);
 }
 
 #[test]

@@ -156,8 +156,6 @@ fn cargo_oxrun_builds_and_runs_a_job() {
         Ended::from(cargo.arg("oxrun").args(arguments).current_dir(&folder.0).output().unwrap())
     };
     let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]).expect(0);
-    let mut lines: Vec<&str> = ended.stdout.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
+    assert_eq!(ended.sorted(), ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
     run(&["--example", "none", "--offline"]).expect(101).says(&["cargo build has failed"]);
 }

@@ -5,17 +5,14 @@ mod job;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use job::pair;
+use job::connected;
 use oxshmem_transport::{Amo, Region, Remote, Width};
 
 /// Some operations are issued, then neither side calls anything: the last one takes effect all the same, whether the
 /// thread was asleep or napping when they were issued.
 #[test]
 fn what_is_issued_takes_effect_without_another_call() {
-    let [mut a, mut b] = pair(|_| {});
-    let addresses = vec![a.fabric.address(), b.fabric.address()];
-    a.connect(addresses.clone());
-    b.connect(addresses);
+    let ([mut a, b], _) = connected();
     let place = |word: usize| Remote { pe: 1, region: Region::Heap, offset: 8 * word as u64 };
     for round in 1..300u64 {
         for word in 1..=(round % 7) as usize {

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use job::{Pe, SECRET, pair};
+use job::{Pe, SECRET, connected, pair};
 use oxshmem_base::knobs::Settings;
 
 fn knock(port: u16) -> TcpStream {
@@ -30,10 +30,7 @@ fn sent_away(pe: &Pe, least: u64) {
 #[test]
 fn a_flood_of_half_open_connections() {
     more_descriptors();
-    let [mut a, mut b] = pair(|_| {});
-    let addresses = vec![a.fabric.address(), b.fabric.address()];
-    a.connect(addresses.clone());
-    b.connect(addresses);
+    let ([mut a, b], _) = connected();
     let mut flood = Vec::new();
     for i in 0..1_000 {
         let mut stranger = knock(b.port());
@@ -59,10 +56,7 @@ fn a_flood_of_half_open_connections() {
 
 #[test]
 fn garbage_and_scanners() {
-    let [mut a, mut b] = pair(|_| {});
-    let addresses = vec![a.fabric.address(), b.fabric.address()];
-    a.connect(addresses.clone());
-    b.connect(addresses);
+    let ([mut a, b], _) = connected();
     let mut dice = 1u64;
     for round in 1..=50 {
         let mut stranger = knock(b.port());
@@ -92,10 +86,7 @@ fn garbage_and_scanners() {
 
 #[test]
 fn a_wrong_secret() {
-    let [mut a, mut b] = pair(|_| {});
-    let addresses = vec![a.fabric.address(), b.fabric.address()];
-    a.connect(addresses.clone());
-    b.connect(addresses.clone());
+    let ([mut a, b], addresses) = connected();
     // It knows the job and its addresses, and says that it is PE 0.
     let hasty = Settings { peer_timeout: 1, ..Settings::default() };
     let mut secret = SECRET;

@@ -96,6 +96,14 @@ impl Pe {
     }
 }
 
+/// PEs 0 and 1, connected, and their addresses.
+pub(crate) fn connected() -> ([Pe; 2], Vec<Vec<u8>>) {
+    let mut pair = pair(|_| {});
+    let addresses: Vec<_> = pair.iter().map(|pe| pe.fabric.address()).collect();
+    pair.iter_mut().for_each(|pe| pe.connect(addresses.clone()));
+    (pair, addresses)
+}
+
 /// PEs 0 and 1, not connected yet.
 pub(crate) fn pair(change: impl Fn(&mut Settings)) -> [Pe; 2] {
     let mut settings = Settings::default();
