@@ -107,6 +107,16 @@ fn fault_N2_a_collective_that_has_stopped_is_no_second_thread() {
     }
 }
 
+/// Rows have one slot, and columns have another one. So a PE of a row finds that its neighbour in the row says something else of
+/// the slot of the columns, which are two teams.
+#[test]
+fn fault_N2_collectives_of_two_columns_are_no_different_calls_of_one_team() {
+    let program = program("grid_broadcasts.c");
+    for job in ["-n 4", "-n 4 --nodes 2"] {
+        Job::new(job).limit(LIMIT).run(&program, [""; 0]).expect(0);
+    }
+}
+
 /// A time-out and `oxshmem why` read the records from outside.
 #[test]
 fn fault_N2_a_report_from_outside_names_the_collective() {

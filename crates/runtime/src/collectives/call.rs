@@ -266,11 +266,12 @@ impl<'a> Call<'a> {
     }
 
     /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
-    /// another one.
+    /// another one. The caller's declaration must be this call's: two teams with one slot have nothing to do with each other if one
+    /// PE is in the one and one in the other.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
         let own = ControlBlock::own().doings().statement.read();
         let theirs = ControlBlock::of(self.team.window(member)).doings().statement.read();
-        let differs = own.signature() == self.signature.bits() && theirs.signature() != own.signature();
+        let differs = own.is_of(self.signature.bits(), self.team.slot) && theirs.signature() != own.signature();
         (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
     }
 }

@@ -60,6 +60,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("forked", "a child that a PE has forked takes no turns"),
     ("full_queue", "a PE stands still for ever"),
     ("gaps", "its mistakes end the job"),
+    ("grid_broadcasts", "its PEs sleep for seconds, which says nothing about the network"),
     ("grow", "it takes all memory that a control group leaves"),
     ("guards", "it damages the heap"),
     ("handles_of_nothing", "its handles stand for nothing"),

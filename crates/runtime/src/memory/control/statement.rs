@@ -78,7 +78,14 @@ impl CallDeclaration {
         (self.head >> 16) as u32
     }
 
-    /// Whether both declare calls that are the next ones of one team with the same history.
+    /// Whether it declares a call with this signature of the team that has this slot. A PE has one declaration: it may be that of
+    /// another team, in whose collective another thread is, or a call that goes on behind one that has been suspended.
+    pub(crate) fn is_of(self, signature: u16, slot: Option<u32>) -> bool {
+        self.signature() == signature && slot.is_some_and(|slot| self.head >> 48 == u64::from(slot) + 1)
+    }
+
+    /// Whether both declare calls that are the next ones of one team with the same history. Both are of teams with one slot, and that is
+    /// one team if each of the two PEs is a member of it.
     pub(crate) fn is_of_the_same_turn(self, other: Self) -> bool {
         let turn = |declaration: Self| (declaration.head >> 48, declaration.exchanges, declaration.others);
         self.head >> 48 != 0 && turn(self) == turn(other)
@@ -103,6 +110,9 @@ mod tests {
         };
         let declaration = say(u32::MAX, Some(4095), (7, 9));
         assert_eq!((declaration.signature(), declaration.bytes, declaration.root()), (0x1234, 48, u32::MAX));
+        assert!(declaration.is_of(0x1234, Some(4095)));
+        assert!(!declaration.is_of(0x1235, Some(4095)) && !declaration.is_of(0x1234, Some(4094)));
+        assert!(!declaration.is_of(0x1234, None) && !say(0, None, (0, 0)).is_of(0x1234, None));
         assert!(declaration.is_of_the_same_turn(say(0, Some(4095), (7, 9))));
         assert!(!declaration.is_of_the_same_turn(say(0, Some(4094), (7, 9))));
         assert!(!declaration.is_of_the_same_turn(say(0, Some(4095), (8, 9))));
