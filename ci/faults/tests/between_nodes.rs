@@ -52,6 +52,13 @@ fn fault_B1_broadcasts_down_deep_trees_keep_their_bytes_with_small_buffers() {
     }
 }
 
+/// Sets keep their places, and a program may have a work array for each call.
+#[test]
+fn active_sets_leave_places_to_teams() {
+    let many_sets = program_with("many_sets.c", &["-Wno-deprecated-declarations"]);
+    Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").run(&many_sets, [""; 0]).expect(0);
+}
+
 #[test]
 fn lines_that_a_board_has_no_room_for_go_in_batches() {
     let lines = program("lines.c");

@@ -46,10 +46,12 @@ pub struct Leases {
     end: u16,
 }
 
-/// An agreement in the making: the piece under way, alike on all members.
+/// An agreement in the making: the piece under way, and where it goes on, alike on all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
     piece: usize,
+    /// It looks through so many of the first pieces.
+    pieces: usize,
     tried: usize,
     crowded: bool,
 }
@@ -126,7 +128,7 @@ impl<const PIECES: usize> Slots<PIECES> {
     /// This member's part in an agreement. The offered slots are nobody's until the agreement is settled, so agreements
     /// of several threads at once cannot grant one slot twice.
     pub fn offer(&mut self, search: &Search) -> Offer {
-        let (mut words, mut most) = ([0; WORDS], if search.tried < PIECES { FEW } else { u32::MAX });
+        let (mut words, mut most) = ([0; WORDS], if search.tried < search.pieces { FEW } else { u32::MAX });
         for (free, offered) in self.free[search.piece].iter_mut().zip(&mut words) {
             *offered = lowest(*free, most);
             *free &= !*offered;
@@ -162,9 +164,9 @@ impl<const PIECES: usize> Slots<PIECES> {
             return Settled::Granted;
         }
         search.crowded |= agreed[WORDS - 1] & ALONE == 0;
-        search.piece = (search.piece + 1) % PIECES;
+        search.piece = (search.piece + 1) % search.pieces;
         search.tried += 1;
-        match (search.tried == 2 * PIECES, search.crowded) {
+        match (search.tried == 2 * search.pieces, search.crowded) {
             (false, _) => Settled::Again,
             (true, false) => Settled::Exhausted,
             (true, true) => {
@@ -176,7 +178,12 @@ impl<const PIECES: usize> Slots<PIECES> {
 
     /// Starts a search. `seed` spreads teams over the pieces; it must be the same on all members.
     pub const fn search(seed: u64) -> Search {
-        Search { piece: (seed % PIECES as u64) as usize, tried: 0, crowded: false }
+        Self::search_in(seed, PIECES)
+    }
+
+    /// Starts a search in so many of the first pieces. The slots of the others stay for those who look everywhere.
+    pub const fn search_in(seed: u64, pieces: usize) -> Search {
+        Search { piece: (seed % pieces as u64) as usize, pieces, tried: 0, crowded: false }
     }
 }
 

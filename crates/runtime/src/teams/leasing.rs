@@ -5,19 +5,23 @@
 //! with the leases.
 
 use oxshmem_base::planted;
-use oxshmem_schedule::lease::{Leases, Settled, Slots, WORDS};
+use oxshmem_schedule::lease::{Leases, Search, Settled, Slots, WORDS};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
-use crate::memory::control::{PAYLOAD_WORDS, SLOTS};
+use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::start::state;
 use crate::teams::team::{TeamLeases, TeamState, mix};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
+
+/// Pieces from which active sets have their slots: all that teams over several nodes may have but the last one. Sets keep their
+/// slots, and a program may use a new work array for each call. So the last piece is there for the splits of such a program.
+const SET_PIECES: usize = (SPANNING - REGISTRY) / (64 * WORDS) - 1;
 
 /// Slots that the world's first splits take without a message.
 const WORLD_SHARE: u16 = 32;
@@ -78,7 +82,7 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
     let slot = match held.leases.pop() {
         Some(slot) => slot,
         None => {
-            agree(call, parent, parent.identity(), &mut held)?;
+            agree(call, parent, Slots::<PIECES>::search(parent.identity()), &mut held)?;
             held.leases.pop()?
         }
     };
@@ -100,8 +104,17 @@ pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
 /// Finds a slot for a team whose members alone meet, as `meeting`. The slots that the same agreement grants for its children are
 /// given back, so that there may be as many such teams as slots; those that are split agree again.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
+    meet_in(call, meeting, identity, Slots::<PIECES>::search(identity))
+}
+
+/// The same for an active set, which has one of the slots that sets may have.
+pub(crate) fn meet_as_set(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
+    meet_in(call, meeting, identity, Slots::<PIECES>::search_in(identity, SET_PIECES))
+}
+
+fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Search) -> Option<Lease> {
     let mut held = TeamLeases::default();
-    agree(call, meeting, identity, &mut held)?;
+    agree(call, meeting, search, &mut held)?;
     let slot = held.leases.pop()?;
     with_ledger(|ledger| {
         ledger.slots.release_all(&mut held.leases);
@@ -112,8 +125,7 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
 }
 
 /// Gets leases for `held` by agreement of the team.
-fn agree(call: &'static str, team: &TeamState, identity: u64, held: &mut TeamLeases) -> Option<()> {
-    let mut search = Slots::<PIECES>::search(identity);
+fn agree(call: &'static str, team: &TeamState, mut search: Search, held: &mut TeamLeases) -> Option<()> {
     loop {
         let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
         let (agreed, base) = compare(call, team, *offer.words(), passed);
@@ -217,5 +229,13 @@ mod tests {
         let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot from the ledger");
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
+
+        // As many active sets as there can be leave slots to teams.
+        let as_set = |array| meet_as_set("test", &world, array).map(|lease| lease.slot);
+        let sets: BTreeSet<u16> = (0..).map_while(as_set).collect();
+        assert!(sets.len() > 1000 && sets.iter().all(|slot| usize::from(*slot) < SET_PIECES * 64 * WORDS));
+        assert!(teams.iter().all(|team| team.slot.is_some_and(|slot| !sets.contains(&(slot as u16)))));
+        let left: BTreeSet<u16> = (0..100).map(|_| lease(&world).slot).collect();
+        assert!(left.len() == 100 && left.is_disjoint(&sets));
     }
 }

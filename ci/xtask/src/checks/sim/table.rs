@@ -67,6 +67,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("hangs", "it hangs"),
     ("hog", "it takes memory until the kernel ends it"),
     ("late_request", "its PE sleeps for seconds, which says nothing about the network"),
+    ("many_sets", "its 4,000 barriers of sets take too long where PEs take turns"),
     ("mismatch", "its members make different calls"),
     ("mpi_goodbye", "it is its own launcher"),
     ("named_lines", "its mistakes end the job"),

@@ -1,5 +1,5 @@
 //! Active sets with members on several nodes: at its first collective a pair of a set and a pSync array leases a slot, as a
-//! team does, and keeps it. When there is none left the members meet anew for each collective.
+//! team does, and keeps it. When there is none left for sets the members meet anew for each collective.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ pub(super) fn team(
         return Ok(&set.team);
     }
     let meeting = Rendezvous::enter(call, key, members.clone(), my);
-    let Some(lease) = leasing::meet(call, &meeting.team, key.array) else { return Err(meeting) };
+    let Some(lease) = leasing::meet_as_set(call, &meeting.team, key.array) else { return Err(meeting) };
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);
     let team = TeamState::new(members, key.size, my, slot, base);
