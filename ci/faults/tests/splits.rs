@@ -41,6 +41,15 @@ fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
     }
 }
 
+/// Each team is split once: more of them than an eighth of the places for teams.
+#[test]
+fn a_chain_of_a_thousand_teams_is_made() {
+    let program = program("nested_teams.c");
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        Job::new(options).limit(LIMIT).run(&program, ["1000"]).expect(0);
+    }
+}
+
 #[test]
 fn fault_S4_right_splits_are_not_taken_for_wrong_ones() {
     let program = program("splits.c");

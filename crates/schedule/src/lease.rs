@@ -19,7 +19,8 @@ const SLOTS: u16 = 64 * WORDS as u16 - 1;
 /// Bits of a piece.
 const BITS: u16 = 64 * WORDS as u16;
 const ALONE: u64 = 1 << 63;
-/// Leases granted by one agreement.
+/// Leases that one agreement grants at most. A team's first one grants one lease, the next ones two and four. So teams keep no more
+/// slots for children than they have had, and a chain of teams with one child each may be as long as there are slots.
 const GRANT: usize = 8;
 /// Slots of a piece that a member offers in the first round. Members may wait for each other for long, but only with the first offer:
 /// later all are there. The offered slots are nobody's meanwhile, so threads of other teams find the rest: a piece serves 23 threads that
@@ -41,6 +42,8 @@ pub struct Slots<const PIECES: usize> {
 pub struct Leases {
     held: [u16; HELD],
     count: u8,
+    /// How many agreements have granted some. The world begins as if it had had enough.
+    agreements: u8,
     /// Slots from `next` up to `end`: the world's share from the start.
     next: u16,
     end: u16,
@@ -102,7 +105,7 @@ impl<const PIECES: usize> Slots<PIECES> {
                 slots.release(slot);
             }
         }
-        (slots, Leases { next: 1, end, ..Leases::default() })
+        (slots, Leases { agreements: GRANT as u8, next: 1, end, ..Leases::default() })
     }
 
     /// Whether a slot is free here.
@@ -145,13 +148,13 @@ impl<const PIECES: usize> Slots<PIECES> {
     /// team searches when it has no leases left.
     pub fn settle(&mut self, search: &mut Search, offer: Offer, agreed: &[u64; WORDS], leases: &mut Leases) -> Settled {
         debug_assert!(usize::from(leases.count) + GRANT <= HELD, "a stocked team does not search");
-        let mut granted = 0;
+        let (most, mut granted) = (leases.grant(), 0);
         let mut rest = offer.words;
         rest[WORDS - 1] &= !ALONE;
         for (word, (&common, mine)) in agreed.iter().zip(&mut rest).enumerate() {
             let mut common = if word == WORDS - 1 { common & !ALONE } else { common };
             debug_assert_eq!(common & !*mine, 0, "the agreed slots are among the offered ones");
-            while common != 0 && granted < GRANT {
+            while common != 0 && granted < most {
                 let bit = common.trailing_zeros();
                 leases.push(search.piece as u16 * BITS + word as u16 * 64 + bit as u16);
                 (common, granted) = (common & (common - 1), granted + 1);
@@ -161,6 +164,7 @@ impl<const PIECES: usize> Slots<PIECES> {
         self.free[search.piece].iter_mut().zip(rest).for_each(|(free, rest)| *free |= rest);
         self.offers_out -= 1;
         if granted > 0 {
+            leases.agreements = leases.agreements.saturating_add(1);
             return Settled::Granted;
         }
         search.crowded |= agreed[WORDS - 1] & ALONE == 0;
@@ -214,6 +218,11 @@ impl Leases {
             }
         }
         None
+    }
+
+    /// How many leases the next agreement grants.
+    fn grant(&self) -> usize {
+        GRANT.min(1 << self.agreements.min(GRANT as u8))
     }
 
     /// How many leases are left.

@@ -101,8 +101,7 @@ pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
     })
 }
 
-/// Finds a slot for a team whose members alone meet, as `meeting`. The slots that the same agreement grants for its children are
-/// given back, so that there may be as many such teams as slots; those that are split agree again.
+/// Finds a slot for a team whose members alone meet, as `meeting`. The agreement grants this one; teams that are split agree again.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
     meet_in(call, meeting, identity, Slots::<PIECES>::search(identity))
 }
@@ -116,10 +115,8 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
     let mut held = TeamLeases::default();
     agree(call, meeting, search, &mut held)?;
     let slot = held.leases.pop()?;
-    with_ledger(|ledger| {
-        ledger.slots.release_all(&mut held.leases);
-        ledger.teams += 1;
-    });
+    with_ledger(|ledger| ledger.teams += 1);
+    debug_assert_eq!(held.leases.left(), 0, "the first agreement grants one lease");
     let name = mix(&[identity, slot.into(), held.base]);
     Some(Lease { slot, base: held.base, name, children: Leases::default() })
 }

@@ -409,6 +409,43 @@ fn a_thousand_live_teams_fit_and_the_next_failure_is_plain() {
     assert!(live.iter().all(|&slot| is_slot(slot) && slot > 0 && !slots.is_free(slot)));
 }
 
+/// One agreement after the other, until it has an end.
+fn agree_alone(slots: &mut Slots<6>, seed: u64, leases: &mut Leases) -> Settled {
+    let mut search = Slots::<6>::search(seed);
+    loop {
+        let offer = slots.offer(&search);
+        let agreed = *offer.words();
+        match slots.settle(&mut search, offer, &agreed, leases) {
+            Settled::Again => {}
+            settled => return settled,
+        }
+    }
+}
+
+#[test]
+fn team_8_a_chain_of_teams_with_one_child_each_has_nearly_every_slot() {
+    let (mut slots, mut leases) = Slots::<6>::new(2240, 1);
+    let mut live = Vec::new();
+    while leases.left() > 0 || agree_alone(&mut slots, live.len() as u64, &mut leases) == Settled::Granted {
+        live.push(leases.pop().unwrap());
+        // The child goes on.
+        leases = leases.hand_down();
+    }
+    assert_eq!(live.len(), 2240 - 5 - 1 - (GRANT - 1), "the world alone has more than it needs");
+}
+
+#[test]
+fn a_team_that_is_split_often_agrees_on_ever_more_leases() {
+    let (mut slots, mut leases) = (Slots::<6>::new(2240, 1).0, Leases::default());
+    let granted = [1, 2, 4, 8, 8].map(|expected| {
+        assert_eq!(agree_alone(&mut slots, 0, &mut leases), Settled::Granted);
+        let left = leases.left();
+        while leases.pop().is_some() {}
+        (expected, left)
+    });
+    assert!(granted.iter().all(|(expected, left)| expected == left), "{granted:?}");
+}
+
 /// Two threads of one PE in agreements of overlapping teams at the same time.
 #[test]
 fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
@@ -433,7 +470,7 @@ fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
     assert_eq!(settle(1, 1, b1, &b, true), Settled::Crowded);
     assert_eq!(settle(0, 0, a0, &a, false), Settled::Granted);
     assert_eq!(settle(1, 0, a1, &a, true), Settled::Granted);
-    assert_eq!((leases[0].left(), leases[1].left()), (GRANT, 0));
+    assert_eq!((leases[0].left(), leases[1].left()), (1, 0));
     // Now the way is free, and what team 0 got is not offered again.
     let (b1, b2) = (pes[1].offer(&searches[1]), pes[2].offer(&searches[1]));
     let b = and(&b1, &b2);

@@ -29,6 +29,7 @@ pub(super) const FAULTS: &[&str] = &[
     "listening",
     "negative_stride inside put",
     "negative_stride inside get",
+    "nested_teams 20",
     "node_levels 100 1",
     "node_levels 9000 1",
     "random 1 60",
