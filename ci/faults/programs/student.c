@@ -1,5 +1,6 @@
 /* Mistakes of a first hour, one by its name. */
 #include <shmem.h>
+#include <shmemx.h>
 #include <string.h>
 
 static int target[8], source[8];
@@ -24,6 +25,7 @@ int main(int count, char **words) {
     if (!strcmp(name, "values")) shmem_int_wait_until_all_vector(target, 2, NULL, SHMEM_CMP_EQ, NULL);
     if (!strcmp(name, "indices")) shmem_int_test_some(target, 2, NULL, NULL, SHMEM_CMP_EQ, 0);
     if (!strcmp(name, "split")) shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, NULL);
+    if (!strcmp(name, "split of Cray")) shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL);
     if (!strcmp(name, "set")) shmem_int_max_to_all(target, source, 1, 0, 1, pes / 2, work, sync_array);
     if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);
     if (!strcmp(name, "lock")) shmem_set_lock(NULL);

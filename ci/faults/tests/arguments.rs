@@ -62,6 +62,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("values", "2", &["shmem_wait_until_all_vector: cmp_values is NULL"]),
         ("indices", "2", &["shmem_test_some: indices is NULL"]),
         ("split", "0", &["shmem_team_split_2d: yaxis_team is NULL"]),
+        ("split of Cray", "0", &["shmemx_team_split_strided: newteam is NULL"]),
         ("set", "1", &["is not in the active set, which has the PEs 0 and 2", "let the members alone make the call"]),
         ("sync", "1", &["shmem_int_max_to_all: pSync is NULL"]),
         ("lock", "1", &["shmem_set_lock: lock is NULL"]),

@@ -75,6 +75,9 @@ unsafe fn meet(
     size: c_int,
     new_team: *mut TeamHandle,
 ) {
+    if new_team.is_null() {
+        errors::null(call, "newteam");
+    }
     let parent = standard::live_argument(call, "parent_team", parent);
     let child = checked(call, parent, start, stride, size);
     // SAFETY: the caller promises that `new_team` is writable.
@@ -126,6 +129,9 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
 /// See [`split_strided`].
 pub unsafe fn split_color(parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle) {
     const NAME: &str = "shmemx_team_split";
+    if new_team.is_null() {
+        errors::null(NAME, "newteam");
+    }
     let parent = standard::live_argument(NAME, "parent_team", parent);
     if color < 0 && color != COLOR_UNDEFINED {
         bad(NAME, "color", color.into(), "a colour is not negative; SHMEM_COLOR_UNDEFINED (-1) opts out".into());
@@ -189,6 +195,11 @@ pub unsafe fn split_3d(
 /// Each of `teams` is writable; all members of the parent call.
 unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], teams: &[*mut TeamHandle]) {
     const NAMES: [&str; 3] = ["xrange", "yrange", "zrange"];
+    for (team, name) in teams.iter().zip(["xaxis_team", "yaxis_team", "zaxis_team"]) {
+        if team.is_null() {
+            errors::null(call, name);
+        }
+    }
     let parent = standard::live_argument(call, "parent_team", parent);
     let mut places = 1;
     for (&extent, name) in extents.iter().zip(NAMES) {
@@ -221,6 +232,9 @@ unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], 
 /// `team` is writable.
 pub unsafe fn destroy(team: *mut TeamHandle) {
     const NAME: &str = "shmemx_team_destroy";
+    if team.is_null() {
+        errors::null(NAME, "team");
+    }
     // SAFETY: the caller promises that `team` is writable.
     unsafe {
         standard::end(NAME, *team, standard::live(NAME, *team));
