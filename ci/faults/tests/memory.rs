@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::chance::Dice;
-use oxshmem_faults::{Job, JobEnd, MemoryGroup, Running, program};
+use oxshmem_faults::{Job, JobEnd, MemoryGroup, Running, program, program_with};
 
 const MIB: u64 = 1 << 20;
 
@@ -29,6 +29,12 @@ fn fault_M1_an_allocation_beyond_the_memory_returns_null_everywhere() {
         assert_eq!(answers, ["NULL", "served", "NULL", "NULL", "served"], "{options}: {ended}");
         ended.says(&["this node has no 160 MiB more", "memory.", "allocate less"]);
     }
+}
+
+#[test]
+fn active_sets_that_take_places_from_each_other_do_not_fill_the_memory() {
+    let sets_in_turn = program_with("sets_in_turn.c", &["-Wno-deprecated-declarations"]);
+    Job::new("-n 1").run(&sets_in_turn, [""; 0]).expect(0);
 }
 
 #[test]
