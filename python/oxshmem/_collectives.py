@@ -133,7 +133,9 @@ def _members(team: Optional[Team], name: str) -> int:
 
 def _root(name: str, root: int, team: Optional[Team]) -> int:
     members = _members(team, name)
-    if not 0 <= c_int(root, name, "the root") < members:
+    # A number of numpy has memory, whose address the part in C would pass on in its place.
+    root = c_int(root, name, "the root")
+    if not 0 <= root < members:
         raise ValueError(f"{name}: the root {root} is no member: they have numbers from 0 to {members - 1}")
     return root
 

@@ -70,6 +70,16 @@ class Collectives(unittest.TestCase):
         shmem.free(a)
         shmem.free(b)
 
+    def test_a_root_may_be_a_number_of_numpy(self) -> None:
+        a, b = shmem.full(2, ME), shmem.zeros(2, dtype=int)
+        shmem.broadcast(b, a, root=np.int64(PES - 1))  # type: ignore[arg-type]
+        self.assertEqual(b.tolist(), [PES - 1] * 2)
+        shmem.sync_all()
+        shmem.broadcast_nb(b, a, root=np.int32(0)).wait()  # type: ignore[arg-type]
+        self.assertEqual(b.tolist(), [0, 0])
+        shmem.free(a)
+        shmem.free(b)
+
     def test_scans(self) -> None:
         a, b = shmem.full(2, ME + 1), shmem.zeros(2, dtype=int)
         shmem.sum_inscan(b, a)
