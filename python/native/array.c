@@ -60,7 +60,8 @@ static int measure(struct array *array, const char *routine, const char *argumen
         array->count *= (size_t)buffer->shape[i];
         if (buffer->shape[i] > 1) longer++, only = i;
     }
-    if (buffer->strides == NULL || array->count <= 1 || lies_together(buffer, 1)) return 0;
+    /* Elements of no bytes, as a text of length 0 in records, lie together wherever they are. */
+    if (buffer->strides == NULL || array->count <= 1 || buffer->itemsize == 0 || lies_together(buffer, 1)) return 0;
     array->is_fortran = lies_together(buffer, 0);
     if (array->is_fortran) return 0;
     if (longer == 1 && buffer->strides[only] % buffer->itemsize == 0) {

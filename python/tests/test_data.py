@@ -61,6 +61,14 @@ class Transfers(unittest.TestCase):
                 shmem.free(a)
                 shmem.free(b)
 
+    def test_a_field_without_bytes_has_nothing_to_move(self) -> None:
+        table = shmem.zeros(4, dtype=[("number", "i4"), ("text", "S0")])
+        here: Any = np.zeros(4, dtype=table.dtype)
+        shmem.put(table["text"], here["text"], NEXT)
+        shmem.get(here["text"], table["text"], NEXT)
+        self.assertEqual(np.count_nonzero(table["number"]), 0)
+        shmem.free(table)
+
     def test_slices_with_strides(self) -> None:
         a, b = shmem.zeros(12, dtype="i4"), np.zeros(12, dtype="i4")
         shmem.put(a[1::3], np.arange(8, dtype="i4")[::2] + 1, NEXT)
