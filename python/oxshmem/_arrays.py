@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core, _requests
 from ._contexts import complete_all, end_dropped
-from ._start import TEAM_WORLD, address, after_end, c_int
+from ._start import TEAM_WORLD, address, after_end, c_int, n_pes
 
 Shape = Union[int, Sequence[int]]
 DType = Optional[DTypeLike]
@@ -24,6 +24,7 @@ DType = Optional[DTypeLike]
 _MALLOC, _CALLOC, _ALIGN = address("shmem_malloc"), address("shmem_calloc"), address("shmem_align")
 _HINTED, _FREE, _REDUCE = address("shmem_malloc_with_hints"), address("shmem_free"), address("shmem_ulong_and_reduce")
 _PTR, _REACHES, _SYNC = address("shmem_ptr"), address("shmem_addr_accessible"), address("shmem_sync_all")
+_SUM = address("oxshmem_sum_over")
 # Words of the arrays in which PEs tell what they have dropped.
 _WORDS = 64
 
@@ -109,9 +110,18 @@ class Heap:
         _requests.end_dropped()
         if not self.scratch:
             self.scratch = _core.call(_CALLOC, "u", 2 * _WORDS, 8)
+        numbers = sorted(self.blocks)
+        gone = self._dropped_by_all(numbers) if self.scratch else self._counted_as_dropped(numbers)
+        if gone:
+            complete_all()  # a put to what this PE has dropped may still be on its way
+        for number in gone:
+            self.free(number)
+        return len(gone)
+
+    def _dropped_by_all(self, numbers: List[int]) -> List[int]:
+        """The blocks that all PEs have dropped, by a reduction of bits in `scratch`."""
         words = np.asarray(Block(self.scratch, 16 * _WORDS, -1)).view(np.uint64)
         gone: List[int] = []
-        numbers = sorted(self.blocks)
         for begin in range(0, len(numbers), 64 * _WORDS):
             part = numbers[begin:begin + 64 * _WORDS]
             bits = np.zeros(64 * _WORDS, dtype=np.uint8)
@@ -121,11 +131,19 @@ class Heap:
                 raise RuntimeError("oxshmem.free_dropped: the reduction over all PEs failed")
             all_of = np.unpackbits(words[_WORDS:].view(np.uint8), bitorder="little")
             gone += [number for number, bit in zip(part, all_of) if bit]
-        if gone:
-            complete_all()  # a put to what this PE has dropped may still be on its way
-        for number in gone:
-            self.free(number)
-        return len(gone)
+        return gone
+
+    def _counted_as_dropped(self, numbers: List[int]) -> List[int]:
+        """The same for a heap that has no room for `scratch`: sums of some words, which need no memory, count the PEs."""
+        gone: List[int] = []
+        pes = n_pes()
+        width = pes.bit_length()
+        for begin in range(0, len(numbers), 64 // width):
+            part = numbers[begin:begin + 64 // width]
+            mine = sum(1 << width * i for i, number in enumerate(part) if number in self.dropped)
+            total: int = _core.call(_SUM, "u", TEAM_WORLD, mine)
+            gone += [number for i, number in enumerate(part) if (total >> width * i) % (1 << width) == pes]
+        return gone
 
 
 _heap = Heap()

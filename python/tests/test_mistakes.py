@@ -294,6 +294,30 @@ class Jobs(unittest.TestCase):
         self.assertIn("MemoryError: zeros: the symmetric heap has no room for 7.3 TiB more; arrays take 8 MiB of it. Free arrays with "
                       "oxshmem.free, or set SHMEM_SYMMETRIC_SIZE", ended.stderr)
 
+    def test_a_heap_that_is_full_gives_back_what_all_have_dropped(self) -> None:
+        program = ("from oxshmem import _arrays, _core\n"
+                   "a, b, c = (shmem.empty(1 << 16, dtype='u1') for _ in range(3))\n"
+                   "size = 1 << 30\n"
+                   "while size:  # to the last byte, behind the back of the module\n"
+                   "    size = size if _core.call(_arrays._MALLOC, 'u', size) else size // 2\n"
+                   "kept = b if me == 0 else None\n"
+                   "del a, b\n"
+                   "c[:] = 7\n"
+                   "again = shmem.zeros(1 << 16, dtype='u1')\n"
+                   "assert again.sum() == 0 and (c == 7).all()\n"
+                   "try:\n"
+                   "    shmem.zeros(1 << 16, dtype='u1')\n"
+                   "except MemoryError:\n"
+                   "    sys.exit(0)\n"
+                   "sys.exit(1)\n")
+        os.environ["SHMEM_SYMMETRIC_SIZE"] = "8M"
+        try:
+            for pes in ("1", "2", "3"):
+                ended = self.job(program, "-n", pes)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+        finally:
+            del os.environ["SHMEM_SYMMETRIC_SIZE"]
+
     def test_arrays_that_are_freed_in_another_order_are_blamed_on_earlier_calls(self) -> None:
         program = "a, b = shmem.zeros(1000), shmem.zeros(1000)\nshmem.free(a if me == 0 else b)\nshmem.zeros(1000)\n"
         ended = self.job(program, "-n", "2")
