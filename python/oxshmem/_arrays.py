@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core, _requests
 from ._contexts import complete_all, end_dropped
-from ._start import TEAM_WORLD, address, after_end, c_int, n_pes
+from ._start import TEAM_WORLD, address, after_end, c_int, integer, n_pes
 
 Shape = Union[int, Sequence[int]]
 DType = Optional[DTypeLike]
@@ -205,6 +205,10 @@ def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int
     size = math.prod(dimensions) * kind.itemsize
     if size < 0 or any(n < 0 for n in dimensions):
         raise ValueError(f"{name}: the shape {dimensions} has a negative dimension")
+    if align is not None:
+        align = integer(align, name, "align")
+        if align < 1 or align & (align - 1):
+            raise ValueError(f"{name}: align is {align}; it is a power of two")
     whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints, name))
     return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
 
