@@ -206,9 +206,9 @@ def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int
     if size < 0 or any(n < 0 for n in dimensions):
         raise ValueError(f"{name}: the shape {dimensions} has a negative dimension")
     if align is not None:
-        align = integer(align, name, "align")
-        if align < 1 or align & (align - 1):
-            raise ValueError(f"{name}: align is {align}; it is a power of two")
+        align = integer(align, name, "align") or None  # 0 asks for none
+    if align is not None and (align < 0 or align & (align - 1)):
+        raise ValueError(f"{name}: align is {align}; it is a power of two")
     whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints, name))
     return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
 
