@@ -26,7 +26,7 @@ pub(crate) fn derive(item: &DeriveInput) -> Result<TokenStream> {
             const fn size<T: ::oxshmem::Plain>() -> usize {
                 ::core::mem::size_of::<T>()
             }
-            assert!(::core::mem::size_of::<#name>() == 0 #(+ size::<#types>())*, "the struct has padding: make it a field");
+            ::core::assert!(::core::mem::size_of::<#name>() == 0 #(+ size::<#types>())*, "the struct has padding: make it a field");
 
             // And these are the fields, of these types: an attribute below the derive could have changed them.
             #[allow(dead_code)]

@@ -91,7 +91,7 @@ macro_rules! plain {
             const fn size<T: $crate::Plain>() -> usize {
                 ::core::mem::size_of::<T>()
             }
-            assert!(::core::mem::size_of::<$name>() == 0 $(+ size::<$type>())+, "the struct has padding: make it a field");
+            ::core::assert!(::core::mem::size_of::<$name>() == 0 $(+ size::<$type>())+, "the struct has padding: make it a field");
 
             // And these are the fields, of these types: attributes could have taken some away, or the struct itself.
             #[allow(dead_code)]
