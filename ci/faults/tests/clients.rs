@@ -92,6 +92,12 @@ fn fault_C3_the_edition_is_one_number() {
     passes(&program("clients_header.cc"));
 }
 
+/// C++ programs include headers of C inside of `extern "C"`, where overloads and templates must say that they are C++.
+#[test]
+fn headers_may_stand_inside_of_extern_c() {
+    passes(&program_with("clients_within_c.cc", &WARNINGS));
+}
+
 /// Tools that make bindings see declarations only. The handles are objects for them and constants for C.
 #[test]
 fn fault_C4_handles_are_objects_and_constants() {

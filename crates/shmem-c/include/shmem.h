@@ -2345,6 +2345,7 @@ void oxshmem_no_such_routine_for_this_type(void);
 
 /* Overloads for C++. */
 #ifdef __cplusplus
+extern "C++" {
 #define OXSHMEM_TWO_PARTS(complex, part) \
     (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmem_p(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
@@ -2694,6 +2695,7 @@ inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #undef OXSHMEM_EACH_shmem_test
 #undef OXSHMEM_EACH_shmem_and_reduce
 #undef OXSHMEM_EACH_shmem_sum_reduce
+}
 #endif
 
 #endif

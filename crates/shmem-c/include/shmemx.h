@@ -942,6 +942,7 @@ void oxshmem_no_such_routine_for_this_type(void);
 
 /* Overloads for C++. */
 #ifdef __cplusplus
+extern "C++" {
 #define OXSHMEM_TWO_PARTS(complex, part) \
     (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmemx_put_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
@@ -1033,10 +1034,12 @@ inline void shmemx_broadcast(unsigned long long *dest, const unsigned long long 
 #undef OXSHMEM_EACH_shmemx_put_nb
 #undef OXSHMEM_EACH_shmemx_and_reduce_nb
 #undef OXSHMEM_EACH_shmemx_sum_reduce_nb
+}
 #endif
 
 /* A fifth argument, the handle of former days, is dropped. */
 #ifdef __cplusplus
+extern "C++" {
 inline void shmemx_float_put_nb(float *dest, const float *source, size_t nelems, int pe, void **) { shmemx_float_put_nb(dest, source, nelems, pe); }
 inline void shmemx_double_put_nb(double *dest, const double *source, size_t nelems, int pe, void **) { shmemx_double_put_nb(dest, source, nelems, pe); }
 inline void shmemx_longdouble_put_nb(long double *dest, const long double *source, size_t nelems, int pe, void **) { shmemx_longdouble_put_nb(dest, source, nelems, pe); }
@@ -1097,6 +1100,7 @@ inline void shmemx_get32_nb(void *dest, const void *source, size_t nelems, int p
 inline void shmemx_get64_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get64_nb(dest, source, nelems, pe); }
 inline void shmemx_get128_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_get128_nb(dest, source, nelems, pe); }
 inline void shmemx_getmem_nb(void *dest, const void *source, size_t nelems, int pe, void **) { shmemx_getmem_nb(dest, source, nelems, pe); }
+}
 #else
 #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)
 #define shmemx_float_put_nb(...) OXSHMEM_FOUR(shmemx_float_put_nb, __VA_ARGS__, 0)

@@ -174,7 +174,7 @@ fn with_unused_handle() -> String {
         .collect();
     format!(
         "\n/* A fifth argument, the handle of former days, is dropped. */\n\
-         #ifdef __cplusplus\n{overloads}#else\n\
+         #ifdef __cplusplus\nextern \"C++\" {{\n{overloads}}}\n#else\n\
          #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n{macros}#endif\n"
     )
 }

@@ -58,7 +58,8 @@ pub(super) fn functions(prefix: &str) -> String {
     }
     let undefine: String = lists.iter().map(|(_, each)| format!("#undef {each}\n")).collect();
     let parts = if text.contains("OXSHMEM_TWO_PARTS") { TWO_PARTS } else { "" };
-    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\n{parts}{text}{undefine}#endif\n")
+    // Programs put `extern "C"` around headers of C, where there is no overload and no template.
+    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\nextern \"C++\" {{\n{parts}{text}{undefine}}}\n#endif\n")
 }
 
 /// See the macro of that name.
