@@ -66,10 +66,10 @@ class Stream:
     ends it: `end_dropped`.
     """
 
-    __slots__ = ("handle", "kept")
+    __slots__ = ("handle", "kept", "team")
 
-    def __init__(self, handle: int, kept: List[Any]) -> None:
-        self.handle, self.kept = handle, kept
+    def __init__(self, handle: int, kept: List[Any], team: Optional[int]) -> None:
+        self.handle, self.kept, self.team = handle, kept, team
 
     def end(self) -> None:
         """Completes the operations and ends the context."""
@@ -116,6 +116,15 @@ def complete_all() -> None:
     end_dropped()  # behind the others: another thread may have dropped one meanwhile
 
 
+def end_those_of(team: int) -> None:
+    """Ends the contexts of a team, which is about to end and would take them along: their names must know that."""
+    for reference in _start.of_this_life.valuerefs():
+        owner: Any = reference()
+        stream = getattr(owner, "_stream", None)
+        if stream is not None and stream.team == team:
+            owner.destroy()
+
+
 class Ctx:
     """A stream of operations that is completed alone. On a team its PE numbers are those of the team.
 
@@ -143,7 +152,7 @@ class Ctx:
             raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
                                "(Team.split_strided(..., num_contexts=1))")
         self._handle = int(handle[0])
-        self._stream = Stream(self._handle, self._kept)
+        self._stream = Stream(self._handle, self._kept, members)
         _start.until_end(self)
         self._pes = _start.n_pes() if team is None else team.n_pes()
 

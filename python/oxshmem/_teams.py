@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _start
-from ._contexts import Ctx, end_dropped
+from ._contexts import Ctx, end_dropped, end_those_of
 from ._start import address, c_int
 from ._table import CONSTANTS
 
@@ -144,11 +144,12 @@ class Team:
         _core.call(address("shmem_team_sync"), "i", self._valid("Team.sync"))
 
     def destroy(self) -> None:
-        """Ends the team. All members call this. The world is never destroyed."""
+        """Ends the team and its contexts. All members call this. The world is never destroyed."""
         if self._predefined or not self._handle:
             return
         end_dropped()  # contexts of this team may be among them
         handle, self._handle = self._handle, 0
+        end_those_of(handle)
         _core.call(address("shmem_team_destroy"), "n", handle)
 
     def __bool__(self) -> bool:

@@ -134,6 +134,29 @@ class Dropped(unittest.TestCase):
         shmem.barrier_all()
         self.assertTrue((self.out == LAST + 1).all())
 
+    def test_the_contexts_of_a_team_end_with_it(self) -> None:
+        team = shmem4py.TEAM_WORLD.split_strided(0, 1, PES, num_contexts=2)
+        ctx, other, of_all = team.create_ctx(), shmem.Ctx(team=team), shmem.Ctx()
+        name = shmem4py.Ctx(ctx)
+        source = self.begin(other, ME + 1.0)
+        team.destroy()
+        self.assertIsNone(source())
+        for ended in (ctx, name, other):
+            self.assertFalse(ended)
+            with self.assertRaisesRegex(ValueError, "^put: this context has been destroyed"):
+                shmem.put(self.out, np.zeros(1), NEXT, ctx=ended)
+            ended.destroy()
+        of_all.destroy()
+        shmem.barrier_all()
+        self.assertTrue((self.out == LAST + 1).all())
+        shmem.barrier_all()
+
+    def test_memory_is_given_back_behind_a_context_whose_team_has_ended(self) -> None:
+        with shmem.TEAM_WORLD.split_strided(0, 1, PES) as team:
+            ctx = team.create_ctx()
+        shmem.free(shmem.zeros(1))  # completes all contexts
+        self.assertFalse(ctx)
+
     def test_a_context_lives_as_long_as_one_of_its_names(self) -> None:
         ctx = shmem4py.Ctx.create()
         other = shmem4py.Ctx(ctx)
