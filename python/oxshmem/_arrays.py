@@ -356,8 +356,9 @@ def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
     there: int = _core.call(_PTR, "U", here, c_int(pe, "ptr", "the PE"))
     if not there:
         return None
-    window = _Window(there, here)
-    return np.asarray(window)
+    seen = np.asarray(_Window(there, here))
+    # Numpy makes fields of the padding in records that it meets in this way.
+    return seen if seen.dtype == here.dtype else seen.view(here.dtype)
 
 
 class _Window:

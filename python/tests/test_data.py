@@ -58,6 +58,8 @@ class Transfers(unittest.TestCase):
                     with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert source, as"):
                         shmem.put(a, text, NEXT)  # type: ignore[arg-type]
                 shmem.barrier_all()
+                there: Any = shmem.ptr(a, ME)
+                self.assertEqual((there.dtype, there.tobytes()), (a.dtype, a.tobytes()))
                 shmem.free(a)
                 shmem.free(b)
 
