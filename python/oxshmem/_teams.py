@@ -164,8 +164,10 @@ class Team:
     def __enter__(self) -> Team:
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.destroy()
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: Any) -> None:
+        # An exception may be this PE's alone. The other members do not come then, and it would not be seen.
+        if kind is None:
+            self.destroy()
 
     def __repr__(self) -> str:
         if not _start.is_running() or not self._handle:

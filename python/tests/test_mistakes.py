@@ -271,6 +271,14 @@ class Jobs(unittest.TestCase):
         self.assertIn("ValueError: p: dest: this array is not symmetric", ended.stderr)
         self.assertIn("exited with status 1", ended.stderr)
 
+    def test_an_exception_ends_the_job_from_within_a_team(self) -> None:
+        program = ("with shmem.TEAM_WORLD.split_strided(0, 1, 2) as team:\n"
+                   "    if me == 1:\n        raise LookupError('on this PE alone')\n"
+                   "    team.sync()\n")
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("LookupError: on this PE alone", ended.stderr)
+
     def test_tracebacks_of_several_pes_do_not_mix(self) -> None:
         program = "def deep(n):\n    deep(n - 1) if n else shmem.p(np.zeros(3), 1.0, 0)\nshmem.barrier_all()\ndeep(20)\n"
         ended = self.job(program, "-n", "4")
