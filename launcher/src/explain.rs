@@ -8,6 +8,7 @@ use oxshmem_schedule::choose::{self, CROWDED, Question, Row, SERVED, STANDARD};
 use oxshmem_schedule::way::{CollectiveWay, Rules, TeamFacts};
 
 use crate::schedules::ELEMENT;
+use crate::verdict;
 
 /// A call to be explained.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +77,8 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
             .fix(format!("say --nodes 1 to --nodes {size}")));
     }
     let s = if nodes == 1 { "" } else { "s" };
-    let mut text = format!("{collective}, {size} PEs on {nodes} node{s}, {bytes} bytes\n{}", own.told);
+    let members = verdict::counted(size as usize);
+    let mut text = format!("{collective}, {members} on {nodes} node{s}, {bytes} bytes\n{}", own.told);
     if nodes == 1 {
         let rules = Rules { own: &own.rows, ..Rules::default() };
         text += &format!("way: {}\n", call.way(rules));

@@ -12,7 +12,7 @@ use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, escape};
 
 use crate::ask::{self, JobView};
-use crate::{results, stdout};
+use crate::{results, stdout, verdict};
 
 /// The job and how it is shown.
 #[derive(Args)]
@@ -122,7 +122,7 @@ fn rows(before: &JobView, now: &JobView) -> Vec<PeRow> {
 }
 
 fn head(now: &JobView) -> String {
-    format!("job {}, {} PEs, {:.0} s: {}", now.job, now.pes, now.seconds, now.command)
+    format!("job {}, {}, {:.0} s: {}", now.job, verdict::counted(now.pes as usize), now.seconds, now.command)
 }
 
 /// A line for each PE.

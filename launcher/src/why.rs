@@ -10,6 +10,7 @@ use oxshmem_flight::{Activity, State, Witness};
 use serde::Serialize;
 
 use crate::ask::{self, JobView};
+use crate::verdict;
 
 /// The largest number of PEs for which the text has the command that shows their stack.
 const STACKS: usize = 4;
@@ -55,7 +56,8 @@ impl WhyArgs {
                 .expect("numbers and words have a JSON form")
                 + "\n");
         }
-        let head = format!("job {}, {} PEs, {:.0} s: {}\n", view.job, view.pes, view.seconds, view.command);
+        let pes = verdict::counted(view.pes as usize);
+        let head = format!("job {}, {pes}, {:.0} s: {}\n", view.job, view.seconds, view.command);
         let text = head + &report::picture(&view.witnesses, view.pes, Certainty::Seen) + &stacks(&view);
         view.witnesses.iter_mut().for_each(|one| one.calls.truncate(self.calls));
         Ok(text + &report::histories(&view.witnesses))

@@ -107,7 +107,11 @@ pub fn histories(known: &[Witness]) -> String {
 /// The whole picture of a job of `pes` PEs: who waits for whom, and why that does not end.
 pub fn picture(known: &[Witness], pes: u32, certainty: Certainty) -> String {
     let unseen = pes as usize - known.len().min(pes as usize);
-    let unseen = if unseen > 0 { format!("  and {unseen} PEs of which nothing is known\n") } else { String::new() };
+    let unseen = match unseen {
+        0 => String::new(),
+        1 => "  and 1 PE of which nothing is known\n".into(),
+        more => format!("  and {more} PEs of which nothing is known\n"),
+    };
     lines(known, pes, "the network") + &unseen + &conclusions(known, certainty)
 }
 

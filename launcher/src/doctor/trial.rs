@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_choice_is_told_with_its_reasons() {
-        let line = "oxshmem: 2 PEs on 2 node(s); launcher: PMI-1; between nodes: tcp: port 1; atomics by x; rejected: ofi (no card), ucx (no card)";
+        let line = "oxshmem: 2 PEs on 2 nodes; launcher: PMI-1; between nodes: tcp: port 1; atomics by x; rejected: ofi (no card), ucx (no card)";
         let told = transport("n1, n2", line).expect("the line tells");
         assert_eq!(told.verdict, "tcp: port 1; atomics by x");
         assert_eq!(told.because.as_deref(), Some("rejected: ofi (no card), ucx (no card)"));

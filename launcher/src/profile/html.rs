@@ -21,7 +21,8 @@ const MOST_PLACES: usize = 200;
 
 pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlaces) -> String {
     let (begin, end) = job.span();
-    let lead = format!("{} PEs on {}, {}", job.pes, escape(&nodes(job)), units::time((end - begin) as f64));
+    let who = crate::verdict::counted(job.pes as usize);
+    let lead = format!("{who} on {}, {}", escape(&nodes(job)), units::time((end - begin) as f64));
     let mut page = Document::new("What a program does with OpenSHMEM", &lead);
     page.heading("Verdict");
     for sentence in verdict::verdict(job, totals, places) {

@@ -145,7 +145,7 @@ impl TraceSummary {
             0 => String::new(),
             _ => format!("; {dropped} earlier calls are not in it"),
         };
-        format!("{pes} PEs: {events} calls over {whole}{earlier}")
+        format!("{}: {events} calls over {whole}{earlier}", crate::verdict::counted(pes as usize))
     }
 
     /// Of each routine its calls, their time and the longest one, in words.

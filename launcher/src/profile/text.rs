@@ -22,8 +22,8 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     let waiting: f64 = totals.times.values().map(|time| time.waiting).sum();
     let share = |time: f64| if all > 0.0 { 100.0 * time / all } else { 0.0 };
     let mut text = format!(
-        "\nprofile of {} PEs on {} over {}: {:.1} % of their time in the library, {:.1} % waiting for other PEs\n",
-        job.pes,
+        "\nprofile of {} on {} over {}: {:.1} % of their time in the library, {:.1} % waiting for other PEs\n",
+        crate::verdict::counted(job.pes as usize),
         nodes(job),
         units::time((end - begin) as f64),
         share(inside),

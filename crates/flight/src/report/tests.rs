@@ -138,7 +138,7 @@ fn a_pe_that_does_not_come_is_named_with_what_it_does_instead() {
     known[1].activity = Activity::Ended;
     assert!(
         picture(&known, 3, Certainty::Seen).contains("ended without shmem_finalize")
-            && picture(&known, 3, Certainty::Seen).contains("and 1 PEs")
+            && picture(&known, 3, Certainty::Seen).contains("and 1 PE of which nothing is known")
     );
 }
 

@@ -145,8 +145,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
         let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
         let launcher = job.protocol();
         let heap_words = crate::calls::memory::describe();
+        let (pes, nodes) = (if n == 1 { "PE" } else { "PEs" }, if node.count == 1 { "node" } else { "nodes" });
         println!(
-            "oxshmem: {n} PEs on {} node(s); launcher: {launcher}; on the node: {heap_words}{between}",
+            "oxshmem: {n} {pes} on {} {nodes}; launcher: {launcher}; on the node: {heap_words}{between}",
             node.count
         );
         println!("oxshmem: {}", placement::describe());
