@@ -35,7 +35,7 @@ pub fn report() -> Result<String, Error> {
         machine.per_byte[0],
         "by the",
         "PEs",
-        "simulated us",
+        "simulated µs",
         "measured: least",
         "median",
         "ratio"

@@ -157,7 +157,7 @@ fn rows(times: &Times, size: u32) -> Vec<Row> {
 fn report(times: &Times) -> String {
     let mut text = format!(
         "{:<20}{:>10}  {:<18}{:>12}{:>20}  in the table\n",
-        "collective", "bytes", "quickest schedule", "us", "standard table us"
+        "collective", "bytes", "quickest schedule", "µs", "standard table µs"
     );
     for (number, (name, _)) in COLLECTIVES.into_iter().enumerate() {
         for SizeChoice { bytes, schedule, is_named } in choices(times, number) {

@@ -79,7 +79,7 @@ pub fn table(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting:
             let _ = match outcome {
                 Ok(o) => {
                     let note = if o.by_symmetry { "  by symmetry" } else { "" };
-                    writeln!(text, "{:>15.2} us{:>16}{note}", o.time / 1000.0, o.messages)
+                    writeln!(text, "{:>15.2} µs{:>16}{note}", o.time / 1000.0, o.messages)
                 }
                 Err(SimulationFailure::TooLong) => writeln!(text, "{:>18}", "too many steps"),
                 Err(SimulationFailure::LengthsUnknown) => writeln!(text, "{:>18}", "see fcollect"),
@@ -128,7 +128,7 @@ pub(crate) fn chart(head: &str, series: &[Series]) -> String {
     for power in bottom..=top {
         let (at, time) = (y(pow10(power)), pow10(power) / 1000.0);
         let _ = writeln!(text, "<line x1=\"80\" x2=\"640\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(text, "<text x=\"74\" y=\"{at:.1}\" text-anchor=\"end\">{time} us</text>");
+        let _ = writeln!(text, "<text x=\"74\" y=\"{at:.1}\" text-anchor=\"end\">{time} µs</text>");
     }
     for power in (sizes.0..=sizes.1).step_by(2) {
         let n = 1u32 << power;

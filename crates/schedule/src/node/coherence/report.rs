@@ -141,7 +141,7 @@ pub fn table(entries: &[NodeEntry], question: &NodeQuestion, machine: &NodeMachi
                 Ok(NodeOutcome { time, path, bytes: [_, _, numa, socket, node] }) => {
                     let kb = |bytes: u64| bytes as f64 / 1024.0;
                     let us = time / 1000.0;
-                    writeln!(text, "{us:>15.3} us{path:>11}{:>14.1}{:>14.1}{:>14.1}", kb(*numa), kb(*socket), kb(*node))
+                    writeln!(text, "{us:>15.3} µs{path:>11}{:>14.1}{:>14.1}{:>14.1}", kb(*numa), kb(*socket), kb(*node))
                 }
                 Err(Stuck) => writeln!(text, "{:>18}", "stuck"),
             };
