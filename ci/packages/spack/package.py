@@ -22,7 +22,7 @@ class Oxshmem(Package):
     depends_on("c", type="build")
     depends_on("fortran", type="build", when="+fortran")
     depends_on("rust@1.88:", type="build")
-    depends_on("libfabric@1.11:", type="run", when="+ofi")
+    depends_on("libfabric@1.15:", type="run", when="+ofi")
     depends_on("ucx@1.10:", type="run", when="+ucx")
     depends_on("hwloc@2:", type="run")
 
