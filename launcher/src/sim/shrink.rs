@@ -11,6 +11,8 @@ use super::run::{JobUnderSim, SimulatedRun};
 
 /// Steps that are looked for if the failing run did not say how many it has.
 const MOST_STEPS: u64 = 1 << 20;
+/// Runs that may write their story until one of them fails.
+const STORIES: u32 = 3;
 
 /// Explains a failure: repeats it, shrinks it, and tells the story of the step at which its outcome turns.
 pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<String, Error> {
@@ -34,10 +36,23 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
         );
         return Ok(text);
     };
-    let story = ScratchFile::new("story");
-    job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?;
-    let lines = std::fs::read_to_string(&story.0).unwrap_or_default();
+    let (mut lines, mut has_failed) = (String::new(), false);
+    for _ in 0..STORIES {
+        let story = ScratchFile::new("story");
+        has_failed = job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?.is_failure();
+        lines = std::fs::read_to_string(&story.0).unwrap_or_default();
+        // On a busy machine a PE may lose its turn while it writes. Then the steps are those of another run.
+        if has_failed {
+            break;
+        }
+    }
     let _ = writeln!(text, "The smallest run that fails: {}", job.command_line(&format!("{words},kind={kind}")));
+    if !has_failed {
+        let _ = writeln!(
+            text,
+            "It did not fail while it wrote down its steps, so those below are of another run. Ask again when the machine is less busy."
+        );
+    }
     let story = explain::story(&lines, kind);
     text += &match StaticNames::of(&lines) {
         Some(names) => names.in_text(&story),
