@@ -7,7 +7,7 @@
 //!
 //! ```toml
 //! [dependencies]
-//! oxshmem-c = { version = "0.1", features = ["installed"] }
+//! oxshmem-c = { path = "…/oxshmem/crates/shmem-c", features = ["installed"] }
 //! ```
 //!
 //! With the feature `installed` the build script looks for a library: below `OXSHMEM_PREFIX` if that is set, by pkg-config otherwise.

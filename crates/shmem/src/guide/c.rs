@@ -7,14 +7,25 @@
 //!
 //! ```toml
 //! [dependencies]
-//! oxshmem = { version = "0.1", features = ["c"] }
+//! oxshmem = { path = "…/oxshmem/crates/shmem", features = ["c"] }
 //!
 //! [build-dependencies]
 //! cc = "1"
 //! ```
 //!
-//! The C code is compiled by a build script, against `shmem.h`, into a static library. The example `with_c` shows both
-//! halves. Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, and the last one ends the world. If C comes before
+//! The C code is compiled by a build script into a static library, against `shmem.h`, which lies in the folder of the variable
+//! `DEP_OXSHMEM_INCLUDE`:
+//!
+//! ```text
+//! fn main() {
+//!     let headers = std::env::var("DEP_OXSHMEM_INCLUDE").expect("the crate oxshmem says it with the feature c");
+//!     cc::Build::new().file("src/part.c").include(headers).compile("part");
+//! }
+//! ```
+//!
+//! The example `with_c` shows the program and its part in C.
+//!
+//! Initialising is counted: C may call `shmem_init` and `shmem_finalize` itself, and the last one ends the world. If C comes before
 //! [`World::init`](crate::World::init), it calls `shmem_init_thread` with `SHMEM_THREAD_MULTIPLE`, because safe code may use threads.
 //!
 //! Do not link `liboxshmem.so` into such a program as well. It contains a runtime of its own, and a process has one. (The

@@ -32,8 +32,8 @@
 //! has which operator is a matter of traits: there is no bitwise and of floats. Floating-point sums are combined in the
 //! order of the team, so that they are the same on all PEs and in every run.
 //!
-//! The methods whose names begin with `start` return at once, with a [`StartedCollective`](crate::StartedCollective) collective: a future, which
-//! other code completes by [`wait`](crate::StartedCollective::wait).
+//! The methods whose names begin with `start` return a [`StartedCollective`](crate::StartedCollective) at once. It is a future: a task
+//! awaits it, and other code calls [`wait`](crate::StartedCollective::wait).
 //!
 //! ```
 //! let world = oxshmem::World::init()?;
