@@ -61,7 +61,10 @@ pub fn usage(tool: &str, error: &clap::Error) -> i32 {
         text.split_once('\n').filter(|(mistake, _)| mistake.contains("a value is required for"))
         && let Some(clap::error::ContextValue::String(option)) = error.get(clap::error::ContextKind::InvalidArg)
     {
-        text = format!("{mistake}\n  to fix:  let the value follow the option, as in `{tool} {option} ...`\n{rest}");
+        // The options of `oxshmem` are those of its tasks.
+        let task = std::env::args().nth(1).filter(|word| tool == "oxshmem" && !word.starts_with('-'));
+        let command = task.map_or_else(|| tool.to_owned(), |task| format!("{tool} {task}"));
+        text = format!("{mistake}\n  to fix:  let the value follow the option, as in `{command} {option} ...`\n{rest}");
     }
     let Some(mistake) = text.strip_prefix("error: ") else {
         return stdout::print(tool, &text).map_or_else(i32::from, |()| error.exit_code());
