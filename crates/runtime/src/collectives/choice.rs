@@ -56,6 +56,7 @@ impl Choice {
         if self.rows.is_empty() {
             return format!("oxshmem: all collectives run by loads and stores on a node{}", between_nodes());
         }
+        let s = if size == 1 { "" } else { "s" };
         let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING, before others:");
         for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
             let question = |count| Question { collective, size, count, element: 8, root_apart: false };
@@ -65,7 +66,7 @@ impl Choice {
             }
             for count in [1, 1 << 17] {
                 let _ = match self.schedule(&question(count)) {
-                    None => write!(text, "\n{name}, {size} PEs, {} bytes: auto", 8 * count),
+                    None => write!(text, "\n{name}, {size} PE{s}, {} bytes: auto", 8 * count),
                     Some(_) => write!(text, "\n{}", choose::explain(&self.rows, &question(count)).trim_end()),
                 };
             }

@@ -10,7 +10,8 @@ use crate::algorithm::{Collective, OperatorLaw};
 /// The choice among the rows of the user and the standard ones, in words.
 pub fn explain(own: &[Row], question: &Question) -> String {
     let Question { collective, size, .. } = question;
-    let head = format!("{collective}, {size} PEs, {} bytes\n", question.bytes());
+    let s = if *size == 1 { "" } else { "s" };
+    let head = format!("{collective}, {size} PE{s}, {} bytes\n", question.bytes());
     head + &explain_from(&[("own", own), ("standard", STANDARD)], question)
 }
 
