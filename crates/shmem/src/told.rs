@@ -52,7 +52,7 @@ fn named(team: TeamHandle) -> *const c_void {
 pub(crate) fn access(address: usize, len: usize, writes: bool) {
     if is_told() && len > 0 {
         // SAFETY: the detector dereferences no address of the program, and writes nothing where it may not.
-        unsafe { detector::race_plain(address, len, writes.into(), site(), ptr::null_mut()) };
+        unsafe { detector::race_plain(address, len, writes.into(), site(), ptr::null_mut()) }
     }
 }
 

@@ -107,14 +107,8 @@ unsafe extern "C" {
         pc: *const c_void,
         call: u16,
     );
-    /// `remembered` is null.
-    pub(super) fn race_plain(
-        address: usize,
-        len: usize,
-        kind: c_int,
-        pc: *const c_void,
-        remembered: *mut c_void,
-    ) -> c_int;
+    /// `view` is null.
+    pub(super) fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_void, view: *mut c_void);
 }
 
 /// The names of calls in reports. Whatever they stand for, the first two are the program's own accesses.
