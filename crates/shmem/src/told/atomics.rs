@@ -136,8 +136,7 @@ pub(crate) mod amo {
     /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn store<T: AtomicValue>(call: &'static str, own: *mut T, value: T) {
-        // SAFETY: the runtime asks for nothing.
-        update(InWorld(call), own, unsafe { init::my_pe() });
+        update(InWorld(call), own, init::my_pe());
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::store(call, own, value) }
     }
@@ -146,8 +145,8 @@ pub(crate) mod amo {
 pub(crate) mod p2p {
     use oxshmem_runtime::calls::p2p as calls;
 
-    use crate::told::seen;
     use super::*;
+    use crate::told::seen;
 
     /// # Safety
     /// As for the runtime's call of this name.

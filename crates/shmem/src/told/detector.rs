@@ -252,7 +252,19 @@ extern "C" fn this_thread() -> u64 {
 
 extern "C" fn is_another() {}
 
-/// A routine of the standard that hands its arguments on to the runtime.
+extern "C" fn my_pe() -> c_int {
+    init::my_pe()
+}
+
+extern "C" fn n_pes() -> c_int {
+    init::n_pes()
+}
+
+extern "C" fn address_of(address: *const c_void, pe: c_int) -> *mut c_void {
+    locality::ptr(address, pe)
+}
+
+/// A routine of the standard that asks for promises and hands its arguments on to the runtime.
 macro_rules! routines {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? => $call:expr;)*) => {$(
         unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
@@ -263,8 +275,6 @@ macro_rules! routines {
 }
 
 routines! {
-    my_pe() -> c_int => init::my_pe();
-    n_pes() -> c_int => init::n_pes();
     barrier_all() => order::barrier_all();
     query_thread(provided: *mut c_int) => init::query_thread(provided);
     query_initialized(initialized: *mut c_int) => init::query_initialized(initialized);
@@ -272,7 +282,6 @@ routines! {
     release(block: *mut c_void) => memory::free(block);
     getmem(dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) =>
         rma::get(InWorld("shmem_getmem"), dest.cast::<u8>(), source.cast::<u8>(), len, pe);
-    address_of(address: *const c_void, pe: c_int) -> *mut c_void => locality::ptr(address, pe);
     team_my_pe(of: *const c_void) -> c_int => team::my_pe(transmute::<*const c_void, TeamHandle>(of));
     team_n_pes(of: *const c_void) -> c_int => team::n_pes(transmute::<*const c_void, TeamHandle>(of));
     team_translate_pe(from: *const c_void, pe: c_int, to: *const c_void) -> c_int =>

@@ -129,10 +129,6 @@ pub(crate) mod memory {
     }
 }
 
-pub(crate) mod init {
-    pub(crate) use oxshmem_runtime::calls::init::global_exit;
-}
-
 pub(crate) mod context {
     use oxshmem_runtime::calls::context as calls;
     pub(crate) use oxshmem_runtime::calls::context::team_create_ctx;
@@ -202,8 +198,7 @@ pub(crate) mod team {
         y_team: *mut TeamHandle,
     ) -> c_int {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
-        let status =
-            unsafe { calls::split_2d(parent, xrange, x_config, x_mask, x_team, y_config, y_mask, y_team) };
+        let status = unsafe { calls::split_2d(parent, xrange, x_config, x_mask, x_team, y_config, y_mask, y_team) };
         if is_told() {
             // SAFETY: the call has written both handles.
             let (x, y) = unsafe { (x_team.read(), y_team.read()) };
