@@ -148,7 +148,12 @@ fn wrong_programs_are_accused_with_their_lines() {
         is_found(
             nodes,
             "flag",
-            &["race_detector::DATA", "Symmetric::put_slice by PE 0 at race_detector.rs:", "a load by PE 1", "World::quiet"],
+            &[
+                "race_detector::DATA",
+                "Symmetric::put_slice by PE 0 at race_detector.rs:",
+                "a load by PE 1",
+                "World::quiet",
+            ],
         );
         is_found(nodes, "barrier", &["race_detector::CELL", "a store by PE 0", "Symmetric::get by PE 1"]);
         is_found(nodes, "variable", &["race_detector::CELL", "Symmetric::put by PE 0", "make it an Atomic"]);
