@@ -92,6 +92,8 @@ fn adopt(node: &RaceNode) -> usize {
 
 /// The caller is another strand from now on. Its number before; one that no strand has if it was none.
 pub(crate) fn become_strand(strand: usize) -> usize {
+    // A handler of a signal in between gives the shim no view of the strand that was before.
+    let _inside = step_inside();
     standard::is_another();
     let life = life();
     let before = STRAND.replace(StrandOfLife { strand, life });
@@ -105,6 +107,8 @@ pub(crate) fn are_several() {
 
 /// The caller has initialised the library, and this life has begun.
 pub(crate) fn begin_first() {
+    // As above: a handler may have made the thread a strand, and makes it none in between.
+    let _inside = step_inside();
     standard::is_another();
     let life = life();
     STRAND.set(StrandOfLife { strand: 0, life });
