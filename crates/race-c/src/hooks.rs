@@ -139,7 +139,7 @@ hook! {
     }
 }
 
-/// What the shim knows of a thread's strand, to renew accesses itself; it has a type of the same layout.
+/// A thread's strand as the shim knows it, to renew accesses itself; the shim has a type of the same layout.
 #[repr(C)]
 struct ShimView {
     /// The rest is the strand's in the life with this memory.

@@ -22,7 +22,7 @@ static LAST: Mutex<Option<LastCall>> = Mutex::new(None);
 /// The library is initialised.
 ///
 /// # Safety
-/// What `library` points to is filled and lives as long as the process. All PEs call, one thread of each.
+/// `library` points to a table that is filled and lives as long as the process. All PEs call, one thread of each.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn race_begin_with(library: *const WatchedLibrary) {

@@ -9,7 +9,7 @@ pub(crate) type Team = *const c_void;
 /// A context's handle.
 pub(crate) type Context = *const c_void;
 
-/// What the detector asks of the library and of the program's language: the shim fills it in C, the crate `oxshmem` in Rust.
+/// All that the detector asks of the library and of the program's language: the shim fills it in C, the crate `oxshmem` in Rust.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedLibrary {

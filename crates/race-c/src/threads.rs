@@ -107,7 +107,7 @@ pub(crate) fn are_several() {
 
 /// The caller has initialised the library, and this life has begun.
 pub(crate) fn begin_first() {
-    // As above: a handler may have made the thread a strand, and makes it none in between.
+    // A handler of a signal may have made the thread a strand since the life was opened. In between it makes none.
     let _inside = step_inside();
     standard::is_another();
     let life = life();

@@ -103,7 +103,7 @@ impl HeldCell<'_> {
         let CellSlot { key, place } = self.cell.at(slot);
         // Nobody else changes the flags meanwhile: who wants the lock sets a bit that is set.
         let flags = if slot == FLAGGED { place.load(Relaxed) & FLAGS } else { 0 };
-        // Whoever finds no more accesses behind this finds what was done before they were forgotten.
+        // A reader that finds no more accesses behind this finds what was done before they were forgotten.
         place.store(access.place() | flags, Release);
         key.store(access.key(), Relaxed);
     }

@@ -147,7 +147,7 @@ impl<'m> Strand<'_, 'm> {
         self.clock().advance(self.pe.state.shape.milestone(self.name, Milestone::Issued))
     }
 
-    /// What all loads and stores that the strand makes now have in common.
+    /// The parts that all loads and stores have in common which the strand makes now.
     #[inline]
     pub fn mark(&self) -> ProgramMark<'m> {
         let (clock, column, site) = (self.clock(), Column::Program, Site { pc: 0, call: 0 });

@@ -203,7 +203,7 @@ fn what_can_fail_is_an_error() {
     });
 }
 
-/// What the PEs of [`again`] printed.
+/// The standard error of the PEs of [`again`], all of which end well.
 fn said_with(pes: usize, test: &str, variables: &[(&str, &str)]) -> String {
     let job = again(pes, test, variables);
     assert!(job.iter().all(|pe| pe.status.success()), "{job:?}");
@@ -324,7 +324,7 @@ oxshmem::symmetric! {
     static SET_LATE: Atomic<u32> = Atomic::new(0);
 }
 
-/// What one PE of [`again`] said, and whether it ended well.
+/// The status and output of one PE of [`again`], and whether it ended well.
 fn alone(test: &str) -> (String, bool) {
     let ended = &again(1, test, &[])[0];
     (format!("{}{}{}", ended.status, ended.out, ended.err), ended.status.success())

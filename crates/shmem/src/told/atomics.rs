@@ -8,7 +8,7 @@ use oxshmem_runtime::{InWorld, Via};
 use super::{context_of, detector, is_told, site};
 use crate::{AtomicInteger, AtomicValue};
 
-/// What an atomic does, in the bits of the detector.
+/// The effects of an atomic, in the bits of the detector.
 const UPDATES: c_int = 1;
 const NONBLOCKING: c_int = 2;
 const FLOATING: c_int = 4;

@@ -1,4 +1,4 @@
-//! What orders PEs, and where all members of a team meet.
+//! The calls that order PEs, and those in which all members of a team meet.
 
 use core::ffi::{c_int, c_void};
 
