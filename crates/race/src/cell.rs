@@ -65,7 +65,7 @@ impl<'m> ShadowPart<'m> {
 /// The last accesses to eight bytes.
 ///
 /// A PE that holds the lock, a bit of a place, reads and writes the rest; taking it acquires and giving it back
-/// releases. Only the question whether an access is there already reads keys without the lock.
+/// releases. Without the lock a key is looked up, and `renew` and the shim remember what is simple.
 #[derive(Clone, Copy, Debug)]
 pub struct ShadowCell<'m> {
     front: &'m CellHalf,
