@@ -1,4 +1,4 @@
-//! What holds for the expanded table, and its comparison with the lists of the folder that `OXSHMEM_SPEC` names.
+//! The expanded table: its own rules, and its comparison with the lists of the folder that `OXSHMEM_SPEC` names.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};

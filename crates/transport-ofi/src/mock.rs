@@ -1,6 +1,6 @@
 //! A libfabric whose providers demand what Slingshot's and other cards' providers demand, refuse what they would refuse, and complete in
 //! the worst order that they have promised. The suite of all providers runs over it in one process, without a network; a library with
-//! the same files plays it between processes (`examples/personas`).
+//! the same files plays it between processes (`crates/transport-ofi/examples/personas`).
 //!
 //! An operation waits at its endpoint until the dice choose it, among those that no promised order holds back. Then its source is
 //! read, and a command goes by the `wire` to the target, whose *card* executes it and answers. Where the provider is software, the card
