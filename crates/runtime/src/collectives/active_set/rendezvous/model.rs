@@ -36,6 +36,8 @@ enum WeakerMeeting {
     ArrivalTwice,
     /// The first member does not empty its entry: those who came to an earlier meeting count.
     CountsKept,
+    /// The first member takes its name away before it empties its entry.
+    CountClearedLast,
     /// A first member takes a spare entry before the others have come.
     SpareTakenEarly,
     /// A first member does not ask the others to count in.

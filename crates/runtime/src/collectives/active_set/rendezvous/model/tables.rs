@@ -37,15 +37,20 @@ impl MeetingTables for TablesOfModel<'_> {
         use EntryWord::{Name, Turn};
         use WhichTable::{Arrivals, Slots};
         let table = if which == Slots { &mut *self.slots } else { &mut *self.arrivals };
-        if self.rule == WeakerMeeting::NameFreedFirst {
-            match (which, word, amo) {
-                (Slots, Turn(entry), Amo::Swap(_)) => return core::mem::take(&mut table.names[entry]),
-                (Slots, Name(entry), Amo::Swap(_)) => {
-                    table.turns[entry] = turn_after(base_of(table.turns[entry]) + 1);
-                    return 0;
-                }
-                _ => {}
+        match (self.rule, which, word, amo) {
+            (WeakerMeeting::NameFreedFirst, Slots, Turn(entry), Amo::Swap(_))
+            | (WeakerMeeting::CountClearedLast, Arrivals, Turn(entry), Amo::Swap(_)) => {
+                return core::mem::take(&mut table.names[entry]);
             }
+            (WeakerMeeting::NameFreedFirst, Slots, Name(entry), Amo::Swap(_)) => {
+                table.turns[entry] = turn_after(base_of(table.turns[entry]) + 1);
+                return 0;
+            }
+            (WeakerMeeting::CountClearedLast, Arrivals, Name(entry), Amo::Swap(_)) => {
+                table.turns[entry] = 0;
+                return 0;
+            }
+            _ => {}
         }
         let place = match word {
             Name(entry) => &mut table.names[entry],
