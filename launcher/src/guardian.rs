@@ -78,37 +78,60 @@ pub(crate) fn sweep(mark: &str) {
     killed.into_iter().for_each(leftovers::remove);
 }
 
+/// The result of a look at a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    /// It is not of the job, or has ended.
+    Stranger,
+    /// It is becoming another program, and has no environment yet: it may be anybody's.
+    Unclear,
+    /// It carried the mark, and has been killed.
+    Killed,
+}
+
 /// Kills whoever carries the mark, and adds them to `killed`. The number of those, and of processes that cannot be judged yet.
 fn look_around(mark: &str, killed: &mut BTreeSet<u32>) -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let found: Vec<u32> = processes.filter(|&pid| pid != own && judge(pid, mark).unwrap_or(false)).collect();
-    killed.extend(&found);
-    found.len()
+    let others = processes.filter(|&pid| pid != own);
+    // One that cannot be looked at is somebody else's, or has ended.
+    count(others.map(|pid| (pid, judge(pid, mark).unwrap_or(Judged::Stranger))), killed)
 }
 
-/// Kills a process that carries the mark; `true`: look again, because it did or because nobody can tell yet.
-fn judge(pid: u32, mark: &str) -> std::io::Result<bool> {
+/// How many processes are to be looked at again. Only those that have been killed are added to `killed`: the files of others stay.
+fn count(judged: impl Iterator<Item = (u32, Judged)>, killed: &mut BTreeSet<u32>) -> usize {
+    let mut again = 0;
+    for (pid, judged) in judged.filter(|(_, judged)| *judged != Judged::Stranger) {
+        again += 1;
+        if judged == Judged::Killed {
+            killed.insert(pid);
+        }
+    }
+    again
+}
+
+/// Kills a process that carries the mark.
+fn judge(pid: u32, mark: &str) -> std::io::Result<Judged> {
     let folder = format!("/proc/{pid}");
     if std::fs::metadata(&folder)?.uid() != std::fs::metadata("/proc/self")?.uid() {
-        return Ok(false);
+        return Ok(Judged::Stranger);
     }
     let process = Process::hold(pid)?;
     // This question comes before the environment is read: a process that finishes its exec between the two reads has
     // its environment by then. In the other order it would look like a process without any.
     if is_changing_programs(pid)? {
-        return Ok(true);
+        return Ok(Judged::Unclear);
     }
     let environment = std::fs::read(format!("{folder}/environ"))?;
     if environment.is_empty() {
-        return is_changing_programs(pid);
+        return Ok(if is_changing_programs(pid)? { Judged::Unclear } else { Judged::Stranger });
     }
-    let marked = environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark));
-    if marked {
-        process.signal(libc::SIGKILL)?;
+    if !environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark)) {
+        return Ok(Judged::Stranger);
     }
-    Ok(marked)
+    process.signal(libc::SIGKILL)?;
+    Ok(Judged::Killed)
 }
 
 /// Whether a process is in the middle of exec, where the kernel has given it new memory but not yet written the
@@ -145,6 +168,14 @@ mod tests {
         assert!(!carries(b"OTHER=a1", "a1"));
         let (one, other) = (new_mark().unwrap(), new_mark().unwrap());
         assert!(one.len() >= 32 && one != other);
+    }
+
+    #[test]
+    fn who_cannot_be_judged_is_looked_at_again_and_keeps_its_files() {
+        let mut killed = BTreeSet::new();
+        let judged = [(1, Judged::Stranger), (2, Judged::Unclear), (3, Judged::Killed)];
+        assert_eq!(count(judged.into_iter(), &mut killed), 2);
+        assert_eq!(killed, BTreeSet::from([3]));
     }
 
     #[test]
