@@ -86,6 +86,8 @@ impl PmiServer {
             Request::Init { version, .. } => {
                 let accepted = version == 1;
                 if accepted {
+                    // A script may run another program behind one that was killed in a barrier.
+                    self.leave_barrier(pe);
                     self.stages[pe] = PmiStage::Joined;
                 }
                 Reply::Init { version: 1, subversion: 1, accepted }
@@ -126,7 +128,7 @@ impl PmiServer {
         JobEffect::Release
     }
 
-    /// A PE that ends while it waits no longer counts as waiting.
+    /// A PE that ends while it waits, or begins anew, no longer counts as waiting.
     pub(crate) fn leave_barrier(&mut self, pe: usize) {
         if self.stages[pe] == PmiStage::Waiting {
             self.stages[pe] = PmiStage::Joined;
@@ -171,6 +173,18 @@ mod tests {
         server.handle(0, Request::BarrierIn);
         server.leave_barrier(0);
         assert_eq!(server.waiting(), 0);
+    }
+
+    #[test]
+    fn a_program_behind_one_that_was_killed_in_a_barrier_opens_it_for_nobody() {
+        let mut server = PmiServer::new("s".into(), vec![0; 2], 2, None);
+        let init = || Request::Init { version: 1, subversion: 1 };
+        (0..2).for_each(|pe| drop(server.handle(pe, init())));
+        assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait);
+        server.handle(0, init());
+        assert_eq!((server.waiting(), server.stage(0)), (0, PmiStage::Joined));
+        assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait, "PE 1 has not come");
+        assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
     }
 
     #[test]
