@@ -90,11 +90,14 @@ async fn attend(
         Ok(prepared) => {
             let only = if prepared.is_only_shown() { own.pes.clone() } else { Vec::new() };
             let starts = only.is_empty();
+            let crowding = prepared.crowding().filter(|_| starts);
+            for text in prepared.notes().iter().cloned().chain(crowding) {
+                pipe.send(&AgentReport::Note { text });
+            }
             if let Some(text) = prepared.map() {
                 pipe.send(&AgentReport::Map { host, text, only });
             }
             if starts {
-                prepared.note_crowding();
                 subtree.start_processes(&prepared);
             }
         }

@@ -79,7 +79,8 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
         false => None,
     };
     // A program that is not there may have its name from an option before it; then the note would mislead.
-    plan.notes.iter().for_each(|note| say(note));
+    let of_programs = prepared.iter().flat_map(Prepared::notes);
+    plan.notes.iter().chain(of_programs).for_each(|note| say(note));
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
     // A job that cannot start leaves the records of the one before it alone.
     if let Some(recording) = &plan.recording {
@@ -105,7 +106,7 @@ async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) 
     let mut job = RunningJob::new(Rc::clone(&description));
     match &prepared {
         Some(prepared) => {
-            prepared.note_crowding();
+            prepared.crowding().iter().for_each(|note| say(note));
             job.subtree.start_processes(prepared);
         }
         None => {
@@ -277,6 +278,7 @@ impl RunningJob {
     fn take(&mut self, report: AgentReport) {
         match report {
             AgentReport::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
+            AgentReport::Note { text } => say(&text),
             AgentReport::Map { host, text, only } => self.mapped(host, text, &only),
             AgentReport::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
             AgentReport::Ended { pe, status, stage, shortage } => {

@@ -89,6 +89,7 @@ impl Layout {
     pub(crate) fn show(&self) -> Result<i32, Unusable> {
         if self.description.is_here() {
             let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
+            prepared.notes().iter().for_each(|note| say(note));
             return Ok(shown(|output| prepared.show(output)));
         }
         let apps = prepare::apps(&self.description.plan);

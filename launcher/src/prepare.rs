@@ -19,7 +19,7 @@ use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
 use crate::program::{self, Unusable};
 use crate::wrapper::quoted;
-use crate::{input, results, say};
+use crate::{input, results};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
@@ -36,6 +36,8 @@ pub(crate) struct Prepared {
     records: Option<PathBuf>,
     /// The address by which this host was reached, where another one did so.
     reached: Option<IpAddr>,
+    /// What the user should know of the programs.
+    notes: Vec<String>,
 }
 
 impl Prepared {
@@ -54,7 +56,7 @@ impl Prepared {
         // The host of a program's first PE speaks for all.
         let first = |app: u32| apps.iter().position(|&other| other == app).map(|pe| pe as u32);
         let told = files.iter().zip(0..).filter(|(_, app)| first(*app).is_some_and(|pe| own.pes.contains(&pe)));
-        told.filter_map(|(file, _)| linked::note(file.as_deref()?)).for_each(|note| say(&note.to_string()));
+        let notes = told.filter_map(|(file, _)| Some(linked::note(file.as_deref()?)?.to_string())).collect();
         if let Some(folder) = &description.plan.output_dir {
             results::folder(folder).map_err(|error| unwritable(folder, &error))?;
         }
@@ -70,7 +72,7 @@ impl Prepared {
         let binding = Binding::wanted(&description.plan, own.pes.len()).map_err(|error| (2, error))?;
         let ssh = std::env::var(SSH_CONNECTION).ok();
         let reached = if directly { None } else { shell::reached(ssh.as_deref(), &own.name) };
-        Ok(Prepared { description, own, directly, files, apps, binding, records, reached })
+        Ok(Prepared { description, own, directly, files, apps, binding, records, reached, notes })
     }
 
     pub(crate) fn plan(&self) -> &JobPlan {
@@ -80,6 +82,11 @@ impl Prepared {
     /// Whether the launcher itself is on this host, without a pipe between.
     pub(crate) fn is_direct(&self) -> bool {
         self.directly
+    }
+
+    /// What the user should know of the programs, each in a sentence. An agent has nobody who reads what it says itself.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The PEs of this host.
@@ -220,24 +227,27 @@ impl Prepared {
         }
     }
 
-    /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed.
-    pub(crate) fn note_crowding(&self) {
-        let pes = self.own.pes.len();
+    /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed. Of several hosts that of PE 0
+    /// speaks for all, unless the user wants to know of each.
+    pub(crate) fn crowding(&self) -> Option<String> {
+        let (pes, verbose) = (self.own.pes.len(), self.plan().verbose);
+        let of = if self.directly { String::new() } else { format!(" of host {}", self.own.name) };
         if let Some(cores) = self.binding.as_ref().and_then(Binding::cores)
             && self.plan().bind == Some(BindTo::Core)
             && pes > cores
         {
             let s = if cores == 1 { "" } else { "s" };
-            return say(&format!("note: {pes} PEs on {cores} core{s}: --bind core binds several PEs to one core"));
+            let told = verbose || self.own.pes.contains(&0);
+            let note = || format!("note: {pes} PEs on {cores} core{s}{of}: --bind core binds several PEs to one core");
+            return told.then(note);
         }
         let (places, what) = match self.binding.as_ref().and_then(Binding::cores) {
             Some(cores) => (cores.min(cpus::usable()), "core"),
             None => (cpus::usable(), "processor"),
         };
-        if pes > places && (self.plan().verbose || (self.directly && std::io::stderr().is_terminal())) {
-            let s = if places == 1 { "" } else { "s" };
-            say(&format!("{pes} PEs on {places} {what}{s}: oversubscribed, waits will yield"));
-        }
+        let told = pes > places && (verbose || (self.directly && std::io::stderr().is_terminal()));
+        let s = if places == 1 { "" } else { "s" };
+        told.then(|| format!("{pes} PEs on {places} {what}{s}{of}: oversubscribed, waits will yield"))
     }
 }
 

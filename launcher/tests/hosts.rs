@@ -81,6 +81,16 @@ fn pes_learn_by_which_address_their_host_was_reached() {
 }
 
 #[test]
+fn notes_of_hosts_are_shown() {
+    let pes = 2 * (std::thread::available_parallelism().map_or(1, usize::from) + 8);
+    let said = ended(&mut on("h1,h2", &["-v", "-n", &pes.to_string(), "true"]));
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    for host in ["h1", "h2"] {
+        assert!(said.stderr.contains(&format!(" of host {host}: oversubscribed")), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn a_host_file_names_hosts() {
     let folder = Folder::new();
     let file = folder.0.join("hosts");

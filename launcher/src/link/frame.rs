@@ -52,6 +52,8 @@ pub(crate) enum AgentOrder {
 pub(crate) enum AgentReport {
     /// These PEs run, with their process numbers.
     Started { pids: Vec<(u32, u32)> },
+    /// A sentence for the user.
+    Note { text: String },
     /// The display of `--display` for a host, and the PEs that are only shown and not started.
     Map { host: u32, text: String, only: Vec<u32> },
     /// PE `pe` could not be started, so these were not either.
