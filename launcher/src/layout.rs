@@ -11,7 +11,7 @@ use oxshmem_bootstrap::{process_mapping, process_mapping_of};
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
 use crate::hosts::{self, HostEntry, is_here};
-use crate::link::frame::{HostPes, JobDescription};
+use crate::link::frame::{FAN_OUT, HostPes, JobDescription};
 use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
@@ -64,6 +64,10 @@ impl Layout {
             ));
         }
         let mapping = process_mapping_of(&numbered(&host_pes, size));
+        if host_pes.len() > FAN_OUT {
+            // An agent of another host would take `localhost` for itself. The first hosts are started from here.
+            host_pes.sort_by_cached_key(|host| !is_here(&host.name));
+        }
         match &mut host_pes[..] {
             // Where the user has named a remote shell it is used for every host, be it this one.
             [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
@@ -222,5 +226,18 @@ mod tests {
         assert!(told.contains("5 PEs do not fit on 1 host with -N 2") && told.contains("1 x 2 = 2"), "{told}");
         assert_eq!(here(6, 3, Some(2)), Ok(3));
         assert!(here(7, 3, Some(2)).is_err());
+    }
+
+    #[test]
+    fn no_agent_starts_the_launchers_own_host() {
+        let words = ["-H", "far[1-40],localhost,far41", "-N", "1", "./a"].map(OsString::from).to_vec();
+        let plan = JobPlan::from_arguments(words).expect("the words are well formed");
+        let layout = Layout::new(&plan, "mark".into()).expect("there is room for all");
+        let description = &layout.description;
+        let hosts: Vec<(&str, u32, &[u32])> =
+            description.host_pes.iter().map(|host| (&host.name[..], host.host, &host.pes[..])).collect();
+        assert_eq!(hosts[0], ("localhost", 40, &[40][..]), "it keeps its number and its PE");
+        assert_eq!(hosts[1], ("far1", 0, &[0][..]));
+        assert_eq!((hosts.len(), hosts[41]), (42, ("far41", 41, &[41][..])));
     }
 }
