@@ -27,6 +27,7 @@ use measure::{Effort, measure};
 use peers::{MessageCarrier, PeerLibrary};
 
 use crate::results;
+use crate::scratch::Scratch;
 
 /// The operations to measure, and the places for the results.
 #[derive(Args)]
@@ -174,14 +175,14 @@ impl BenchArgs {
             carrier,
         };
         let mut contenders = vec![Contender::ours(&shape)?];
-        let scratch = Scratch::new()?;
+        let scratch = Scratch::new("bench")?;
         for peer in &self.compare {
             let name = free_name(peer.kind.name(), &contenders);
-            contenders.push(Contender::peer(peer, &name, &shape, &scratch.0)?);
+            contenders.push(Contender::peer(peer, &name, &shape, scratch.path())?);
         }
         if let (Some(compiler), Some(launcher)) = (&self.with_oshcc, &self.with_oshrun) {
             let name = free_name(&self.with_name, &contenders);
-            contenders.push(Contender::other(&name, compiler, launcher, &shape, &scratch.0)?);
+            contenders.push(Contender::other(&name, compiler, launcher, &shape, scratch.path())?);
         }
         let (date, mut machine) = (surroundings::now(), surroundings::describe());
         surroundings::note().iter().for_each(|note| eprintln!("oxshmem: note: {note}"));
@@ -191,7 +192,7 @@ impl BenchArgs {
         Ok(Campaign {
             format: FORMAT,
             date,
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
             machine,
             line_rate: self.hosts.as_ref().and_then(|_| surroundings::line_rate()),
             pes: findings.pes,
@@ -241,24 +242,6 @@ fn nothing(only: &str, pes: u32) -> Error {
     nothing("the operations that were chosen do not occur here")
         .because(format!("there are {pes} PEs, and the sizes are those of --sizes"))
         .fix("leave --sizes or --only out")
-}
-
-/// A folder for programs, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, Error> {
-        let folder = std::env::temp_dir().join(format!("oxshmem-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).map_err(results::unwritten(&folder, ELSEWHERE))?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that stays behind harms nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The advice about a place that cannot be written.

@@ -47,6 +47,7 @@ mod prepare;
 mod processes;
 mod program;
 mod remote;
+mod scratch;
 mod screen;
 mod signals;
 mod subtree;

@@ -18,6 +18,7 @@ use oxshmem_base::simulated::STRATEGIES;
 
 use self::run::{JobUnderSim, SimulatedRun};
 use crate::races::{self, FoundRaces};
+use crate::scratch::Scratch;
 
 /// The command line of `oxshmem sim`.
 #[derive(Args, Clone, Debug)]
@@ -205,11 +206,11 @@ fn summary(tried: u64, failed: &[(u64, SimulatedRun)], races: Option<usize>, ove
 struct ScratchFile(PathBuf);
 
 impl ScratchFile {
-    fn new(what: &str) -> Self {
+    fn new(folder: &Scratch, what: &str) -> Self {
         use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Relaxed);
-        Self(std::env::temp_dir().join(format!("oxshmem-sim-{}-{number}.{what}", std::process::id())))
+        Self(folder.path().join(format!("{number}.{what}")))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod launch;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -52,6 +53,13 @@ fn a_task_of_another_tool_is_told() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("unrecognized subcommand") && said.contains("`osh_info` prints the version"), "{said}");
+}
+
+#[test]
+fn a_word_that_is_not_utf_8_is_refused_like_any_other() {
+    let word = std::ffi::OsStr::from_bytes(b"\xff");
+    let output = Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg(word).output().expect("the tool starts");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

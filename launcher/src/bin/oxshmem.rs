@@ -232,7 +232,7 @@ fn other_tool(word: &str) -> Option<&'static str> {
 fn main() -> ExitCode {
     let options = ToolOptions::try_parse().unwrap_or_else(|error| {
         let status = usage("oxshmem", &error);
-        if let Some(tool) = std::env::args().nth(1).as_deref().and_then(other_tool) {
+        if let Some(tool) = std::env::args_os().nth(1).and_then(|word| other_tool(word.to_str()?)) {
             eprintln!("oxshmem: note: {tool}");
         }
         std::process::exit(status)

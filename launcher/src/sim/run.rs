@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use oxshmem_base::Error;
 
 use super::{ScratchFile, SimArgs};
 use crate::machine::beside;
+use crate::scratch::Scratch;
 
 /// The exit status of `oshrun` after its `--timeout`.
 const TIMED_OUT: i32 = 124;
@@ -23,6 +25,8 @@ pub(super) struct JobUnderSim {
     timeout: u64,
     race: bool,
     program: Vec<String>,
+    /// Where the files of jobs are.
+    pub(super) scratch: Arc<Scratch>,
 }
 
 /// How a job has ended.
@@ -35,7 +39,8 @@ pub(super) struct SimulatedRun {
 impl JobUnderSim {
     pub(super) fn new(arguments: &SimArgs) -> Result<Self, Error> {
         let SimArgs { pes, nodes, timeout, race, program, .. } = arguments.clone();
-        Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, race, program })
+        let scratch = Arc::new(Scratch::new("sim")?);
+        Ok(Self { oshrun: beside("oshrun")?, pes, nodes, timeout, race, program, scratch })
     }
 
     /// The same program on fewer PEs.
@@ -56,13 +61,13 @@ impl JobUnderSim {
 
     /// Runs the job with this choice and `more` of it.
     pub(super) fn run(&self, words: &str, more: &str) -> Result<SimulatedRun, Error> {
-        let summary = ScratchFile::new("summary");
+        let summary = ScratchFile::new(&self.scratch, "summary");
         let detail = format!("{words},summary={}{more}", summary.0.display());
         let mut command = Command::new(&self.oshrun);
         command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
         // A deadlock ends the job at once, and says who waits for whom.
         command.env("SHMEM_DEADLOCK", "abort").stdin(Stdio::null());
-        let races = ScratchFile::new("races");
+        let races = ScratchFile::new(&self.scratch, "races");
         if self.race {
             // A race is told at the end, and hides no failure of the program itself.
             command.env("SHMEM_RACE_JSON", &races.0).env("SHMEM_RACE_STATUS", "0");

@@ -38,7 +38,7 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
     };
     let (mut lines, mut has_failed) = (String::new(), false);
     for _ in 0..STORIES {
-        let story = ScratchFile::new("story");
+        let story = ScratchFile::new(&job.scratch, "story");
         has_failed = job.run(&words, &format!(",kind={kind},story={}", story.0.display()))?.is_failure();
         lines = std::fs::read_to_string(&story.0).unwrap_or_default();
         // On a busy machine a PE may lose its turn while it writes. Then the steps are those of another run.
