@@ -229,6 +229,17 @@ mod tests {
     }
 
     #[test]
+    fn places_that_nobody_counted_are_no_more_than_a_job_can_have() {
+        for line in ["-N 4000000000 ./a", "-H a:4000000000 ./a", "-H a:600001,b:600000 ./a", "-H a,b -N 700000 ./a"] {
+            let plan = JobPlan::from_arguments(line.split(' ').map(OsString::from).collect());
+            let Err((status, error)) = Layout::new(&plan.expect("it is well formed"), "mark".into()) else {
+                panic!("{line} is laid out")
+            };
+            assert!(status == 2 && error.to_string().contains("a job has 1 to 1200000"), "{line}: {error}");
+        }
+    }
+
+    #[test]
     fn no_agent_starts_the_launchers_own_host() {
         let words = ["-H", "far[1-40],localhost,far41", "-N", "1", "./a"].map(OsString::from).to_vec();
         let plan = JobPlan::from_arguments(words).expect("the words are well formed");

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::hosts::HostEntry;
 
+/// The most PEs of a job.
+pub(crate) const MOST_PES: u32 = 1_200_000;
+
 /// The user's wishes, checked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobPlan {
@@ -119,8 +122,13 @@ pub enum HostOrder {
 }
 
 impl JobPlan {
-    /// The plan, if the PEs exist that are to read the input or to be shown.
+    /// The plan, if it has no more PEs than a job can have, and those exist that are to read the input or to be shown.
     pub(crate) fn with_named_pes(self) -> Result<JobPlan, Error> {
+        if self.size() > MOST_PES {
+            return Err(Error::new(format!("{} PEs are too many", self.size()))
+                .because(format!("a job has 1 to {MOST_PES}"))
+                .fix("name a smaller number with -n, -N, or :N behind a host"));
+        }
         let missing = |option: &str, pe: u32| {
             Err(Error::new(format!("{option} {pe}: there is no such PE"))
                 .because(format!("the job has PEs 0 to {}", self.size() - 1)))
@@ -143,7 +151,7 @@ impl JobPlan {
 
     /// Number of PEs of the job.
     pub fn size(&self) -> u32 {
-        self.programs.iter().map(|program| program.count).sum()
+        self.programs.iter().map(|program| program.count).fold(0, u32::saturating_add)
     }
 }
 

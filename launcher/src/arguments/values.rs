@@ -7,7 +7,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::hosts::{self, HostEntry};
-use crate::plan::Stdin;
+use crate::plan::{MOST_PES, Stdin};
 
 /// The value of `-H`.
 pub(super) type Hosts = std::sync::Arc<Vec<HostEntry>>;
@@ -17,11 +17,10 @@ pub(super) fn host_list(text: &str) -> Result<Hosts, String> {
 }
 
 pub(super) fn number_of_pes(text: &str) -> Result<u32, String> {
-    const MOST: u32 = 1_200_000;
     match text.parse() {
-        Ok(pes @ 1..=MOST) => Ok(pes),
+        Ok(pes @ 1..=MOST_PES) => Ok(pes),
         _ if text.strip_prefix('-').unwrap_or(text).bytes().all(|digit| digit.is_ascii_digit()) => {
-            Err(format!("a job has 1 to {MOST} PEs"))
+            Err(format!("a job has 1 to {MOST_PES} PEs"))
         }
         _ => Err(format!("{text} is no number: the number of PEs is missing after -n")),
     }
