@@ -23,6 +23,8 @@ pub use jobs::{jobs, meant};
 
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long nobody is let in after one could not be.
+const AGAIN: Duration = Duration::from_millis(100);
 /// No view of a job is longer: one of 1,024 PEs takes less than 4 MiB.
 const LONGEST: u64 = 256 << 20;
 
@@ -116,7 +118,12 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
         let Ok(listener) = bound else { continue };
         let tell = tell.clone();
         tokio::task::spawn_local(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else {
+                    // Without descriptors nobody can be let in until some are free.
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                };
                 let is_user = stream.peer_cred().is_ok_and(|peer| peer.uid() == user);
                 if is_user && tell.send(Visitor { stream, wants }).is_err() {
                     return;
