@@ -13,8 +13,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
-use crate::link::frame::AgentReport;
-use crate::link::frame::OutputStream;
+use crate::link::frame::{self, AgentReport, OutputStream};
 use crate::output::{self, FileSink, Room, Style, Upward};
 use crate::pe::{self, Started};
 use crate::plan::{JobPlan, Label};
@@ -215,8 +214,13 @@ impl Processes {
         }
         let (host, side) = (self.host, self.side.clone());
         tokio::task::spawn_blocking(move || {
+            let mut witnesses = look::witnesses(&pes, calls);
+            // The last calls of some thousand PEs are more than an agent can send, and tell least.
+            if !frame::has_room(&witnesses) {
+                witnesses.iter_mut().for_each(|one| one.calls.clear());
+            }
             // The receiver lives as long as the job; without it nobody wants to know.
-            let _ = side.send(AgentReport::Seen { host, question, witnesses: look::witnesses(&pes, calls) });
+            let _ = side.send(AgentReport::Seen { host, question, witnesses });
         });
     }
 

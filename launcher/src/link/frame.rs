@@ -183,6 +183,11 @@ pub(crate) fn encode(content: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
+/// Whether a frame has room for this content.
+pub(crate) fn has_room(content: &impl Serialize) -> bool {
+    encode(content).len() <= LONGEST
+}
+
 /// Cuts a stream of bytes into frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
@@ -312,6 +317,18 @@ mod tests {
         let mut frames = Frames::default();
         frames.feed(&(LONGEST as u32 + 1).to_le_bytes());
         assert!(frames.next::<AgentReport>().unwrap().unwrap_err().contains("announced"));
+    }
+
+    #[test]
+    fn what_has_no_room_is_known_before_it_is_sent() {
+        let fed = |content: &String| {
+            let mut frames = Frames::default();
+            frames.feed(&encode(content));
+            frames.next::<String>().is_some_and(|frame| frame.as_ref() == Ok(content))
+        };
+        let (short, long) = ("x".repeat(LONGEST - 20), "x".repeat(LONGEST));
+        assert!(has_room(&short) && fed(&short));
+        assert!(!has_room(&long) && !fed(&long));
     }
 
     #[test]
