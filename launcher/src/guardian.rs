@@ -14,9 +14,13 @@ use std::time::Duration;
 use oxshmem_os::signals::Process;
 
 use crate::leftovers;
+use crate::profile::gathering;
 
 /// The variable that marks every process of a job.
 pub(crate) use oxshmem_os::job_folder::MARK;
+
+/// The variable that names the folder of temporary files.
+const TEMPORARY: &str = "TMPDIR";
 
 /// The first argument that makes this program a guardian.
 pub const ARGUMENT: &str = "--guardian";
@@ -40,6 +44,8 @@ pub(crate) fn post(mark: &str) -> std::io::Result<Child> {
     Command::new("/proc/self/exe")
         .args([ARGUMENT, mark])
         .env_clear()
+        // Where records of PEs are.
+        .envs(std::env::var_os(TEMPORARY).map(|folder| (TEMPORARY, folder)))
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::piped())
@@ -62,6 +68,7 @@ pub fn keep(mark: &str) {
     while !matches!(input.read(&mut byte), Ok(0)) {}
     sweep(mark);
     leftovers::remove_all(mark);
+    gathering::abandon(mark);
 }
 
 /// Kills every process that carries the mark, until none is left, and removes what they leave behind.

@@ -16,7 +16,18 @@ const PIECE: usize = 1 << 16;
 
 /// The folder of a host for the records of the job with this mark.
 pub(crate) fn folder(mark: &str, host: u32) -> PathBuf {
-    std::env::temp_dir().join(format!("oxshmem-{mark}.{host}.records"))
+    marked(&format!("{mark}.{host}"))
+}
+
+/// The same, by the mark of the host's processes.
+fn marked(mark: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("oxshmem-{mark}.records"))
+}
+
+/// Removes the folder of a host whose agent was killed. `mark` is that of the host's processes; a launcher has no such folder.
+pub(crate) fn abandon(mark: &str) {
+    // Most jobs have no records.
+    let _ = fs::remove_dir_all(marked(mark));
 }
 
 /// Makes the folder, for this user only.
@@ -75,6 +86,20 @@ pub(crate) fn keep(folder: &Path, name: &str, offset: u64, bytes: &[u8]) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_records_of_a_host_whose_agent_was_killed_go_by_its_mark() {
+        let mark = format!("gathering-{}", std::process::id());
+        let (killed, other) = (folder(&mark, 1), folder(&mark, 10));
+        for folder in [&killed, &other] {
+            make(folder).unwrap();
+            fs::write(folder.join("pe.0.0.ledger"), "").unwrap();
+        }
+        abandon(&format!("{mark}.1"));
+        assert!(!killed.exists() && other.exists());
+        abandon(&format!("{mark}.10"));
+        assert!(!other.exists());
+    }
 
     #[test]
     fn a_record_arrives_as_it_was_and_zeros_stay_at_home() {
