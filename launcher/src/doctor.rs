@@ -7,11 +7,13 @@ mod judge;
 mod releases;
 mod trial;
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
 use oxshmem_base::Error;
 
+use crate::captured;
 use crate::hosts::{self, is_here};
 use crate::link::shell;
 use crate::machine::beside;
@@ -22,6 +24,9 @@ pub(crate) use facts::library_versions;
 
 /// The task of `oxshmem` that prints a host's facts.
 pub const INSPECT: &str = "inspect";
+
+/// How long a host may take to tell its facts: it may take a connection, and then hang at a file system.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The hosts to look at.
 #[derive(Args)]
@@ -100,15 +105,15 @@ impl DoctorArgs {
         };
         let words = self.command(name).map_err(unreachable)?;
         let before = facts::now();
-        let output = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).output();
-        let output = output.map_err(|error| unreachable(format!("{}: {error}", words[0])))?;
+        let said = captured::within(LIMIT, Command::new(&words[0]).args(&words[1..]));
+        let said = said.map_err(|error| unreachable(format!("{}: {error}", words[0])))?;
+        let said = said.ok_or_else(|| unreachable(format!("it has not answered for {LIMIT:?}")))?;
         let after = facts::now();
-        let text = String::from_utf8_lossy(&output.stdout);
         // A login script may have printed something before.
-        let facts: Option<Facts> = text.lines().find_map(|line| serde_json::from_str(line).ok());
+        let facts: Option<Facts> = said.output.lines().find_map(|line| serde_json::from_str(line).ok());
         let facts = facts.ok_or_else(|| {
-            let messages = String::from_utf8_lossy(&output.stderr);
-            unreachable(format!("{}: {}", output.status, messages.lines().next_back().unwrap_or("it says nothing")))
+            let last = said.messages.lines().next_back().unwrap_or("it says nothing");
+            unreachable(format!("{}: {last}", said.status))
         })?;
         // The facts take most of the time, and the clock is read behind them.
         let clock = judge::clock(name, before, facts.time, after);

@@ -31,6 +31,7 @@ pub mod waiting;
 pub mod why;
 pub mod wrapper;
 
+mod captured;
 mod deadline;
 mod fold;
 mod input;

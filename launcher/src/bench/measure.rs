@@ -1,10 +1,7 @@
 //! The jobs of a campaign: rounds in which every group of patterns runs once under every library, in turns.
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -14,6 +11,7 @@ use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Un
 use super::contender::Contender;
 use super::patterns::{GROUPS, START};
 use super::progress_bar::ProgressBar;
+use crate::captured::{REST, StreamReader};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -38,9 +36,6 @@ const START_UP: &str = "start-up";
 
 /// How long a job may take to end after it has been asked to.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// How long the rest of a job's output may take after its end. What the job has left behind may hold its streams for ever.
-const REST: Duration = Duration::from_secs(3);
 
 /// A line of PE 0.
 #[derive(Deserialize)]
@@ -210,40 +205,6 @@ fn finished(mut command: Command) -> Result<(String, String, Option<ExitStatus>)
     let status = wait(&mut job);
     let until = Instant::now() + REST;
     Ok((output.text(until), messages.text(until), status))
-}
-
-/// A stream of a job, and what has come from it so far.
-struct StreamReader {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    thread: JoinHandle<()>,
-}
-
-impl StreamReader {
-    fn new(stream: Option<impl Read + Send + 'static>) -> Self {
-        let bytes = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&bytes);
-        let thread = std::thread::spawn(move || {
-            let Some(mut stream) = stream else { return };
-            let mut piece = vec![0; 1 << 16];
-            loop {
-                match stream.read(&mut piece) {
-                    Ok(length @ 1..) => kept.lock().expect("no thread panics").extend_from_slice(&piece[..length]),
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // An error ends the stream; the bytes before it are the output.
-                    Ok(_) | Err(_) => return,
-                }
-            }
-        });
-        Self { bytes, thread }
-    }
-
-    /// Everything up to the end of the stream, or what has come by then.
-    fn text(&self, until: Instant) -> String {
-        while !self.thread.is_finished() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics")).into_owned()
-    }
 }
 
 /// Waits for a job, and stops it when its time is over: launchers stop their PEs when they are asked to end.

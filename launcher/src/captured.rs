@@ -1,0 +1,86 @@
+//! The outputs of commands, which need not end with them: a process that a command leaves behind may hold its streams for ever.
+
+use std::io::{self, ErrorKind, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long the rest of the outputs may take after the end of a command.
+pub(crate) const REST: Duration = Duration::from_secs(3);
+/// How often it is looked whether a command has ended.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// A stream of a command, and what has come from it so far.
+pub(crate) struct StreamReader {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+impl StreamReader {
+    pub(crate) fn new(stream: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let thread = std::thread::spawn(move || {
+            let Some(mut stream) = stream else { return };
+            let mut piece = vec![0; 1 << 16];
+            loop {
+                match stream.read(&mut piece) {
+                    Ok(length @ 1..) => kept.lock().expect("no thread panics").extend_from_slice(&piece[..length]),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    // An error ends the stream; the bytes before it are the output.
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    /// Everything up to the end of the stream, or what has come by then.
+    pub(crate) fn text(&self, until: Instant) -> String {
+        while !self.thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(GLANCE);
+        }
+        String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics")).into_owned()
+    }
+}
+
+/// How a command has ended, and what it has printed.
+pub(crate) struct Captured {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
+    pub(crate) messages: String,
+}
+
+/// Runs a command without input. Nothing: it has not ended within the limit, and was killed.
+pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Option<Captured>> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (output, messages) = (StreamReader::new(child.stdout.take()), StreamReader::new(child.stderr.take()));
+    let until = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(GLANCE);
+    };
+    let rest = Instant::now() + REST;
+    Ok(Some(Captured { status, output: output.text(rest), messages: messages.text(rest) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_does_not_end_is_given_up() {
+        let said = within(REST, Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"])).unwrap().unwrap();
+        assert_eq!((said.output.as_str(), said.messages.as_str(), said.status.code()), ("out\n", "err\n", Some(3)));
+        assert!(within(Duration::from_millis(50), Command::new("sleep").arg("600")).unwrap().is_none());
+        assert!(within(REST, &mut Command::new("/nowhere/ssh")).is_err());
+    }
+}
