@@ -5,8 +5,8 @@ mod names;
 mod run;
 mod shrink;
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -67,9 +67,23 @@ pub struct SimArgs {
     program: Vec<String>,
 }
 
+/// The seeds that are left, one behind the other from the first one on. Nobody writes them down: there may be billions.
+struct SeedsLeft {
+    first: u64,
+    numbers: Range<u64>,
+}
+
+impl Iterator for SeedsLeft {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.numbers.next().map(|number| self.first.wrapping_add(number))
+    }
+}
+
 /// The seeds tried so far, shared by the threads that run jobs.
 struct TriedSeeds {
-    seeds: VecDeque<u64>,
+    left: SeedsLeft,
     tried: u64,
     failed: Vec<(u64, SimulatedRun)>,
     /// Jobs in which a PE kept its turn for too long.
@@ -87,9 +101,9 @@ impl SimArgs {
         }
         let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
-        let seeds = (0..self.seeds).map(|number| self.first.wrapping_add(number)).collect();
+        let left = SeedsLeft { first: self.first, numbers: 0..self.seeds };
         let races = FoundRaces::default();
-        let found = TriedSeeds { seeds, tried: 0, failed: Vec::new(), overrun: 0, races, digests: String::new() };
+        let found = TriedSeeds { left, tried: 0, failed: Vec::new(), overrun: 0, races, digests: String::new() };
         let found = Mutex::new(found);
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
@@ -137,7 +151,7 @@ impl SimArgs {
     /// Runs one job after the other.
     fn work(&self, job: &JobUnderSim, found: &Mutex<TriedSeeds>) -> Result<(), Error> {
         loop {
-            let Some(seed) = found.lock().expect("no thread panics").seeds.pop_front() else { return Ok(()) };
+            let Some(seed) = found.lock().expect("no thread panics").left.next() else { return Ok(()) };
             let outcome = job.run(&self.words(seed), "")?;
             let mut found = found.lock().expect("no thread panics");
             found.tried += 1;
@@ -150,7 +164,7 @@ impl SimArgs {
                 eprintln!("oxshmem: seed {seed}: {}", outcome.in_words());
                 found.failed.push((seed, outcome));
                 if !self.keep_going {
-                    found.seeds.clear();
+                    found.left.numbers = 0..0;
                 }
             }
         }
@@ -224,6 +238,14 @@ impl Drop for ScratchFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seeds_are_counted_and_not_kept() {
+        let mut left = SeedsLeft { first: u64::MAX, numbers: 0..u64::MAX };
+        assert_eq!([left.next(), left.next()], [Some(u64::MAX), Some(0)]);
+        left.numbers = 0..0;
+        assert_eq!(left.next(), None);
+    }
 
     #[test]
     fn the_summary_counts_races_where_they_are_looked_for_and_seeds_an_hour_of_long_runs() {

@@ -64,7 +64,7 @@ impl TopArgs {
             // A job that has ended has no next table.
             let now = match ask::view(job) {
                 Ok(now) => now,
-                Err(_) if !ask::jobs().contains(&job) && !self.once => return Ok(format!("job {job} has ended\n")),
+                Err(_) if !ask::jobs().contains(&job) && !self.once => return Ok(farewell(job, self.json)),
                 Err(error) => return Err(error),
             };
             let text = match self.json {
@@ -89,6 +89,11 @@ impl TopArgs {
             (before, is_first) = (now, false);
         }
     }
+}
+
+/// The last words about a job. Programs read objects alone, and see that no more come.
+fn farewell(job: u32, json: bool) -> String {
+    if json { String::new() } else { format!("job {job} has ended\n") }
 }
 
 fn line(view: &JobView) -> String {
@@ -254,6 +259,12 @@ mod tests {
         assert!(html.contains("<td>sleeps</td>") && html.contains("<td class=\"n\">2.0k</td>"), "{html}");
         assert!(html.contains("Bytes of the PEs that move any. There are none."), "{html}");
         assert_eq!(html.matches("<svg").count(), 1, "{html}");
+    }
+
+    #[test]
+    fn what_programs_read_has_objects_alone() {
+        assert!(serde_json::from_str::<JobView>(&line(&view(0, 0, 1.0))).is_ok());
+        assert_eq!((farewell(7, true).as_str(), farewell(7, false).as_str()), ("", "job 7 has ended\n"));
     }
 
     #[test]
