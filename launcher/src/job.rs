@@ -277,7 +277,7 @@ impl RunningJob {
 
     fn take(&mut self, report: AgentReport) {
         match report {
-            AgentReport::Started { pids } => pids.into_iter().for_each(|(pe, pid)| self.started(pe, pid)),
+            AgentReport::Started { pids } => self.started(&pids),
             AgentReport::Note { text } => say(&text),
             AgentReport::Map { host, text, only } => self.mapped(host, text, &only),
             AgentReport::Unstartable { pe, status, why, others } => self.unstartable(pe, status, &why, &others),
@@ -307,12 +307,14 @@ impl RunningJob {
         }
     }
 
-    fn started(&mut self, pe: u32, pid: u32) {
-        self.roster.started(pe, pid);
-        if self.plan().verbose {
-            say(&format!("PE {pe} is pid {pid}{}", self.roster.placed(pe, " on ")));
+    fn started(&mut self, pids: &[(u32, u32)]) {
+        for &(pe, pid) in pids {
+            self.roster.started(pe, pid);
+            if self.plan().verbose {
+                say(&format!("PE {pe} is pid {pid}{}", self.roster.placed(pe, " on ")));
+            }
         }
-        // It missed the signal that ended the others; asking those twice does no harm.
+        // They missed the signal that ended the others. To ask those twice does no harm, but once for each of thousands takes long.
         if self.phase.is_ending() {
             self.signal(libc::SIGTERM);
         }
