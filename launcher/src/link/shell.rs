@@ -36,6 +36,7 @@ pub(crate) enum RemotePath<'a> {
 /// The words of the command for one host.
 pub(crate) fn command(shell: &str, host: &str, index: u32, place: RemotePath<'_>) -> Result<Vec<String>, String> {
     let mut words = words(shell)?;
+    let shells = shells(&words);
     let named = words.iter().any(|word| word.contains("{host}") || word.contains("{index}"));
     for word in &mut words {
         *word = word.replace("{host}", host).replace("{index}", &index.to_string());
@@ -48,10 +49,7 @@ pub(crate) fn command(shell: &str, host: &str, index: u32, place: RemotePath<'_>
         RemotePath::Exactly(file) => (EXACTLY, file),
     };
     let tail = ["sh".to_string(), "-c".into(), script.into(), file.display().to_string()];
-    match hands_over_to_a_shell(&words[0]) {
-        true => words.extend(tail.iter().map(|word| quoted(OsStr::new(word)))),
-        false => words.extend(tail),
-    }
+    words.extend(tail.map(|word| (0..shells).fold(word, |word, _| quoted(OsStr::new(&word)))));
     Ok(words)
 }
 
@@ -63,10 +61,13 @@ pub(crate) fn tool(shell: &str, host: &str, file: &Path, argument: &str) -> Resu
     Ok(words)
 }
 
-/// Joins its words with blanks for the shell of the other side, which takes them apart again: ssh, and the MPI Operator's script.
-fn hands_over_to_a_shell(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or_default();
-    ["ssh", "rsh", "remsh", "kubexec.sh"].contains(&name)
+/// How many shells take apart what follows a command. ssh and the MPI Operator's script join their words with blanks for the shell of
+/// the other side. They may stand behind another program, as in `sudo ssh`, and behind each other, as in `ssh gateway ssh`.
+fn shells(command: &[String]) -> usize {
+    let joins = |name: &str| ["ssh", "rsh", "remsh", "kubexec.sh"].contains(&name);
+    let first = command.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    // A path behind the first word is rather that of a key or a socket.
+    usize::from(joins(first)) + command.iter().skip(1).filter(|word| joins(word)).count()
 }
 
 /// The words of a command as the shell would see them: quotes and backslashes, nothing else.
@@ -131,6 +132,13 @@ mod tests {
         assert_eq!(spaces[4..], ["sh", "-c", FIND, "/opt/my tools/oshrun"]);
         let ssh = command("ssh", "n2", 1, RemotePath::Exactly(Path::new("/opt/oshrun"))).unwrap();
         assert_eq!(ssh, ["ssh", "n2", "sh", "-c", "'exec \"$0\" --agent'", "/opt/oshrun"]);
+        let twice = r#"''\''exec "$0" --agent'\'''"#;
+        for (shell, script) in [("sudo ssh {host}", "'exec \"$0\" --agent'"), ("ssh gateway ssh {host}", twice)] {
+            let words = command(shell, "n2", 1, RemotePath::Exactly(Path::new("/opt/oshrun"))).unwrap();
+            assert_eq!(words[words.len() - 4..], ["sh", "-c", script, "/opt/oshrun"], "{shell}");
+        }
+        let socket = command("ip netns exec {host} -S /tmp/ssh", "n2", 1, here).unwrap();
+        assert_eq!(socket[7..], ["-c", FIND, "/opt/my tools/oshrun"]);
         let inspect = tool("ssh", "n2", Path::new("/opt/oxshmem"), "inspect").unwrap();
         assert_eq!(inspect, ["ssh", "n2", "sh", "-c", "'exec \"$0\" inspect'", "/opt/oxshmem"]);
         assert_eq!(command("flux exec -r {index}", "n7", 7, here).unwrap()[..4], ["flux", "exec", "-r", "7"]);
