@@ -213,6 +213,23 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
 }
 
 #[test]
+fn trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw() {
+    if !browser::has_browser("trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw") {
+        return;
+    }
+    let folder = TestFolder::new("trace-5");
+    let [timeline, page] = ["trace.json", "trace.html"].map(|name| folder.join(name));
+    let (name, cat) = ("shmem_barrier_all", "collective");
+    let call =
+        |pe: u32| serde_json::json!({"ph": "X", "tid": 1000 * pe, "ts": pe, "dur": 4096, "name": name, "cat": cat});
+    let calls: Vec<Value> = (0..4096).map(call).collect();
+    let data = serde_json::json!({"pes": 4096, "events": 4096, "dropped": 0});
+    std::fs::write(&timeline, serde_json::json!({"traceEvents": calls, "otherData": data}).to_string()).unwrap();
+    Job::of("oxshmem").run(Path::new("trace"), [&timeline, Path::new("--html"), &page]).expect(0);
+    browser::shows(&page, &["4096 rows, 4096 calls", " height=\"28700\""]);
+}
+
+#[test]
 fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool() {
     if !has_program("otf2-print") {
         println!("not run: trace_4: there is no otf2-print (Debian: otf2-tools)");

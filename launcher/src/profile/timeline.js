@@ -5,7 +5,10 @@
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const canvas = document.getElementById("timeline"), told = document.getElementById("timeline-told");
   const pen = canvas.getContext("2d");
-  const ROW = 22, BAR = 16, LEFT = 84, TOP = 24, LABEL = 92;
+  const LEFT = 84, TOP = 24, LABEL = 92;
+  // A higher canvas stays empty (Firefox draws up to 32,767), so the rows of many threads are lower, and not each has its name.
+  const HIGHEST = 32000, ROW = Math.max(1, Math.min(22, Math.floor((HIGHEST - TOP - 4) / data.rows.length)));
+  const BAR = Math.max(1, Math.round(0.73 * ROW)), NAMED = Math.ceil(16 / ROW);
   const kinds = ["other", "transfer", "atomic", "ordering", "waiting", "collective"];
   let from = 0, to = data.end, hot = null, drag = null;
 
@@ -37,7 +40,7 @@
   };
 
   const draw = () => {
-    const ratio = window.devicePixelRatio || 1, height = TOP + ROW * data.rows.length + 4;
+    const height = TOP + ROW * data.rows.length + 4, ratio = Math.min(window.devicePixelRatio || 1, HIGHEST / height);
     canvas.style.height = height + "px";
     canvas.width = width() * ratio;
     canvas.height = height * ratio;
@@ -61,7 +64,7 @@
     data.rows.forEach((row, number) => {
       const y = TOP + number * ROW;
       pen.fillStyle = ink;
-      pen.fillText(row.name, 2, y + 13);
+      if (number % NAMED === 0) pen.fillText(row.name, 2, y + 13);
       let last = -1;
       for (let i = first(row.calls, from); i < row.calls.length && row.calls[i][0] <= to; i++) {
         const call = row.calls[i], begin = Math.max(place(call[0]), LEFT);
