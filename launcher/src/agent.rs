@@ -17,7 +17,7 @@ use crate::link::pulse::{Need, Pulse};
 use crate::prepare::Prepared;
 use crate::profile::gathering;
 use crate::subtree::Subtree;
-use crate::{guardian, say};
+use crate::{guardian, runtime, say};
 
 /// The status of an agent whose pipe ended before its work.
 const ORPHANED: i32 = 1;
@@ -28,7 +28,7 @@ const RECORDS: Duration = Duration::from_secs(120);
 
 /// The agent's whole life; its exit status, which is that of the job if `tells` says so.
 pub fn serve(tells: bool) -> i32 {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match runtime::runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
             say(&format!("the agent cannot start: {error}"));

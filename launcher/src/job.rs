@@ -38,7 +38,7 @@ use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, profile, say, verdict};
+use crate::{ask, guardian, profile, runtime, say, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;
@@ -86,7 +86,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     if let Some(recording) = &plan.recording {
         profile::clear(recording);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unable)?;
+    let runtime = runtime::runtime().map_err(unable)?;
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
     // A thread may still wait for input that nobody wants any more.
     runtime.shutdown_background();

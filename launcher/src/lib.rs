@@ -48,6 +48,7 @@ mod prepare;
 mod processes;
 mod program;
 mod remote;
+mod runtime;
 mod scratch;
 mod screen;
 mod signals;

@@ -132,10 +132,10 @@ fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
 struct ProcessGroup(std::path::PathBuf);
 
 impl ProcessGroup {
-    fn new(most: u32) -> std::io::Result<ProcessGroup> {
+    fn new(name: &str, most: u32) -> std::io::Result<ProcessGroup> {
         let groups = std::fs::read_to_string("/proc/self/cgroup")?;
         let own = groups.lines().find_map(|line| line.split_once(":pids:/")).map_or("", |(_, path)| path);
-        let folder = format!("/sys/fs/cgroup/pids/{own}/oxshmem-test-{}", std::process::id());
+        let folder = format!("/sys/fs/cgroup/pids/{own}/oxshmem-{name}-{}", std::process::id());
         std::fs::create_dir(&folder)?;
         let group = ProcessGroup(folder.into());
         std::fs::write(group.0.join("pids.max"), most.to_string())?;
@@ -152,7 +152,7 @@ impl Drop for ProcessGroup {
 
 #[test]
 fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts() {
-    let group = match ProcessGroup::new(100) {
+    let group = match ProcessGroup::new("few", 100) {
         Ok(group) => group,
         // Version 2 of the interface is tested over made files (`os/src/cgroup.rs`).
         Err(error) => {
@@ -167,6 +167,31 @@ fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts
     let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
     Ended::from(output).expect(126).says(&["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"]);
     assert!(!mark.exists(), "nothing is started");
+}
+
+#[test]
+fn output_is_shown_where_no_thread_can_be_started_any_more() {
+    let group = match ProcessGroup::new("full", 100) {
+        Ok(group) => group,
+        Err(error) => {
+            let name = "output_is_shown_where_no_thread_can_be_started_any_more";
+            return println!("not run: {name}: no control group for processes can be made: {error}");
+        }
+    };
+    let folder = Folder::new();
+    let (ready, fifo) = (folder.0.join("ready"), folder.0.join("fifo"));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
+    let script = format!("echo > {}; read go < {}; echo here", ready.display(), fifo.display());
+    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
+    let line = format!("echo $$ > {}; exec {oshrun} -l -n 1 sh -c '{script}'", door.display());
+    let mut job = std::process::Command::new("sh");
+    job.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let job = job.spawn().expect("a shell");
+    until("the PE runs", || ready.exists());
+    std::fs::write(group.0.join("pids.max"), "1").expect("our group");
+    std::fs::write(&fifo, "go\n").expect("the PE reads it");
+    let ended = Ended::from(job.wait_with_output().expect("our child"));
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "[0] here\n"), "{}", ended.stderr);
 }
 
 #[test]
