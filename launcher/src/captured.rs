@@ -1,9 +1,9 @@
 //! The outputs of commands, which need not end with them: a process that a command leaves behind may hold its streams for ever.
 
 use std::io::{self, ErrorKind, Read};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long the rest of the outputs may take after the end of a command.
@@ -14,14 +14,17 @@ const GLANCE: Duration = Duration::from_millis(2);
 /// A stream of a command, and what has come from it so far.
 pub(crate) struct StreamReader {
     bytes: Arc<Mutex<Vec<u8>>>,
-    thread: JoinHandle<()>,
+    /// Is closed at the end of the stream.
+    end: Receiver<()>,
 }
 
 impl StreamReader {
     pub(crate) fn new(stream: Option<impl Read + Send + 'static>) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&bytes);
-        let thread = std::thread::spawn(move || {
+        let (open, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            let _open = open;
             let Some(mut stream) = stream else { return };
             let mut piece = vec![0; 1 << 16];
             loop {
@@ -33,29 +36,42 @@ impl StreamReader {
                 }
             }
         });
-        Self { bytes, thread }
+        Self { bytes, end }
     }
 
     /// Everything up to the end of the stream, or what has come by then.
     pub(crate) fn text(&self, until: Instant) -> String {
-        while !self.thread.is_finished() && Instant::now() < until {
-            std::thread::sleep(GLANCE);
-        }
+        // Nothing is sent: the end or the moment is waited for.
+        let _ = self.end.recv_timeout(until.saturating_duration_since(Instant::now()));
         String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics")).into_owned()
     }
 }
 
 /// How a command has ended, and what it has printed.
+#[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) status: ExitStatus,
     pub(crate) output: String,
     pub(crate) messages: String,
 }
 
+impl Captured {
+    fn new(status: ExitStatus, output: &StreamReader, messages: &StreamReader) -> Self {
+        let rest = Instant::now() + REST;
+        Self { status, output: output.text(rest), messages: messages.text(rest) }
+    }
+}
+
+/// Runs a command without input.
+pub(crate) fn whole(command: &mut Command) -> io::Result<Captured> {
+    let (mut child, output, messages) = started(command)?;
+    let status = child.wait()?;
+    Ok(Captured::new(status, &output, &messages))
+}
+
 /// Runs a command without input. Nothing: it has not ended within the limit, and was killed.
 pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Option<Captured>> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (output, messages) = (StreamReader::new(child.stdout.take()), StreamReader::new(child.stderr.take()));
+    let (mut child, output, messages) = started(command)?;
     let until = Instant::now() + limit;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -68,13 +84,25 @@ pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Optio
         }
         std::thread::sleep(GLANCE);
     };
-    let rest = Instant::now() + REST;
-    Ok(Some(Captured { status, output: output.text(rest), messages: messages.text(rest) }))
+    Ok(Some(Captured::new(status, &output, &messages)))
+}
+
+fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (output, messages) = (StreamReader::new(child.stdout.take()), StreamReader::new(child.stderr.take()));
+    Ok((child, output, messages))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_ends_though_a_process_of_it_goes_on() {
+        let said = whole(Command::new("sh").args(["-c", "sleep 600 & echo $!"])).unwrap();
+        let killed = Command::new("kill").arg(said.output.trim()).status().unwrap();
+        assert!(killed.success() && said.status.success(), "it still holds the output: {said:?}");
+    }
 
     #[test]
     fn a_command_that_does_not_end_is_given_up() {

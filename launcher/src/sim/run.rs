@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
 
 use super::{ScratchFile, SimArgs};
+use crate::captured::{self, Captured};
 use crate::machine::beside;
 use crate::scratch::Scratch;
 
@@ -31,7 +32,7 @@ pub(super) struct JobUnderSim {
 
 /// How a job has ended.
 pub(super) struct SimulatedRun {
-    output: Output,
+    job: Captured,
     summary: HashMap<String, String>,
     races: String,
 }
@@ -66,21 +67,23 @@ impl JobUnderSim {
         let mut command = Command::new(&self.oshrun);
         command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
         // A deadlock ends the job at once, and says who waits for whom.
-        command.env("SHMEM_DEADLOCK", "abort").stdin(Stdio::null());
+        command.env("SHMEM_DEADLOCK", "abort");
         let races = ScratchFile::new(&self.scratch, "races");
         if self.race {
             // A race is told at the end, and hides no failure of the program itself.
             command.env("SHMEM_RACE_JSON", &races.0).env("SHMEM_RACE_STATUS", "0");
         }
-        let output = command.output().map_err(|error| Error::new("oshrun cannot be started").because(error))?;
-        if output.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
-            return Err(not_run(&self.program[0], &String::from_utf8_lossy(&output.stderr)));
+        // A process that a PE leaves behind may hold the outputs.
+        let job = captured::whole(&mut command);
+        let job = job.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
+        if job.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
+            return Err(not_run(&self.program[0], &job.messages));
         }
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
         // A run without races has written none.
         let races = std::fs::read_to_string(&races.0).unwrap_or_default();
-        Ok(SimulatedRun { output, summary: text.lines().filter_map(pair).collect(), races })
+        Ok(SimulatedRun { job, summary: text.lines().filter_map(pair).collect(), races })
     }
 }
 
@@ -99,19 +102,19 @@ fn not_run(program: &str, said: &str) -> Error {
 
 impl SimulatedRun {
     pub(super) fn is_failure(&self) -> bool {
-        !self.output.status.success()
+        !self.job.status.success()
     }
 
     /// Whether two runs have failed in the same way.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.output.status == other.output.status
+        self.job.status == other.job.status
     }
 
     pub(super) fn in_words(&self) -> String {
-        match self.output.status.code() {
+        match self.job.status.code() {
             Some(TIMED_OUT) => "the job hangs".into(),
             Some(status) => format!("exit status {status}"),
-            None => self.output.status.to_string(),
+            None => self.job.status.to_string(),
         }
     }
 
@@ -141,8 +144,7 @@ impl SimulatedRun {
     /// The output of the job, for people.
     pub(super) fn shown(&self, seed: u64) -> String {
         const MOST: usize = 30;
-        let streams = [&self.output.stdout, &self.output.stderr];
-        let text: String = streams.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
+        let text = [self.job.output.as_str(), &self.job.messages].concat();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown: String = lines.iter().take(MOST).map(|line| format!("    {line}\n")).collect();
         let more = lines.len().saturating_sub(MOST);
