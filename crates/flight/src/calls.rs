@@ -36,7 +36,7 @@ pub struct CallRing {
     writers: Word,
     /// Calls below this number are noted in the fewest instructions: there is one writer, and none of them begins a batch.
     straight: Word,
-    /// The [`turn`] of these calls.
+    /// The [`turn`] of these calls, and [`AT_ONCE`].
     turn: Word,
     /// The time in ticks.
     ticks: Word,
@@ -69,13 +69,13 @@ const MANY: u64 = RingWriters::Many as u64;
 /// Each word that a call writes delays what it publishes next to its peers, so a record is as few words as can be.
 #[repr(C, align(32))]
 struct CallRecord {
-    /// Address of the name, its length from bit 48 on, and from bit 56 on how many times the ring has been filled before.
+    /// Address of the name, its length from bit 48 on, [`AT_ONCE`], and from bit 56 on how many times the ring has been filled before.
     name: Word,
     /// World number of the peer, or the team: see [`CallSubject::place`].
     place: Word,
     /// When it began, and how many bytes it moves: see [`stamp`].
     begin: Word,
-    /// When it ended, and its number and one: see [`stamp`]. With another number it has not ended.
+    /// When it ended, and its number and one: see [`stamp`]. With another number it has not ended, unless it was over at once.
     end: Word,
 }
 
@@ -144,6 +144,9 @@ pub const OLDER_BYTES: usize = core::mem::offset_of!(CallRing, made);
 /// The bits of a record's `name` that tell how many times the ring has been filled before.
 const TURNS: u64 = 0xff << 56;
 
+/// The bit of a record's `name` that says that the call ended when it began: nobody has written its `end`.
+const AT_ONCE: u64 = 1 << 55;
+
 /// See [`TURNS`].
 const fn turn(number: u64) -> u64 {
     (number / RECENT as u64) << 56
@@ -154,8 +157,8 @@ const UNRECORDED: u64 = u64::MAX;
 
 /// No peer, no team.
 const NOBODY: u64 = u64::MAX;
-/// The bit that tells a peer from a team.
-const PEER: u64 = 1 << 63;
+/// The bit that tells a team from a peer, of which a record is made more often.
+const TEAM: u64 = 1 << 63;
 /// Bits of a team's number of meetings.
 const MEETING_BITS: u32 = 40;
 const MOST_MEETINGS: u64 = (1 << MEETING_BITS) - 1;
@@ -176,17 +179,17 @@ impl CallSubject {
     #[inline(always)]
     fn place(self) -> u64 {
         match (self.team, self.peer) {
-            (Some((slot, meeting)), _) => u64::from(slot) << MEETING_BITS | meeting & MOST_MEETINGS,
-            (None, Some(peer)) => PEER | u64::from(peer),
+            (Some((slot, meeting)), _) => TEAM | u64::from(slot) << MEETING_BITS | meeting & MOST_MEETINGS,
+            (None, Some(peer)) => u64::from(peer),
             (None, None) => NOBODY,
         }
     }
 
     fn of(place: u64, bytes: u64) -> Self {
-        let is_peer = place & PEER != 0;
+        let is_team = place & TEAM != 0 && place != NOBODY;
         Self {
-            peer: (is_peer && place != NOBODY).then_some(place as u32),
-            team: (!is_peer).then_some(((place >> MEETING_BITS) as u32, place & MOST_MEETINGS)),
+            peer: (place & TEAM == 0).then_some(place as u32),
+            team: is_team.then_some((((place & !TEAM) >> MEETING_BITS) as u32, place & MOST_MEETINGS)),
             bytes,
         }
     }
@@ -283,7 +286,7 @@ impl CallRing {
         }
         self.set_time(oxshmem_os::time::coarse());
         if self.writers.load(Relaxed) == ONE {
-            self.turn.store(turn(number), Relaxed);
+            self.turn.store(turn(number) | AT_ONCE, Relaxed);
             self.straight.store(number + BATCH, Relaxed);
         }
     }
@@ -301,7 +304,7 @@ impl CallRing {
         }
     }
 
-    /// A call begins and ends: the record of [`CallRing::begin`] and [`CallRing::end`] in one go.
+    /// A call begins and ends: what [`CallRing::begin`] and [`CallRing::end`] tell, in one word less.
     #[inline(always)]
     pub fn note(&self, name: &'static str, subject: CallSubject) {
         let (place, bytes) = (subject.place(), subject.bytes);
@@ -311,14 +314,12 @@ impl CallRing {
         }
         self.made.store(number + 1, Relaxed);
         self.count_bytes(bytes);
-        let (record, ticks) = (&self.recent[number as usize % RECENT], self.ticks.load(Relaxed));
+        let record = &self.recent[number as usize % RECENT];
         // The count is seen before the record.
         fence(Release);
         record.place.store(place, Relaxed);
-        record.begin.store(stamp(bytes.min(MOST), ticks), Relaxed);
+        record.begin.store(stamp(bytes.min(MOST), self.ticks.load(Relaxed)), Relaxed);
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | self.turn.load(Relaxed), Release);
-        // There is no other writer that could have taken the place.
-        record.end.store(stamp(number + 1, ticks), Relaxed);
     }
 
     /// Adds the bytes of a call to the count, which wraps: a call that will be refused may ask for any number.
@@ -377,8 +378,9 @@ pub fn decode(
         if record[0] & TURNS != turn(number) || record[0] == 0 || record[..3] != later[..3] {
             return None;
         }
-        let (address, length) = (record[0] & ((1 << 48) - 1), (record[0] >> 48) as usize & 0xff);
-        let (begin, end) = (ticks(record[2]), later[3]);
+        let (address, length) = (record[0] & ((1 << 48) - 1), (record[0] >> 48) as usize & 0x7f);
+        let begin = ticks(record[2]);
+        let end = if record[0] & AT_ONCE != 0 { stamp(number + 1, begin) } else { later[3] };
         let has_ended = end >> TIME_BITS == (number + 1) & MOST;
         Some(CallEntry {
             number,

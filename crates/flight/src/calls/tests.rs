@@ -61,6 +61,26 @@ fn a_call_tells_its_team_its_peer_its_bytes_and_its_end() {
 }
 
 #[test]
+fn a_call_that_is_over_at_once_tells_the_same_without_an_end() {
+    let ring = ring();
+    // Call 0 begins a batch, behind which calls are noted in the fewest words.
+    ring.begin("shmem_fence", NOTHING);
+    ring.set_time(1000 << TICK);
+    let put = CallSubject { peer: Some(0), team: None, bytes: 8 };
+    ring.note("shmem_long_p", put);
+    let calls = decode(&ring.words(), &ring.words(), 9, 5000 << TICK, |_, n| Some("x".repeat(n))).last;
+    let noted = &calls[0];
+    assert_eq!((noted.number, noted.name.len(), noted.subject), (1, 12, put));
+    assert_eq!((noted.age, noted.took), (4000 << TICK, Some(0)));
+    // A call that takes its place has not ended with it.
+    fill(&ring, RECENT - 1);
+    ring.begin("shmem_quiet", NOTHING);
+    let all = decode(&ring.words(), &ring.words(), KEPT, 5000 << TICK, |_, _| Some(String::new())).last;
+    let of = |number: u64| all.iter().find(|call| call.number == number).expect("it is kept");
+    assert_eq!((of(1).took, of(1).subject, of(1 + RECENT as u64).took), (Some(0), put, None));
+}
+
+#[test]
 fn a_call_that_begins_while_it_is_read_is_not_three_days_old() {
     let ring = ring();
     // Call 0 reads the clock.
