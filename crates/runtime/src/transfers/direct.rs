@@ -219,13 +219,6 @@ pub(crate) fn window(pe: u32) -> Option<u32> {
     if window < windows { Some(window) } else { missed() }
 }
 
-/// Whether world number `pe` has no window.
-#[inline(always)]
-pub(crate) fn is_apart(pe: u32) -> bool {
-    let windows = FAST.windows.load(Acquire);
-    pe.wrapping_sub(FAST.first.load(Relaxed)) >= windows
-}
-
 /// Whether world number `pe` has a window, or nothing is known of windows here.
 #[inline(always)]
 pub(crate) fn may_have_window(pe: u32) -> bool {

@@ -13,7 +13,7 @@ use crate::network;
 use crate::network::lane::ContextLane;
 use crate::start::job;
 use crate::teams::context::ContextHandle;
-use crate::transfers::direct::{FAST, is_apart};
+use crate::transfers::direct::FAST;
 use crate::transfers::element;
 use crate::transfers::range;
 use crate::wait::Needs;
@@ -36,19 +36,20 @@ enum What {
 }
 
 /// The way of nearly all operations between nodes: the place of an object that the network reaches and the context's lane, as far as the
-/// table of the data path tells them. While the table is open it has all PEs of this node.
+/// table of the data path tells them.
+///
+/// The caller has found no window for them in that table. While it is open it has all PEs of this node, so an object that it has is on
+/// another node, or an atomic is the network's.
 #[inline(always)]
 fn elsewhere(
     context: ContextHandle,
     address: usize,
     bytes: usize,
-    what: What,
     pe: c_int,
 ) -> Option<(Remote, &'static ContextLane)> {
     let (region, offset) = FAST.place(address, bytes)?;
     let (pe, lane) = context.published_member(pe)?;
-    let by_network = what == What::Atomic && network::does_atomics();
-    (by_network || is_apart(pe)).then_some((Remote { pe, region, offset }, lane))
+    Some((Remote { pe, region, offset }, lane))
 }
 
 /// [`elsewhere`] for a call, which is recorded.
@@ -58,10 +59,9 @@ fn reached(
     context: ContextHandle,
     address: usize,
     bytes: usize,
-    what: What,
     pe: c_int,
 ) -> Option<(Remote, &'static ContextLane)> {
-    let found = elsewhere(context, address, bytes, what, pe)?;
+    let found = elsewhere(context, address, bytes, pe)?;
     recorder::note(call, Some(found.0.pe), bytes);
     Some(found)
 }
@@ -97,7 +97,8 @@ fn find(call: &'static str, argument: &str, address: usize, bytes: usize, what: 
     }
 }
 
-/// Put of `n` bytes. The caller leaves the source alone until the next quiet if `NBI`, otherwise until this returns.
+/// Put of `n` bytes, which the table of the data path has in no window. The caller leaves the source alone until the next quiet if `NBI`,
+/// otherwise until this returns.
 ///
 /// # Safety
 /// `source` is readable for `n` bytes until then.
@@ -115,7 +116,7 @@ pub(crate) unsafe fn put<const NBI: bool>(
     }
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the source.
     unsafe {
-        match reached(call, context, dest as usize, n, What::Transfer, pe) {
+        match reached(call, context, dest as usize, n, pe) {
             Some((to, lane)) => send::<NBI>(call, lane, to, source, n),
             None => put_seldom::<NBI>(call, context, dest, source, n, pe),
         }
@@ -164,7 +165,8 @@ unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remo
     }
 }
 
-/// Get of `n` bytes, which is complete at the next quiet if `NBI`, and otherwise when this returns.
+/// Get of `n` bytes, which the table of the data path has in no window. It is complete at the next quiet if `NBI`, and otherwise when this
+/// returns.
 ///
 /// # Safety
 /// `dest` is writable for `n` bytes until then.
@@ -182,7 +184,7 @@ pub(crate) unsafe fn get<const NBI: bool>(
     }
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the destination.
     unsafe {
-        match reached(call, context, source as usize, n, What::Transfer, pe) {
+        match reached(call, context, source as usize, n, pe) {
             Some((from, lane)) => fetch::<NBI>(call, lane, dest, from, n),
             None => get_seldom::<NBI>(call, context, dest, source, n, pe),
         }
@@ -236,7 +238,7 @@ unsafe fn fetch<const NBI: bool>(call: &'static str, lane: &ContextLane, dest: *
 /// As for `calls::rma::p`.
 #[inline(never)]
 pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
-    if let Some((to, lane)) = reached(call, context, dest as usize, size_of::<T>(), What::Transfer, pe) {
+    if let Some((to, lane)) = reached(call, context, dest as usize, size_of::<T>(), pe) {
         // SAFETY: `reached` found a `T` inside a region; `value` is a local that stays until the call returns.
         return unsafe { send::<false>(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
     }
@@ -257,7 +259,7 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest
 #[inline(never)]
 pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, source: *const T, pe: c_int) -> T {
     let mut value = core::mem::MaybeUninit::<T>::uninit();
-    if let Some((from, lane)) = reached(call, context, source as usize, size_of::<T>(), What::Transfer, pe) {
+    if let Some((from, lane)) = reached(call, context, source as usize, size_of::<T>(), pe) {
         // SAFETY: `reached` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
         unsafe {
             fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());

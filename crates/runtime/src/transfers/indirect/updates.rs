@@ -5,7 +5,7 @@ use core::ptr;
 
 use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
-use super::{FoundObject, What, elsewhere, put, reached, search};
+use super::{FoundObject, What, elsewhere, put_seldom, reached, search};
 use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::ContextLane;
@@ -30,7 +30,7 @@ pub(crate) unsafe fn amo<T: AmoType>(
     let at = address as usize;
     if at & (size_of::<T>() - 1) == 0
         && let Some(width) = const { width_of::<T>() }
-        && let Some((to, lane)) = reached(call, context, at, size_of::<T>(), What::Atomic, pe)
+        && let Some((to, lane)) = reached(call, context, at, size_of::<T>(), pe)
     {
         // SAFETY: `reached` found the whole object inside a region, and it is aligned.
         return T::of_bits(unsafe { update(call, lane, to, width, amo, fetch) });
@@ -157,7 +157,7 @@ pub(crate) unsafe fn put_signal(
         errors::misaligned(call, signal as usize, 8);
     }
     if n > 0
-        && let Some((to, lane)) = elsewhere(context, dest as usize, n, What::Atomic, pe)
+        && let Some((to, lane)) = elsewhere(context, dest as usize, n, pe)
         && let Some((region, offset)) = FAST.place(signal as usize, 8)
     {
         recorder::note(call, Some(to.pe), n);
@@ -193,7 +193,9 @@ unsafe fn put_signal_seldom(
         FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
-                put::<false>(call, context, dest, source, n, pe);
+                if n > 0 {
+                    put_seldom::<false>(call, context, dest, source, n, pe);
+                }
                 execute(there, 8, update.amo());
             }
         }
