@@ -129,11 +129,21 @@ impl ContextLane {
     /// stores that reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
         if planted!("fence-forgotten", true, false) {
-            self.issue(call, None, |lane| lane.fence());
+            self.begin(call);
+            if self.lane.fence().is_err() {
+                self.fence_later(call);
+            }
         }
         if self.near.load(Relaxed) {
             self.complete(call);
         }
+    }
+
+    /// A fence that the lane had to put off, which is rare.
+    #[cold]
+    #[inline(never)]
+    fn fence_later(&self, call: &'static str) {
+        self.issue(call, None, |lane| lane.fence());
     }
 
     /// Returns when everything that this thread has issued is complete.
