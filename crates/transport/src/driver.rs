@@ -72,7 +72,8 @@ impl Callers {
     pub fn note(&self) {
         self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         let now = time::cycles();
-        if now.saturating_sub(self.polled.load(Ordering::Relaxed)) > GAP {
+        // Signed: the clock of the processor on which another caller has polled may be ahead of ours.
+        if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > GAP.cast_signed() {
             self.gap.store(true, Ordering::Relaxed);
         }
         self.polled.store(now, Ordering::Relaxed);

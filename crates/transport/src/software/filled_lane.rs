@@ -144,6 +144,29 @@ impl FilledLane {
         }
     }
 
+    /// [`Lane::amo_behind_puts`] where this layer has a part in it.
+    ///
+    /// # Safety
+    /// As for `Lane::amo_behind_puts`.
+    #[inline(never)]
+    unsafe fn amo_behind_puts_beside(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
+        self.fence_puts()?;
+        if self.has_failed() {
+            return Ok(());
+        }
+        // SAFETY: null asks for no old value; our caller has made the promise about the object.
+        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
+    }
+
+    /// [`Lane::poll_completion`] where this layer has operations of its own, or one of them has failed.
+    #[inline(never)]
+    fn poll_both(&self) -> Result<bool, Failed> {
+        match self.progress() {
+            Ok(_) => Ok(self.outstanding() == 0),
+            Err(_) => Err(Failed),
+        }
+    }
+
     /// The first error of operations that this layer does.
     #[inline]
     fn failure(&self) -> Option<Error> {
@@ -256,12 +279,8 @@ unsafe impl Lane for FilledLane {
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
             return unsafe { self.lane.amo_behind_puts(to, amo) };
         }
-        self.fence_puts()?;
-        if self.has_failed() {
-            return Ok(());
-        }
-        // SAFETY: null asks for no old value; our caller has made the promise about the object.
-        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.amo_behind_puts_beside(to, amo) }
     }
 
     fn outstanding(&self) -> u64 {
@@ -288,10 +307,7 @@ unsafe impl Lane for FilledLane {
         if self.asked.is_none() && !self.own.has_failed() {
             return self.lane.poll_completion();
         }
-        match self.progress() {
-            Ok(_) => Ok(self.outstanding() == 0),
-            Err(_) => Err(Failed),
-        }
+        self.poll_both()
     }
 
     /// A message has a copy of what it carries, but for the place of an old value.
