@@ -18,12 +18,15 @@ use crate::spread::end_of;
 pub(crate) struct OfiLane {
     net: Arc<Net>,
     account: Arc<Account>,
-    /// Its operations on further rails.
+    /// Its operations on further rails, if there are any.
     further: Arc<Account>,
+    has_further: bool,
     number: u32,
     reads_back: bool,
     /// The longest transfer that may go the straight way (`endpoint::straight`); 0: none.
     straight: usize,
+    /// Atomics on other PEs may go the straight way.
+    straight_atomics: bool,
     /// Atomics are noted, because a fence cannot leave them to the endpoint.
     notes_atomics: bool,
 }
@@ -41,8 +44,15 @@ impl OfiLane {
             false => engine.first.longest(),
         };
         drop(engine);
-        let notes_atomics = !net.atomics_ordered;
-        Self { net, account, further, number, reads_back, straight, notes_atomics }
+        let (has_further, notes_atomics) = (net.spread < usize::MAX, !net.atomics_ordered);
+        let straight_atomics = net.atomics && !notes_atomics && straight >= Width::Eight.bytes();
+        Self { net, account, further, has_further, number, reads_back, straight, straight_atomics, notes_atomics }
+    }
+
+    /// The account of its operations on further rails, if there are any.
+    #[inline(always)]
+    fn further(&self) -> Option<&Account> {
+        self.has_further.then_some(&*self.further)
     }
 
     /// Whether a transfer of so many bytes may go the straight way.
@@ -165,7 +175,7 @@ impl OfiLane {
 
     /// Whether the first rail's order says nothing of some put, because it took another rail.
     fn is_abroad(&self, state: &LaneState) -> bool {
-        self.further.outstanding() > 0 || state.unread.iter().any(|unread| unread.rail > 0)
+        self.further().is_some_and(|further| further.outstanding() > 0) || state.unread.iter().any(|unread| unread.rail > 0)
     }
 }
 
@@ -206,10 +216,8 @@ unsafe impl Lane for OfiLane {
     /// around this provider makes.
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
         let mut engine = self.net.lock_briefly();
-        if !self.notes_atomics
+        if self.straight_atomics
             && to.pe != self.net.me
-            && self.may_go_straight(width.bytes())
-            && self.net.atomics
             // SAFETY: `old` is null or stays until completion, by the caller's promise.
             && unsafe { engine.first.update_straight(self.counted(), to, width, amo, old) }
         {
@@ -253,11 +261,9 @@ unsafe impl Lane for OfiLane {
             return Ok(());
         }
         // The endpoint keeps puts and atomics in order, and no put is on another rail.
-        if !self.notes_atomics
+        if self.straight_atomics
             && to.pe != self.net.me
-            && self.may_go_straight(Width::Eight.bytes())
-            && self.net.atomics
-            && self.further.outstanding() == 0
+            && self.further().is_none_or(|further| further.outstanding() == 0)
             // SAFETY: no old value is asked for.
             && unsafe { engine.first.update_straight(self.counted(), to, Width::Eight, amo, ptr::null_mut()) }
         {
@@ -274,12 +280,12 @@ unsafe impl Lane for OfiLane {
     }
 
     fn outstanding(&self) -> u64 {
-        self.account.outstanding() + self.further.outstanding()
+        self.account.outstanding() + self.further().map_or(0, Account::outstanding)
     }
 
     #[inline(always)]
     fn has_failed(&self) -> bool {
-        self.account.has_failed() || self.further.has_failed() || self.net.is_broken()
+        self.account.has_failed() || self.further().is_some_and(Account::has_failed) || self.net.is_broken()
     }
 
     fn progress(&self) -> Result<usize, Error> {
