@@ -125,12 +125,6 @@ impl OfiLane {
         self.account.settle(issued, ())
     }
 
-    /// The lane's number and account, as the endpoint wants them for an operation.
-    #[inline(always)]
-    fn counted(&self) -> (u32, &Account) {
-        (self.number, &self.account)
-    }
-
     /// The first error of the lane, or the end of the endpoint.
     fn failure(&self) -> Option<Error> {
         if !self.has_failed() {
@@ -175,7 +169,8 @@ impl OfiLane {
 
     /// Whether the first rail's order says nothing of some put, because it took another rail.
     fn is_abroad(&self, state: &LaneState) -> bool {
-        self.further().is_some_and(|further| further.outstanding() > 0) || state.unread.iter().any(|unread| unread.rail > 0)
+        let by_further = self.further().is_some_and(|further| further.outstanding() > 0);
+        by_further || state.unread.iter().any(|unread| unread.rail > 0)
     }
 }
 
@@ -185,7 +180,7 @@ unsafe impl Lane for OfiLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the source is copied; the caller promises `n` bytes.
-        if self.may_go_straight(n) && unsafe { engine.first.put_straight(self.counted(), to, source, n, true) } {
+        if self.may_go_straight(n) && unsafe { engine.first.put_straight(&self.account, to, source, n, true) } {
             return Ok(n);
         }
         // SAFETY: the source is copied; the caller promises `n` bytes.
@@ -195,7 +190,7 @@ unsafe impl Lane for OfiLane {
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the source stays until completion.
-        if self.may_go_straight(n) && unsafe { engine.first.put_straight(self.counted(), to, source, n, false) } {
+        if self.may_go_straight(n) && unsafe { engine.first.put_straight(&self.account, to, source, n, false) } {
             return Ok(n);
         }
         // SAFETY: the source stays until completion. One that is so short that the call sends it is cheaper to copy.
@@ -205,7 +200,7 @@ unsafe impl Lane for OfiLane {
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
-        if self.may_go_straight(n) && unsafe { engine.first.get_straight(self.counted(), from, dest, n) } {
+        if self.may_go_straight(n) && unsafe { engine.first.get_straight(&self.account, from, dest, n) } {
             return Ok(n);
         }
         // SAFETY: the destination stays until completion, by the caller's promise.
@@ -219,7 +214,7 @@ unsafe impl Lane for OfiLane {
         if self.straight_atomics
             && to.pe != self.net.me
             // SAFETY: `old` is null or stays until completion, by the caller's promise.
-            && unsafe { engine.first.update_straight(self.counted(), to, width, amo, old) }
+            && unsafe { engine.first.update_straight(&self.account, to, width, amo, old) }
         {
             return Ok(());
         }
@@ -265,7 +260,7 @@ unsafe impl Lane for OfiLane {
             && to.pe != self.net.me
             && self.further().is_none_or(|further| further.outstanding() == 0)
             // SAFETY: no old value is asked for.
-            && unsafe { engine.first.update_straight(self.counted(), to, Width::Eight, amo, ptr::null_mut()) }
+            && unsafe { engine.first.update_straight(&self.account, to, Width::Eight, amo, ptr::null_mut()) }
         {
             return Ok(());
         }

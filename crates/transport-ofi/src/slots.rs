@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use oxshmem_libfabric_sys as fi;
+use oxshmem_transport::Account;
 
 use crate::registered::Registration;
 
@@ -22,6 +23,11 @@ pub(crate) enum Use {
     Put { account: u32, pe: u32 },
     /// A get of this account; if `dest` is not null, from the operation's own room to there.
     Get { account: u32, pe: u32, dest: *mut u8, n: usize },
+    /// A transfer of the straight way, or an atomic that brings nothing back. The endpoint keeps the account while anything that counts
+    /// there is under way. Nothing else belongs to the slot: no registration, no bytes that are counted.
+    Straight { account: *const Account, pe: u32 },
+    /// An atomic of the straight way, likewise, whose old value goes from the operation's own room to `dest`.
+    Fetch { account: *const Account, pe: u32, dest: *mut u8, n: usize },
     /// A message on its way.
     Send { pe: u32 },
     /// Room for a message to come.
@@ -119,10 +125,12 @@ impl OperationSlots {
         }
     }
 
+    /// The slot is free, as it is.
+    ///
     /// # Safety
-    /// The slot is taken, and nobody has it any more.
+    /// The slot is taken, nobody has it any more, and it has no registration and no bytes that are counted.
     #[inline(always)]
-    unsafe fn put_back(&mut self, slot: *mut OperationSlot) {
+    pub(crate) unsafe fn put_back(&mut self, slot: *mut OperationSlot) {
         // SAFETY: nobody else has the slot, by the caller's promise.
         unsafe { (*slot).next = self.free };
         self.free = slot;

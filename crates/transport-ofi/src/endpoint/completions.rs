@@ -7,6 +7,7 @@ use std::ptr;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
+use oxshmem_transport::Account;
 
 use super::Endpoint;
 use crate::message::Message;
@@ -23,30 +24,38 @@ impl Endpoint {
             let mut entries: [MaybeUninit<fi::fi_cq_msg_entry>; 16] = [const { MaybeUninit::uninit() }; 16];
             // SAFETY: the queue is open; there is room for so many entries of the form it was opened with.
             let read = unsafe { fi_cq_read(self.objects.cq, entries.as_mut_ptr().cast(), entries.len()) };
-            match read {
-                1.. => {
-                    let read = read as usize;
-                    done += read;
-                    for entry in &entries[..read] {
-                        // SAFETY: libfabric has written the first `read` entries.
-                        let entry = unsafe { entry.assume_init_ref() };
-                        self.succeeded(entry.op_context.cast(), entry.len, heard);
-                    }
-                    if read < entries.len() {
-                        break;
-                    }
+            if read <= 0 {
+                match self.unread(read as c_int, heard) {
+                    Some(more) => done += more,
+                    None => return done,
                 }
-                code if code as c_int == -(fi::FI_EAVAIL as c_int) => done += self.failure(heard),
-                code if code as c_int == -fi::FI_EAGAIN || code == 0 => break,
-                code => {
-                    let error = Error::new("the network's completions cannot be read")
-                        .because(self.objects.meaning(code as c_int));
-                    self.broken.get_or_insert(error);
-                    break;
-                }
+                continue;
+            }
+            let read = read as usize;
+            for entry in &entries[..read] {
+                // SAFETY: libfabric has written the first `read` entries.
+                let entry = unsafe { entry.assume_init_ref() };
+                self.succeeded(entry.op_context.cast(), entry.len, heard);
+            }
+            done += read;
+            if read < entries.len() {
+                return done;
             }
         }
-        done
+    }
+
+    /// The queue has given no completion but this code. Returns how much was done, if there may be more to read.
+    #[inline(never)]
+    fn unread(&mut self, code: c_int, heard: &mut Vec<Heard>) -> Option<usize> {
+        if code == -fi::FI_EAGAIN || code == 0 {
+            return None;
+        }
+        if code == -(fi::FI_EAVAIL as c_int) {
+            return Some(self.failure(heard));
+        }
+        let error = Error::new("the network's completions cannot be read").because(self.objects.meaning(code));
+        self.broken.get_or_insert(error);
+        None
     }
 
     /// Takes one error from the queue.
@@ -74,22 +83,38 @@ impl Endpoint {
     #[inline(always)]
     fn succeeded(&mut self, slot: *mut OperationSlot, len: usize, heard: &mut Vec<Heard>) {
         // SAFETY: libfabric gives back the context that it was given, null or a slot of ours.
-        let (account, fetched) = match unsafe { slot.as_ref() }.map(|slot| slot.used_for) {
-            Some(Use::Put { account, .. }) => (account, None),
-            Some(Use::Get { account, dest, n: 8, .. }) if !dest.is_null() => (account, Some(dest)),
+        let account = match unsafe { slot.as_ref() }.map(|slot| &slot.used_for) {
+            Some(&Use::Straight { account, .. }) => account,
+            Some(&Use::Fetch { account, dest, n: 8, .. }) => {
+                // SAFETY: the slot is ours, and its room longer than 8 bytes; the lane's caller keeps the destination until completion,
+                // which is now.
+                unsafe { dest.cast::<u64>().write_unaligned(self.slots.room(slot).cast::<u64>().read()) };
+                account
+            }
+            Some(&Use::Put { account, .. }) => return self.put_is_over(slot, account),
             _ => return self.completed(slot, len, None, heard),
         };
-        // SAFETY: the slot is ours, and the operation is over. The room of one that fetches is longer than 8 bytes; the lane's caller
-        // keeps the destination until completion, which is now.
+        // SAFETY: the slot is ours, and the operation is over, which was of the straight way: it has nothing else. `accounts` keeps what
+        // it counts on until this count.
         unsafe {
-            if let Some(dest) = fetched {
-                dest.cast::<u64>().write_unaligned(self.slots.room(slot).cast::<u64>().read());
-            }
-            self.slots.give_back(slot);
+            self.slots.put_back(slot);
+            (*account).complete_locked(1);
         }
-        if let Some(Some(account)) = self.accounts.get(account as usize) {
+    }
+
+    /// A put of the general way has gone well.
+    #[inline(never)]
+    fn put_is_over(&mut self, slot: *mut OperationSlot, account: u32) {
+        // SAFETY: libfabric gives back the context that it was given, a slot of ours, and with it the operation ends.
+        unsafe { self.slots.give_back(slot) };
+        if let Some(account) = self.account(account) {
             account.complete_locked(1);
         }
+    }
+
+    /// The account of this number.
+    fn account(&self, number: u32) -> Option<&Account> {
+        self.accounts.get(number as usize)?.as_deref()
     }
 
     /// An operation is over.
@@ -118,14 +143,24 @@ impl Endpoint {
             (self.slots.give_back(slot), room)
         };
         let (account, pe) = match used_for {
-            Use::Put { account, pe } => (account, pe),
+            Use::Put { account, pe } => (self.account(account), pe),
+            // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
+            Use::Straight { account, pe } => (unsafe { account.as_ref() }, pe),
             Use::Get { account, pe, dest, n } => {
                 if !dest.is_null() && failed.is_none() {
                     // SAFETY: the lane's caller keeps the destination until completion, which is now; the slot is free but
                     // nobody has taken it yet.
                     unsafe { ptr::copy_nonoverlapping(room, dest, n) };
                 }
-                (account, pe)
+                (self.account(account), pe)
+            }
+            Use::Fetch { account, pe, dest, n } => {
+                if failed.is_none() {
+                    // SAFETY: the lane's caller keeps the destination until completion, which is now; nobody has taken the slot yet.
+                    unsafe { ptr::copy_nonoverlapping(room, dest, n) };
+                }
+                // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
+                (unsafe { account.as_ref() }, pe)
             }
             Use::Send { pe } => {
                 self.sending -= 1;
@@ -137,7 +172,7 @@ impl Endpoint {
             Use::Free | Use::Receive => return,
         };
         let error = failed.map(|(_, why)| self.unreachable(pe, &why));
-        if let Some(account) = self.accounts.get(account as usize).and_then(Option::as_ref) {
+        if let Some(account) = account {
             error.into_iter().for_each(|error| account.fail(error));
             account.complete_locked(1);
         }

@@ -74,7 +74,7 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) unsafe fn put_straight(
         &mut self,
-        (number, account): (u32, &Account),
+        account: &Account,
         to: Remote,
         source: *const u8,
         n: usize,
@@ -86,7 +86,7 @@ impl Endpoint {
         if !in_place && (self.local && !injected && !copied || n > ROOM) {
             return false;
         }
-        let Some(slot) = self.slots.take(Use::Put { account: number, pe: to.pe }) else { return false };
+        let Some(slot) = self.slots.take(Use::Straight { account, pe: to.pe }) else { return false };
         let from = if in_place {
             source
         } else {
@@ -118,17 +118,10 @@ impl Endpoint {
     /// # Safety
     /// `dest` has `n` bytes until completion.
     #[inline(always)]
-    pub(crate) unsafe fn get_straight(
-        &mut self,
-        (number, account): (u32, &Account),
-        from: Remote,
-        dest: *mut u8,
-        n: usize,
-    ) -> bool {
+    pub(crate) unsafe fn get_straight(&mut self, account: &Account, from: Remote, dest: *mut u8, n: usize) -> bool {
         let usual = self.broken.is_none() && !self.local;
         let Some(there) = self.peers.shortcut(from, n).filter(|_| usual) else { return false };
-        let used_for = Use::Put { account: number, pe: from.pe };
-        let Some(slot) = self.slots.take(used_for) else { return false };
+        let Some(slot) = self.slots.take(Use::Straight { account, pe: from.pe }) else { return false };
         // SAFETY: the endpoint is open, and the destination stays until completion, by the caller's promise.
         let code = unsafe {
             let desc = ptr::null_mut();
@@ -145,7 +138,7 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) unsafe fn update_straight(
         &mut self,
-        (number, account): (u32, &Account),
+        account: &Account,
         to: Remote,
         width: Width,
         amo: Amo,
@@ -155,8 +148,8 @@ impl Endpoint {
         let usual = self.broken.is_none() && n > 2 && to.offset & (n as u64 - 1) == 0;
         let Some(there) = self.peers.shortcut(to, n).filter(|_| usual) else { return false };
         let used_for = match old.is_null() {
-            true => Use::Put { account: number, pe: to.pe },
-            false => Use::Get { account: number, pe: to.pe, dest: old, n },
+            true => Use::Straight { account, pe: to.pe },
+            false => Use::Fetch { account, pe: to.pe, dest: old, n },
         };
         let Some(slot) = self.slots.take(used_for) else { return false };
         let AtomicCall { op, form, operand, compare } = AtomicCall::of(amo, !old.is_null());
