@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::driver::Drive;
-use crate::{Amo, Capabilities, Region, Remote, SignalUpdate, Width};
+use crate::{Amo, AtomicArguments, Capabilities, GetArguments, PutArguments, Region, Remote, SignalUpdate, Width};
 
 /// Memory of this process that peers may reach. It stays mapped while the fabric is open.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +136,17 @@ impl From<Error> for NotIssued {
     }
 }
 
+/// The lanes beneath a lane that take some of its operations as it would itself, as long as it is open. `None`: there is none.
+#[derive(Clone, Copy, Default)]
+pub struct LanesBeneath<'l> {
+    /// Takes puts to other PEs.
+    pub puts: Option<&'l (dyn Lane + 'static)>,
+    /// Takes gets from other PEs.
+    pub gets: Option<&'l (dyn Lane + 'static)>,
+    /// Takes atomics.
+    pub atomics: Option<&'l (dyn Lane + 'static)>,
+}
+
 /// The operations of one context. Threads may use a lane at once.
 ///
 /// An operation is only issued; it is complete, its local buffer reusable and its effect visible when [`Lane::outstanding`]
@@ -177,6 +188,48 @@ pub unsafe trait Lane: Send + Sync {
     /// # Safety
     /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy>;
+
+    /// [`Lane::put`], by arguments that the caller keeps. Returns how many bytes at the end are left: mostly none.
+    ///
+    /// # Safety
+    /// As for `put`.
+    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+        // SAFETY: `put` asks for the promise that our caller has made.
+        put.left(unsafe { self.put(put.to, put.source, put.n) })
+    }
+
+    /// [`Lane::put_nbi`] likewise.
+    ///
+    /// # Safety
+    /// As for `put_nbi`.
+    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+        // SAFETY: `put_nbi` asks for the promise that our caller has made.
+        put.left(unsafe { self.put_nbi(put.to, put.source, put.n) })
+    }
+
+    /// [`Lane::get_nbi`] likewise.
+    ///
+    /// # Safety
+    /// As for `get_nbi`.
+    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
+        // SAFETY: `get_nbi` asks for the promise that our caller has made.
+        get.left(unsafe { self.get_nbi(get.dest, get.from, get.n) })
+    }
+
+    /// [`Lane::amo`] likewise.
+    ///
+    /// # Safety
+    /// As for `amo`.
+    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
+        // SAFETY: `amo` asks for the promise that our caller has made.
+        unsafe { self.amo(to, width, amo, old) }
+    }
+
+    /// The lanes that take operations in its place.
+    fn beneath(&self) -> LanesBeneath<'_> {
+        LanesBeneath::default()
+    }
 
     /// Copies `n` bytes to `to`, at most [`Capabilities::signal`], then updates the signal of the same PE: a reader that sees
     /// the update sees the data. The source may be reused after completion.

@@ -3,7 +3,7 @@
 use oxshmem_base::planted;
 use std::ptr;
 
-use crate::{Amo, Busy, Capabilities, Lane, Remote, SignalUpdate, Width};
+use crate::{Amo, AtomicArguments, Busy, Capabilities, GetArguments, Lane, PutArguments, Remote, SignalUpdate, Width};
 
 /// How the caller waits: returns when the attempt, which it calls again and again, has returned `true`. Between two attempts
 /// it serves peers.
@@ -34,9 +34,9 @@ impl<'l> Issuer<'l> {
     #[inline]
     pub unsafe fn put(&self, to: Remote, source: *const u8, n: usize) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.put(to, source, n) };
+        let left = unsafe { self.lane.take_put(&PutArguments { to, source, n }) };
         // SAFETY: each piece is a part of what the caller has promised, and copied when the call returns.
-        self.rest(first, n, &mut |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
+        self.rest(left, n, &mut |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
     }
 
     /// [`Lane::put_nbi`] of all bytes.
@@ -46,9 +46,9 @@ impl<'l> Issuer<'l> {
     #[inline]
     pub unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.put_nbi(to, source, n) };
+        let left = unsafe { self.lane.take_put_nbi(&PutArguments { to, source, n }) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.rest(first, n, &mut |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
+        self.rest(left, n, &mut |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
     }
 
     /// [`Lane::get_nbi`] of all bytes.
@@ -58,9 +58,9 @@ impl<'l> Issuer<'l> {
     #[inline]
     pub unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.get_nbi(dest, from, n) };
+        let left = unsafe { self.lane.take_get_nbi(&GetArguments { dest, from, n }) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.rest(first, n, &mut |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
+        self.rest(left, n, &mut |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
     }
 
     /// [`Lane::amo`].
@@ -71,7 +71,7 @@ impl<'l> Issuer<'l> {
     pub unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         // SAFETY: `old` is null or writable until completion, and `to` an aligned object: a busy attempt issues nothing, so one
         // operation uses them.
-        self.insist(|lane| unsafe { lane.amo(to, width, amo, old) });
+        self.insist(|lane| unsafe { lane.take_amo(&AtomicArguments { to, width, amo, old }) });
     }
 
     /// [`Lane::put_signal`] of any length.
@@ -87,11 +87,17 @@ impl<'l> Issuer<'l> {
         // SAFETY: the source is readable until completion, and the signal aligned; null asks for no old value.
         unsafe {
             self.put_nbi(to, source, n);
-            self.insist(|lane| match planted!("signal-before-its-data", true, false) {
-                true => lane.amo_behind_puts(signal, update.amo()),
-                false => lane.amo(signal, Width::Eight, update.amo(), ptr::null_mut()),
-            });
+            self.signal_behind_puts(signal, update);
         }
+    }
+
+    /// The second half of [`Issuer::put_signal`], behind a put that does not travel with its signal.
+    ///
+    /// # Safety
+    /// As for [`signal_behind_puts`].
+    pub unsafe fn signal_behind_puts(&self, signal: Remote, update: SignalUpdate) {
+        // SAFETY: the signal is aligned, by the caller's promise; a busy attempt issues nothing.
+        self.insist(|lane| unsafe { signal_behind_puts(lane, signal, update) });
     }
 
     /// [`Lane::fence`].
@@ -101,10 +107,9 @@ impl<'l> Issuer<'l> {
 
     /// Issues what the first call has left of `n` bytes. Mostly that is nothing.
     #[inline(always)]
-    fn rest(&self, first: Result<usize, Busy>, n: usize, issue: &mut IssuePiece<'_>) {
-        match first {
-            Ok(done) if done >= n => {}
-            first => self.pieces(first.unwrap_or(0), n, issue),
+    fn rest(&self, left: usize, n: usize, issue: &mut IssuePiece<'_>) {
+        if left > 0 {
+            self.pieces(n - left, n, issue);
         }
     }
 
@@ -134,6 +139,21 @@ impl<'l> Issuer<'l> {
             issued || failed
         });
         issued
+    }
+}
+
+/// Updates the signal of a put that the lane has: [`Lane::amo_behind_puts`].
+///
+/// # Safety
+/// `signal` is an aligned object of 8 bytes inside a region of a PE of the job.
+#[inline(always)]
+pub unsafe fn signal_behind_puts(lane: &dyn Lane, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+    // SAFETY: null asks for no old value; our caller has made the promise about the object.
+    unsafe {
+        match planted!("signal-before-its-data", true, false) {
+            true => lane.amo_behind_puts(signal, update.amo()),
+            false => lane.amo(signal, Width::Eight, update.amo(), ptr::null_mut()),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! provider whose PEs are threads of one process, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod account;
+mod arguments;
 mod capabilities;
 pub mod driver;
 pub mod due;
@@ -29,9 +30,10 @@ pub mod software;
 pub mod suite;
 
 pub use account::Account;
+pub use arguments::{AtomicArguments, GetArguments, PutArguments};
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{AddressBook, Busy, Fabric, Failed, Lane, LaneOptions, NotIssued, Segment, TakesTurns};
-pub use issuer::{Issuer, Wait};
+pub use fabric::{AddressBook, Busy, Fabric, Failed, Lane, LaneOptions, LanesBeneath, NotIssued, Segment, TakesTurns};
+pub use issuer::{Issuer, Wait, signal_behind_puts};
 pub use limits::WORD_BY_WORD;
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};

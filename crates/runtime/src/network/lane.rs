@@ -2,13 +2,14 @@
 
 mod counters;
 mod operations;
+mod owned;
 
 use oxshmem_base::planted;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions};
+use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions, LanesBeneath};
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use counters::{Direction, OperationCount, OperationCounters};
@@ -18,9 +19,17 @@ use crate::diagnosis::errors;
 use crate::network;
 use crate::wait::{self, Needs, Reason};
 
+use owned::OwnedLane;
+
 /// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
 pub(crate) struct ContextLane {
-    lane: Box<dyn Lane>,
+    lane: &'static dyn Lane,
+    /// Who takes its puts to PEs without a window, its gets from them, and its atomics, as `lane` would: [`Lane::beneath`].
+    puts: &'static dyn Lane,
+    gets: &'static dyn Lane,
+    atomics: &'static dyn Lane,
+    /// Has what these four refer to.
+    _owned: OwnedLane,
     /// Those of the fabric, which do not change.
     capabilities: Capabilities,
     /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
@@ -49,9 +58,17 @@ impl ContextLane {
     }
 
     fn over(lane: Box<dyn Lane>, capabilities: Capabilities) -> Self {
+        let owned = OwnedLane::new(lane);
+        // SAFETY: the references stay in this lane, which has the owner as well.
+        let lane = unsafe { owned.lane() };
+        let LanesBeneath { puts, gets, atomics } = lane.beneath();
         Self {
             account: lane.account(),
+            puts: puts.unwrap_or(lane),
+            gets: gets.unwrap_or(lane),
+            atomics: atomics.unwrap_or(lane),
             lane,
+            _owned: owned,
             capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
@@ -91,7 +108,7 @@ impl ContextLane {
         self.begin(call);
         let needs = pe.map_or(Needs::Anyone, Needs::Room);
         let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
-        act(&Issuer::new(&*self.lane, &self.capabilities, &wait))
+        act(&Issuer::new(self.lane, &self.capabilities, &wait))
     }
 
     /// Whether all that this thread has issued is known to be complete, without a look at the lane.
@@ -119,12 +136,6 @@ impl ContextLane {
         });
     }
 
-    #[cold]
-    fn hold_back(&self, call: &'static str) {
-        let reason = self.reason(call, Needs::Anyone);
-        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
-    }
-
     /// Orders everything issued before in front of everything that comes after: the lane's own operations, and the loads and
     /// stores that reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
@@ -149,10 +160,16 @@ impl ContextLane {
     /// Returns when everything that this thread has issued is complete.
     #[inline(always)]
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
+        self.drain_by(|| self.wait_until_idle(self.reason(call, needs)));
+    }
+
+    /// [`ContextLane::drain`], where `wait` waits until everything is complete.
+    #[inline(always)]
+    fn drain_by(&self, wait: impl FnOnce()) {
         let issued = self.counters.sum();
         // Mostly the first look is the last.
         if !self.look() {
-            self.wait_until_idle(self.reason(call, needs));
+            wait();
         }
         self.counters.settle(issued);
     }

@@ -154,15 +154,28 @@ unsafe fn put_seldom<const NBI: bool>(
 /// `to` has `n` bytes and `source` is readable for as many; until the next quiet if `NBI`.
 #[inline(always)]
 unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
-    if !NBI && n <= lane.inject() {
-        // SAFETY: `to` has `n` bytes; the lane copies the source, which is readable for as many.
-        return unsafe { lane.put(call, to, source, n) };
+    // SAFETY: `to` has `n` bytes, and the source is readable for as many: until the next quiet if `NBI`, otherwise until this returns.
+    // What is not longer than that limit is copied by the lane.
+    unsafe {
+        if NBI {
+            lane.put_nbi(call, to, source, n);
+        } else if n <= lane.inject() {
+            lane.put(call, to, source, n);
+        } else {
+            send_long(call, lane, to, source, n);
+        }
     }
-    // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it; the caller sees to it if `NBI`.
+}
+
+/// Put of `n` bytes by the network that returns when the source may be reused.
+///
+/// # Safety
+/// `to` has `n` bytes and `source` is readable for as many.
+#[inline(never)]
+unsafe fn send_long(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
+    // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it, when this returns.
     unsafe { lane.put_nbi(call, to, source, n) };
-    if !NBI {
-        lane.complete_locally(call, Needs::One(to.pe));
-    }
+    lane.complete_locally(call, Needs::One(to.pe));
 }
 
 /// Get of `n` bytes, which the table of the data path has in no window. It is complete at the next quiet if `NBI`, and otherwise when this
@@ -226,10 +239,7 @@ unsafe fn get_seldom<const NBI: bool>(
 #[inline(always)]
 unsafe fn fetch<const NBI: bool>(call: &'static str, lane: &ContextLane, dest: *mut u8, from: Remote, n: usize) {
     // SAFETY: `from` has `n` bytes; `dest` is writable for as many until they are there, here or at the quiet.
-    unsafe { lane.get_nbi(call, dest, from, n) };
-    if !NBI {
-        lane.drain(call, Needs::One(from.pe));
-    }
+    unsafe { if NBI { lane.get_nbi(call, dest, from, n) } else { lane.get(call, dest, from, n) } }
 }
 
 /// Put of one value.

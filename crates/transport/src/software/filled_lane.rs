@@ -7,7 +7,10 @@ use oxshmem_base::Error;
 
 use super::active_message::TargetTask;
 use super::requester::Requester;
-use crate::{Account, Amo, Busy, Failed, Lane, OutOfRange, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old};
+use crate::{
+    Account, Amo, AtomicArguments, Busy, Failed, GetArguments, Lane, LanesBeneath, OutOfRange, PutArguments,
+    RegisteredMemory, Remote, SignalUpdate, Width, deliver_old,
+};
 
 pub(super) struct FilledLane {
     pub(super) me: u32,
@@ -221,6 +224,52 @@ unsafe impl Lane for FilledLane {
         }
         // SAFETY: our caller has made the same promise.
         unsafe { self.amo_beside(to, width, amo, old) }
+    }
+
+    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+        if self.passes(put.to.pe) {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.take_put(put) };
+        }
+        // SAFETY: our caller has made the same promise.
+        put.left(unsafe { self.put_beside(put.to, put.source, put.n) })
+    }
+
+    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+        if self.passes(put.to.pe) {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.take_put_nbi(put) };
+        }
+        // SAFETY: our caller has made the same promise.
+        put.left(unsafe { self.put_nbi_beside(put.to, put.source, put.n) })
+    }
+
+    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
+        if get.from.pe != self.me {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.take_get_nbi(get) };
+        }
+        // SAFETY: our caller has made the same promise.
+        get.left(unsafe { self.get_nbi(get.dest, get.from, get.n) })
+    }
+
+    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        if self.by_network || self.asked.is_none() && atomic.to.pe != self.me {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.take_amo(atomic) };
+        }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.amo_beside(atomic.to, atomic.width, atomic.amo, atomic.old) }
+    }
+
+    /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets never have.
+    fn beneath(&self) -> LanesBeneath<'_> {
+        let lane = &*self.lane;
+        LanesBeneath {
+            puts: self.asked.is_none().then_some(lane),
+            gets: Some(lane),
+            atomics: self.by_network.then_some(lane),
+        }
     }
 
     unsafe fn put_signal(

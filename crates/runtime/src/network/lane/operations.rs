@@ -2,93 +2,204 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use oxshmem_transport::{Amo, Busy, Issuer, Remote, SignalUpdate, Width};
+use oxshmem_transport::{
+    Amo, AtomicArguments, GetArguments, Lane, PutArguments, Remote, SignalUpdate, Width, signal_behind_puts,
+};
 
 use super::{ContextLane, Direction};
 use crate::network;
 use crate::start::job;
 use crate::transfers::direct::may_have_window;
+use crate::wait::{self, Needs};
+
+/// The arguments of an operation with the name of its call. They have one place in memory, from which whoever issues the rest, or waits,
+/// reads them again.
+struct Named<A> {
+    arguments: A,
+    call: &'static str,
+}
+
+/// A put with a signal.
+struct SignalledPut {
+    put: Named<PutArguments>,
+    signal: Remote,
+    update: SignalUpdate,
+}
 
 impl ContextLane {
-    /// Issues what a lane has not taken at once, which is rare.
-    #[cold]
-    #[inline(never)]
-    fn issue_rest(&self, call: &'static str, pe: u32, rest: &dyn Fn(&Issuer<'_>)) {
-        self.issue(call, Some(pe), |lane| rest(lane));
-    }
-
-    /// [`Issuer::put`] of one of the context's operations.
+    /// `Issuer::put` of one of the context's operations.
     ///
     /// # Safety
     /// As for `Lane::put`.
     #[inline(always)]
     pub(crate) unsafe fn put(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
         self.begin(call);
+        let put = Named { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.put(to, source, n) };
-        if let Some(done) = incomplete(first, n) {
+        let left = unsafe { self.puts.take_put(&put.arguments) };
+        if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised.
-            self.issue_rest(call, to.pe, &move |lane| unsafe { lane.put(to.plus(done), source.add(done), n - done) });
+            unsafe { self.put_rest(&put, left) };
         }
         self.counters.note(Direction::Write);
     }
 
-    /// [`Issuer::put_nbi`] of one of the context's operations.
+    /// Puts the last `left` bytes, which a lane has not taken at once.
+    ///
+    /// # Safety
+    /// As for `Lane::put`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_rest(&self, put: &Named<PutArguments>, left: usize) {
+        let PutArguments { to, source, n } = put.arguments;
+        let done = n - left;
+        // SAFETY: the rest is a part of what the caller has promised.
+        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put(to.plus(done), source.add(done), left) });
+    }
+
+    /// `Issuer::put_nbi` of one of the context's operations.
     ///
     /// # Safety
     /// As for `Lane::put_nbi`.
     #[inline(always)]
     pub(crate) unsafe fn put_nbi(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
         self.begin(call);
-        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.put_nbi(to, source, n) };
-        if let Some(done) = incomplete(first, n) {
-            // SAFETY: the rest is a part of what the caller has promised, until completion.
-            self.issue_rest(call, to.pe, &move |lane| unsafe {
-                lane.put_nbi(to.plus(done), source.add(done), n - done)
-            });
-        }
+        let put = Named { arguments: PutArguments { to, source, n }, call };
+        // SAFETY: the arguments stay as the caller has promised.
+        unsafe { self.take_put_nbi(self.puts, &put) };
         self.counters.note(Direction::Write);
     }
 
-    /// [`Issuer::get_nbi`] of one of the context's operations.
+    /// Issues all of a put, the first time by this lane.
+    ///
+    /// # Safety
+    /// As for `Lane::put_nbi`.
+    #[inline(always)]
+    unsafe fn take_put_nbi(&self, by: &dyn Lane, put: &Named<PutArguments>) {
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let left = unsafe { by.take_put_nbi(&put.arguments) };
+        if left > 0 {
+            // SAFETY: the rest is a part of what the caller has promised, until completion.
+            unsafe { self.put_nbi_rest(put, left) };
+        }
+    }
+
+    /// [`ContextLane::put_rest`], whose source stays.
+    ///
+    /// # Safety
+    /// As for `Lane::put_nbi`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_nbi_rest(&self, put: &Named<PutArguments>, left: usize) {
+        let PutArguments { to, source, n } = put.arguments;
+        let done = n - left;
+        // SAFETY: the rest is a part of what the caller has promised, until completion.
+        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put_nbi(to.plus(done), source.add(done), left) });
+    }
+
+    /// `Issuer::get_nbi` of one of the context's operations.
     ///
     /// # Safety
     /// As for `Lane::get_nbi`.
     #[inline(always)]
     pub(crate) unsafe fn get_nbi(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
+        let get = Named { arguments: GetArguments { dest, from, n }, call };
+        // SAFETY: the arguments stay as the caller has promised.
+        unsafe { self.take_get_nbi(&get) };
+    }
+
+    /// [`ContextLane::get_nbi`] that returns when the bytes are there.
+    ///
+    /// # Safety
+    /// `dest` is writable for `n` bytes; `from` has as many inside a region of a PE of the job.
+    #[inline(always)]
+    pub(crate) unsafe fn get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
+        self.begin(call);
+        let get = Named { arguments: GetArguments { dest, from, n }, call };
+        // SAFETY: everything is complete when this returns, so the destination stays until then.
+        unsafe { self.take_get_nbi(&get) };
+        self.drain_by(|| self.wait_for_get(&get));
+    }
+
+    /// Issues all of a get, and counts it.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    #[inline(always)]
+    unsafe fn take_get_nbi(&self, get: &Named<GetArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let first = unsafe { self.lane.get_nbi(dest, from, n) };
-        if let Some(done) = incomplete(first, n) {
+        let left = unsafe { self.gets.take_get_nbi(&get.arguments) };
+        if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
-            self.issue_rest(call, from.pe, &move |lane| unsafe {
-                lane.get_nbi(dest.add(done), from.plus(done), n - done)
-            });
+            unsafe { self.get_rest(get, left) };
         }
         self.counters.note(Direction::Read);
     }
 
-    /// [`Issuer::amo`] of one of the context's operations, which may be on a PE of this node.
+    /// Gets the last `left` bytes, which a lane has not taken at once.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn get_rest(&self, get: &Named<GetArguments>, left: usize) {
+        let GetArguments { dest, from, n } = get.arguments;
+        let done = n - left;
+        // SAFETY: the rest is a part of what the caller has promised, until completion.
+        self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest.add(done), from.plus(done), left) });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_get(&self, get: &Named<GetArguments>) {
+        self.wait_until_idle(self.reason(get.call, Needs::One(get.arguments.from.pe)));
+    }
+
+    /// `Issuer::amo` of one of the context's operations, which may be on a PE of this node. With a place for the old value it returns when
+    /// that is there.
     ///
     /// # Safety
     /// As for `Lane::amo`.
     #[inline(always)]
     pub(crate) unsafe fn amo(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         self.begin(call);
+        let atomic = Named { arguments: AtomicArguments { to, width, amo, old }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        if unsafe { self.lane.amo(to, width, amo, old) }.is_err() {
+        if unsafe { self.atomics.take_amo(&atomic.arguments) }.is_err() {
             // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
-            self.issue_rest(call, to.pe, &move |lane| unsafe { lane.amo(to, width, amo, old) });
+            unsafe { self.amo_later(&atomic) };
         }
         self.counters.note(if old.is_null() { Direction::Write } else { Direction::Read });
         self.note_near(to.pe);
+        if !old.is_null() {
+            self.drain_by(|| self.wait_for_amo(&atomic));
+        }
     }
 
-    /// [`Issuer::put_signal`] of one of the context's operations, which may be to a PE of this node.
+    /// Issues an atomic that a lane has not taken at once.
     ///
     /// # Safety
-    /// As for [`Issuer::put_signal`].
+    /// As for `Lane::amo`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn amo_later(&self, atomic: &Named<AtomicArguments>) {
+        let AtomicArguments { to, width, amo, old } = atomic.arguments;
+        // SAFETY: one operation uses what the caller has promised.
+        self.issue(atomic.call, Some(to.pe), |lane| unsafe { lane.amo(to, width, amo, old) });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_amo(&self, atomic: &Named<AtomicArguments>) {
+        self.wait_until_idle(self.reason(atomic.call, Needs::One(atomic.arguments.to.pe)));
+    }
+
+    /// `Issuer::put_signal` of one of the context's operations, which may be to a PE of this node.
+    ///
+    /// # Safety
+    /// As for `Issuer::put_signal`.
+    #[inline(always)]
     pub(crate) unsafe fn put_signal(
         &self,
         call: &'static str,
@@ -98,10 +209,50 @@ impl ContextLane {
         signal: Remote,
         update: SignalUpdate,
     ) {
-        // SAFETY: the arguments go unchanged to the issuer, which asks for the promise that our caller has made.
-        self.issue(call, Some(to.pe), |lane| unsafe { lane.put_signal(to, source, n, signal, update) });
+        self.begin(call);
+        let put = Named { arguments: PutArguments { to, source, n }, call };
+        let signalled = SignalledPut { put, signal, update };
+        if self.signals_together(n) {
+            // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+            if unsafe { self.lane.put_signal(to, source, n, signal, update) }.is_err() {
+                // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
+                unsafe { self.signal_later(&signalled) };
+            }
+        } else {
+            // SAFETY: the source stays as the caller has promised, and the signal is aligned. The PE may be this one, so the put is
+            // nothing for a lane beneath.
+            unsafe {
+                self.take_put_nbi(self.lane, &signalled.put);
+                if signal_behind_puts(self.atomics, signal, update).is_err() {
+                    self.signal_later(&signalled);
+                }
+            }
+        }
         self.counters.note(Direction::Write);
         self.note_near(to.pe);
+    }
+
+    /// Whether a put of so many bytes travels with its signal.
+    #[inline(always)]
+    fn signals_together(&self, n: usize) -> bool {
+        self.capabilities.signal.is_some_and(|longest| n <= longest)
+    }
+
+    /// Issues a signal that a lane has not taken at once, with its put if they travel together.
+    ///
+    /// # Safety
+    /// As for `Issuer::put_signal`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn signal_later(&self, SignalledPut { put, signal, update }: &SignalledPut) {
+        let PutArguments { to, source, n } = put.arguments;
+        // SAFETY: one operation uses what the caller has promised.
+        self.issue(put.call, Some(to.pe), |lane| unsafe {
+            match self.signals_together(n) {
+                true => lane.put_signal(to, source, n, *signal, *update),
+                false => lane.signal_behind_puts(*signal, *update),
+            }
+        });
     }
 
     /// Before an operation: threads that have waited for long come first.
@@ -110,6 +261,12 @@ impl ContextLane {
         if self.impatient.load(Relaxed) > 0 {
             self.hold_back(call);
         }
+    }
+
+    #[cold]
+    fn hold_back(&self, call: &'static str) {
+        let reason = self.reason(call, Needs::Anyone);
+        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
     }
 
     /// Something has been issued by network that may be to a PE of this node.
@@ -126,14 +283,5 @@ impl ContextLane {
         if job::window_of(pe).is_some() {
             self.near.store(true, Relaxed);
         }
-    }
-}
-
-/// How many of `n` bytes a lane has taken, unless it has taken all.
-#[inline(always)]
-fn incomplete(first: Result<usize, Busy>, n: usize) -> Option<usize> {
-    match first {
-        Ok(done) if done >= n => None,
-        first => Some(first.unwrap_or(0)),
     }
 }

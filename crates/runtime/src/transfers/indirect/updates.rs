@@ -56,11 +56,8 @@ const fn width_of<T>() -> Option<Width> {
 unsafe fn update(call: &'static str, lane: &ContextLane, to: Remote, width: Width, amo: Amo, fetch: bool) -> u64 {
     let mut old = 0_u64;
     let place = if fetch { (&raw mut old).cast() } else { ptr::null_mut() };
-    // SAFETY: `old` stays valid until the drain has ended; the caller vouches for the object.
+    // SAFETY: the lane has written `old` when this returns; the caller vouches for the object.
     unsafe { lane.amo(call, to, width, amo, place) };
-    if fetch {
-        lane.drain(call, Needs::One(to.pe));
-    }
     old
 }
 
