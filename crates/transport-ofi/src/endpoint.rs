@@ -41,6 +41,8 @@ pub(crate) struct Endpoint {
     /// Why it is of no use any more.
     pub(crate) broken: Option<Error>,
     inject: usize,
+    /// Puts of up to so many bytes are injected from where they are.
+    at_once: usize,
     longest: usize,
     /// Local memory has to be registered.
     local: bool,
@@ -76,12 +78,15 @@ impl Endpoint {
         let (bytes, len) = slots.bytes();
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
+        let inject = objects.info.tx().inject_size;
+        let reads_at_once = objects.delivery() == Delivery::Complete && !local;
         let mut endpoint = Self {
             own: OwnMemory::default(),
-            inject: objects.info.tx().inject_size,
+            inject,
+            at_once: if reads_at_once { inject } else { 0 },
             longest: objects.info.ep().max_msg_size,
             forgets: objects.delivery() == Delivery::ReadBack,
-            reads_at_once: objects.delivery() == Delivery::Complete && !local,
+            reads_at_once,
             objects,
             slots,
             arguments: PreparedArguments::new(rooms.as_ref().map_or(ptr::null_mut(), |rooms| rooms.desc)),

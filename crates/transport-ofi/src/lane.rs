@@ -4,7 +4,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Failed, Lane, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{
+    Account, Amo, AtomicArguments, Busy, Failed, GetArguments, Lane, NotIssued, PutArguments, Remote, SignalUpdate,
+    Width,
+};
 use parking_lot::MutexGuard;
 
 use crate::address::MOST_RAILS;
@@ -100,19 +103,36 @@ impl OfiLane {
         self.account.settle(issued, n)
     }
 
+    /// A put that does not go the straight way. Returns how many bytes at the end are left.
+    ///
+    /// # Safety
+    /// The source has its bytes; until completion unless it is `copied`.
+    #[inline(never)]
+    unsafe fn put_apart(&self, engine: MutexGuard<'_, Engine>, put: &PutArguments, copied: bool) -> usize {
+        let &PutArguments { to, source, n } = put;
+        // One that is so short that the call sends it is cheaper to copy.
+        let transfer = Transfer::Put(source, copied || n <= self.net.inject);
+        // SAFETY: the source has `n` bytes as long as our caller promises.
+        put.left(unsafe { self.transfer(engine, to, transfer, n) })
+    }
+
+    /// A get likewise.
+    ///
+    /// # Safety
+    /// The destination has its bytes until completion.
+    #[inline(never)]
+    unsafe fn get_apart(&self, engine: MutexGuard<'_, Engine>, get: &GetArguments) -> usize {
+        // SAFETY: the destination has its bytes until completion, by the caller's promise.
+        get.left(unsafe { self.transfer(engine, get.from, Transfer::Get(get.dest), get.n) })
+    }
+
     /// An atomic that does not go the straight way.
     ///
     /// # Safety
     /// As for `Lane::amo`.
     #[inline(never)]
-    unsafe fn update(
-        &self,
-        engine: MutexGuard<'_, Engine>,
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    ) -> Result<(), Busy> {
+    unsafe fn update(&self, engine: MutexGuard<'_, Engine>, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let mut engine = self.net.keep(engine);
         if !self.net.atomics {
             let error = Error::new("an atomic has come to a provider that leaves them to software");
@@ -178,48 +198,71 @@ impl OfiLane {
 // so; destinations likewise. Remote memory is bounded by the windows that its owner has registered.
 unsafe impl Lane for OfiLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let mut engine = self.net.lock_briefly();
-        // SAFETY: the source is copied; the caller promises `n` bytes.
-        if self.may_go_straight(n) && unsafe { engine.first.put_straight(&self.account, to, source, n, true) } {
-            return Ok(n);
-        }
-        // SAFETY: the source is copied; the caller promises `n` bytes.
-        unsafe { self.transfer(engine, to, Transfer::Put(source, true), n) }
+        let put = PutArguments { to, source, n };
+        // SAFETY: our caller has made the same promise.
+        put.answer(unsafe { self.take_put(&put) })
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let mut engine = self.net.lock_briefly();
-        // SAFETY: the source stays until completion.
-        if self.may_go_straight(n) && unsafe { engine.first.put_straight(&self.account, to, source, n, false) } {
-            return Ok(n);
-        }
-        // SAFETY: the source stays until completion. One that is so short that the call sends it is cheaper to copy.
-        unsafe { self.transfer(engine, to, Transfer::Put(source, n <= self.net.inject), n) }
+        let put = PutArguments { to, source, n };
+        // SAFETY: our caller has made the same promise.
+        put.answer(unsafe { self.take_put_nbi(&put) })
     }
 
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        let get = GetArguments { dest, from, n };
+        // SAFETY: our caller has made the same promise.
+        get.answer(unsafe { self.take_get_nbi(&get) })
+    }
+
+    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+        let mut engine = self.net.lock_briefly();
+        // SAFETY: the source is copied; the caller promises its bytes.
+        if self.may_go_straight(put.n) && unsafe { engine.first.put_straight(&self.account, put, true) } {
+            return 0;
+        }
+        // SAFETY: the source is copied; the caller promises its bytes.
+        unsafe { self.put_apart(engine, put, true) }
+    }
+
+    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+        let mut engine = self.net.lock_briefly();
+        // SAFETY: the source stays until completion.
+        if self.may_go_straight(put.n) && unsafe { engine.first.put_straight(&self.account, put, false) } {
+            return 0;
+        }
+        // SAFETY: the source stays until completion.
+        unsafe { self.put_apart(engine, put, false) }
+    }
+
+    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
-        if self.may_go_straight(n) && unsafe { engine.first.get_straight(&self.account, from, dest, n) } {
-            return Ok(n);
+        if self.may_go_straight(get.n) && unsafe { engine.first.get_straight(&self.account, get) } {
+            return 0;
         }
         // SAFETY: the destination stays until completion, by the caller's promise.
-        unsafe { self.transfer(engine, from, Transfer::Get(dest), n) }
+        unsafe { self.get_apart(engine, get) }
     }
 
     /// In the network's domain every atomic is the endpoint's. Otherwise atomics are messages (see `amo`), which the software
     /// around this provider makes.
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.take_amo(&AtomicArguments { to, width, amo, old }) }
+    }
+
+    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
         let mut engine = self.net.lock_briefly();
         if self.straight_atomics
-            && to.pe != self.net.me
+            && atomic.to.pe != self.net.me
             // SAFETY: `old` is null or stays until completion, by the caller's promise.
-            && unsafe { engine.first.update_straight(&self.account, to, width, amo, old) }
+            && unsafe { engine.first.update_straight(&self.account, atomic) }
         {
             return Ok(());
         }
         // SAFETY: `old` is null or stays until completion, by the caller's promise.
-        unsafe { self.update(engine, to, width, amo, old) }
+        unsafe { self.update(engine, atomic) }
     }
 
     unsafe fn put_signal(
@@ -251,6 +294,7 @@ unsafe impl Lane for OfiLane {
     }
 
     unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
+        let (width, old) = (Width::Eight, ptr::null_mut());
         let mut engine = self.net.lock_briefly();
         if self.has_failed() {
             return Ok(());
@@ -260,7 +304,7 @@ unsafe impl Lane for OfiLane {
             && to.pe != self.net.me
             && self.further().is_none_or(|further| further.outstanding() == 0)
             // SAFETY: no old value is asked for.
-            && unsafe { engine.first.update_straight(&self.account, to, Width::Eight, amo, ptr::null_mut()) }
+            && unsafe { engine.first.update_straight(&self.account, &AtomicArguments { to, width, amo, old }) }
         {
             return Ok(());
         }
@@ -271,7 +315,7 @@ unsafe impl Lane for OfiLane {
             return Ok(());
         }
         // SAFETY: no old value is asked for; our caller has made the promise about the object.
-        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
+        unsafe { self.amo(to, width, amo, old) }
     }
 
     fn outstanding(&self) -> u64 {

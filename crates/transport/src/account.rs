@@ -33,6 +33,12 @@ impl Account {
         self.issued.store(self.issued.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
     }
 
+    /// Takes back [`Account::issue_locked`] of one operation, which could not be issued.
+    #[inline]
+    pub fn withdraw_locked(&self) {
+        self.issued.store(self.issued.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+    }
+
     /// [`Account::complete`], where one lock covers all that counts here. Whoever sees the number sees what was complete under the lock
     /// before.
     #[inline]
@@ -99,6 +105,9 @@ mod tests {
         account.issue(3);
         account.complete(1);
         assert_eq!((account.outstanding(), account.error()), (2, None));
+        account.issue_locked(1);
+        account.withdraw_locked();
+        assert_eq!(account.outstanding(), 2);
         account.fail(Error::new("the first"));
         account.fail(Error::new("the second"));
         account.complete(2);

@@ -152,6 +152,7 @@ impl Endpoint {
     #[cold]
     fn distrust_inject(&mut self, n: usize) {
         self.inject = n / 2;
+        self.at_once = self.at_once.min(self.inject);
         tracing::debug!(refused = n, limit = self.inject, "libfabric's provider injects less than it says");
     }
 

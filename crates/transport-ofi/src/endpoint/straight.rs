@@ -7,11 +7,12 @@ use std::ptr::{self, NonNull};
 
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Account, Amo, Remote, Width};
+use oxshmem_transport::{Account, AtomicArguments, GetArguments, PutArguments};
 
 use super::Endpoint;
 use crate::atomic::{AtomicCall, COMPARE, Form, OPERAND};
 use crate::delivery;
+use crate::peers::ReachedBytes;
 use crate::slots::{OperationSlot, ROOM, Use, context};
 
 /// The arguments of libfabric's calls, of which an operation fills in what is its own.
@@ -65,41 +66,76 @@ impl Drop for PreparedArguments {
     }
 }
 
+/// The flags of a put whose bytes libfabric has read when the call returns.
+const INJECTED: u64 = delivery::COMPLETE | fi::FI_INJECT;
+
 impl Endpoint {
-    /// Puts `n` bytes, at least one and no more than one operation takes; from a copy if the caller wants its source back. Returns
-    /// whether it has.
+    /// Puts at least one byte and no more than one operation takes; from a copy if the caller wants its source back. Returns whether it has.
     ///
     /// # Safety
-    /// `source` has `n` bytes; until completion unless it is copied.
+    /// The source has its bytes; until completion unless it is copied.
     #[inline(always)]
-    pub(crate) unsafe fn put_straight(
+    pub(crate) unsafe fn put_straight(&mut self, account: &Account, put: &PutArguments, copied: bool) -> bool {
+        let &PutArguments { to, source, n } = put;
+        let Some(there) = self.peers.shortcut(to, n).filter(|_| self.broken.is_none()) else { return false };
+        let flags = if n <= self.at_once {
+            INJECTED
+        } else if self.reads_at_once && !copied {
+            delivery::COMPLETE
+        } else {
+            // SAFETY: the source has its bytes as long as our caller promises.
+            return unsafe { self.put_copy_straight(account, put, there, copied) };
+        };
+        let Some(slot) = self.slots.take(Use::Straight { account, pe: to.pe }) else { return false };
+        // SAFETY: the slot was just taken. The source stays until completion, by the caller's promise, if it is not injected.
+        unsafe { self.write_straight(account, slot, there, source, n, flags) }
+    }
+
+    /// [`Endpoint::put_straight`] where libfabric may not read the bytes where they are.
+    ///
+    /// # Safety
+    /// As for [`Endpoint::put_straight`].
+    #[inline(never)]
+    unsafe fn put_copy_straight(
         &mut self,
         account: &Account,
-        to: Remote,
-        source: *const u8,
-        n: usize,
+        put: &PutArguments,
+        there: ReachedBytes,
         copied: bool,
     ) -> bool {
-        let Some(there) = self.peers.shortcut(to, n).filter(|_| self.broken.is_none()) else { return false };
+        let &PutArguments { to, source, n } = put;
         let injected = n <= self.inject;
-        let in_place = self.reads_at_once && (injected || !copied);
-        if !in_place && (self.local && !injected && !copied || n > ROOM) {
+        if self.local && !injected && !copied || n > ROOM {
             return false;
         }
         let Some(slot) = self.slots.take(Use::Straight { account, pe: to.pe }) else { return false };
-        let from = if in_place {
-            source
-        } else {
-            // SAFETY: the slot was just taken, and its room has `n` bytes; so has the source, by the caller's promise.
-            unsafe {
-                let room = self.slots.room(slot);
-                ptr::copy_nonoverlapping(source, room, n);
-                room
-            }
-        };
-        let flags = if injected { delivery::COMPLETE | fi::FI_INJECT } else { delivery::COMPLETE };
-        // SAFETY: the engine's lock is held, so nobody else has the arguments; the endpoint is open. The bytes stay until completion,
-        // by the caller's promise or because they are the slot's own; injected ones have been read when the call returns.
+        let flags = if injected { INJECTED } else { delivery::COMPLETE };
+        // SAFETY: the slot was just taken, and its room has `n` bytes; so has the source, by the caller's promise. The room is the slot's
+        // own until completion.
+        unsafe {
+            let room = self.slots.room(slot);
+            ptr::copy_nonoverlapping(source, room, n);
+            self.write_straight(account, slot, there, room, n, flags)
+        }
+    }
+
+    /// Has libfabric put `n` bytes. Returns whether it has taken them.
+    ///
+    /// # Safety
+    /// The slot was taken for this put. `from` has `n` bytes: until completion, or until this returns if they are injected.
+    #[inline(always)]
+    unsafe fn write_straight(
+        &mut self,
+        account: &Account,
+        slot: *mut OperationSlot,
+        there: ReachedBytes,
+        from: *const u8,
+        n: usize,
+        flags: u64,
+    ) -> bool {
+        account.issue_locked(1);
+        // SAFETY: the engine's lock is held, so nobody else has the arguments; the endpoint is open. The bytes stay as long as libfabric
+        // reads them, by the caller's promise.
         let code = unsafe {
             let call = self.arguments.0.as_ptr();
             (*call).from = fi::iovec { iov_base: from.cast_mut().cast(), iov_len: n };
@@ -108,26 +144,27 @@ impl Endpoint {
             (*call).put.context = context(slot);
             fi_writemsg(self.objects.ep, &raw const (*call).put, flags)
         };
-        // SAFETY: the slot was just taken for this operation.
+        // SAFETY: the slot was taken for this operation, which was counted.
         unsafe { self.posted_straight(account, slot, code as c_int) }
     }
 
-    /// Gets `n` bytes, at least one and no more than one operation takes, where local memory need not be registered. Returns whether
-    /// it has.
+    /// Gets at least one byte and no more than one operation takes, where local memory need not be registered. Returns whether it has.
     ///
     /// # Safety
-    /// `dest` has `n` bytes until completion.
+    /// The destination has its bytes until completion.
     #[inline(always)]
-    pub(crate) unsafe fn get_straight(&mut self, account: &Account, from: Remote, dest: *mut u8, n: usize) -> bool {
+    pub(crate) unsafe fn get_straight(&mut self, account: &Account, get: &GetArguments) -> bool {
+        let &GetArguments { dest, from, n } = get;
         let usual = self.broken.is_none() && !self.local;
         let Some(there) = self.peers.shortcut(from, n).filter(|_| usual) else { return false };
         let Some(slot) = self.slots.take(Use::Straight { account, pe: from.pe }) else { return false };
+        account.issue_locked(1);
         // SAFETY: the endpoint is open, and the destination stays until completion, by the caller's promise.
         let code = unsafe {
             let desc = ptr::null_mut();
             fi_read(self.objects.ep, dest.cast(), n, desc, there.peer, there.address, there.key, context(slot))
         };
-        // SAFETY: the slot was just taken for this operation.
+        // SAFETY: the slot was just taken for this operation, which was counted.
         unsafe { self.posted_straight(account, slot, code as c_int) }
     }
 
@@ -136,14 +173,8 @@ impl Endpoint {
     /// # Safety
     /// `old` is null or has room for the object until completion.
     #[inline(always)]
-    pub(crate) unsafe fn update_straight(
-        &mut self,
-        account: &Account,
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    ) -> bool {
+    pub(crate) unsafe fn update_straight(&mut self, account: &Account, atomic: &AtomicArguments) -> bool {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let n = width.bytes();
         let usual = self.broken.is_none() && n > 2 && to.offset & (n as u64 - 1) == 0;
         let Some(there) = self.peers.shortcut(to, n).filter(|_| usual) else { return false };
@@ -154,6 +185,7 @@ impl Endpoint {
         let Some(slot) = self.slots.take(used_for) else { return false };
         let AtomicCall { op, form, operand, compare } = AtomicCall::of(amo, !old.is_null());
         let ep = self.objects.ep;
+        account.issue_locked(1);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it, and is its own until the
         // completion. The engine's lock is held, so nobody else has the arguments; the endpoint is open.
         let code = unsafe {
@@ -179,21 +211,21 @@ impl Endpoint {
                 }
             }
         };
-        // SAFETY: the slot was just taken for this operation.
+        // SAFETY: the slot was just taken for this operation, which was counted.
         unsafe { self.posted_straight(account, slot, code as c_int) }
     }
 
-    /// libfabric has taken an operation, which counts from now on; or has not, and its slot is free again.
+    /// libfabric has taken an operation; or has not, and it does not count, and its slot is free again. It was counted before the call, so
+    /// that the call has nothing to keep of the account. Its completion is looked at under the lock that is held here.
     ///
     /// # Safety
-    /// The slot was taken for this operation.
+    /// The slot was taken for this operation, which the account has counted.
     #[inline(always)]
     unsafe fn posted_straight(&mut self, account: &Account, slot: *mut OperationSlot, code: c_int) -> bool {
         if code == 0 {
-            // Its completion is looked at under the lock that is held here.
-            account.issue_locked(1);
             return true;
         }
+        account.withdraw_locked();
         // SAFETY: libfabric has refused the operation, so it does not have the slot.
         unsafe { self.slots.give_back(slot) };
         false
