@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, Busy, Failed, Lane, LaneOptions, NotIssued, Remote, SignalUpdate, Width};
+use oxshmem_transport::{
+    Amo, AtomicArguments, Busy, Failed, GetArguments, Lane, LaneOptions, NotIssued, PutArguments, Remote, SignalUpdate,
+    Width,
+};
 use parking_lot::MutexGuard;
 
 use crate::channel::{Channel, Issued};
@@ -47,47 +50,115 @@ impl UcxLane {
         }
         outcome
     }
+
+    /// A put of a copy that does not go the straight way. Returns how many bytes at the end are left.
+    ///
+    /// # Safety
+    /// The source has its bytes.
+    #[inline(never)]
+    unsafe fn put_copy_apart(&self, channel: MutexGuard<'_, Channel>, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        // SAFETY: the source is readable for `n` bytes, by the caller's promise.
+        put.left(self.issue(channel, n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) }))
+    }
+
+    /// A put from where the bytes are, likewise.
+    ///
+    /// # Safety
+    /// The source has its bytes until completion.
+    #[inline(never)]
+    unsafe fn put_apart(&self, channel: MutexGuard<'_, Channel>, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        // SAFETY: the source stays until completion, by the caller's promise.
+        put.left(self.issue(channel, n, |channel, peers| unsafe { channel.put(peers, to, source, n) }))
+    }
+
+    /// A get, likewise.
+    ///
+    /// # Safety
+    /// The destination has its bytes until completion.
+    #[inline(never)]
+    unsafe fn get_apart(&self, channel: MutexGuard<'_, Channel>, get: &GetArguments) -> usize {
+        let &GetArguments { dest, from, n } = get;
+        // SAFETY: the destination stays until completion, by the caller's promise.
+        get.left(self.issue(channel, n, |channel, peers| unsafe { channel.get(peers, dest, from, n) }))
+    }
+
+    /// An atomic that does not go the straight way.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    #[inline(never)]
+    unsafe fn amo_apart(&self, channel: MutexGuard<'_, Channel>, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
+        // SAFETY: the caller keeps `old` until completion, as this function demands.
+        self.issue(channel, (), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
+    }
 }
 
 // SAFETY: local buffers are handed to UCX, which leaves them alone when the flush, the get or the answer that completes
 // their operation is over, and `outstanding` counts until then. Ranges are compared with what the peer has registered.
 unsafe impl Lane for UcxLane {
     unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let mut channel = self.channel.lock_briefly();
-        // SAFETY: the source is readable for `n` bytes, by the caller's promise.
-        if unsafe { channel.put_copy_straight(to, source, n) } {
-            self.channel.count();
-            return Ok(n);
-        }
-        // SAFETY: the source is readable for `n` bytes, by the caller's promise.
-        self.issue(channel, n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) })
+        let put = PutArguments { to, source, n };
+        // SAFETY: our caller has made the same promise.
+        put.answer(unsafe { self.take_put(&put) })
     }
 
     unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let mut channel = self.channel.lock_briefly();
-        // SAFETY: the source stays until completion, by the caller's promise.
-        if unsafe { channel.put_straight(to, source, n) } {
-            self.channel.count();
-            return Ok(n);
-        }
-        // SAFETY: the source stays until completion, by the caller's promise.
-        self.issue(channel, n, |channel, peers| unsafe { channel.put(peers, to, source, n) })
+        let put = PutArguments { to, source, n };
+        // SAFETY: our caller has made the same promise.
+        put.answer(unsafe { self.take_put_nbi(&put) })
     }
 
     unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+        let get = GetArguments { dest, from, n };
+        // SAFETY: our caller has made the same promise.
+        get.answer(unsafe { self.take_get_nbi(&get) })
+    }
+
+    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+        let mut channel = self.channel.lock_briefly();
+        // SAFETY: the source is readable, by the caller's promise.
+        if unsafe { channel.put_copy_straight(put.to, put.source, put.n) } {
+            self.channel.count();
+            return 0;
+        }
+        // SAFETY: the source is readable, by the caller's promise.
+        unsafe { self.put_copy_apart(channel, put) }
+    }
+
+    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+        let mut channel = self.channel.lock_briefly();
+        // SAFETY: the source stays until completion, by the caller's promise.
+        if unsafe { channel.put_straight(put.to, put.source, put.n) } {
+            self.channel.count();
+            return 0;
+        }
+        // SAFETY: the source stays until completion, by the caller's promise.
+        unsafe { self.put_apart(channel, put) }
+    }
+
+    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
         let mut channel = self.channel.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
-        if let Some(under_way) = unsafe { channel.get_straight(from, dest, n) } {
+        if let Some(under_way) = unsafe { channel.get_straight(get.from, get.dest, get.n) } {
             if under_way {
                 self.channel.count();
             }
-            return Ok(n);
+            return 0;
         }
         // SAFETY: the destination stays until completion, by the caller's promise.
-        self.issue(channel, n, |channel, peers| unsafe { channel.get(peers, dest, from, n) })
+        unsafe { self.get_apart(channel, get) }
     }
 
     unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.take_amo(&AtomicArguments { to, width, amo, old }) }
+    }
+
+    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let mut channel = self.channel.lock_briefly();
         if self.net.peers.atomics
             // SAFETY: the caller keeps `old` until completion, as `Lane` demands.
@@ -99,7 +170,7 @@ unsafe impl Lane for UcxLane {
             return Ok(());
         }
         // SAFETY: the caller keeps `old` until completion, as `Lane` demands.
-        self.issue(channel, (), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
+        unsafe { self.amo_apart(channel, atomic) }
     }
 
     unsafe fn put_signal(
