@@ -208,8 +208,14 @@ impl Engine {
     }
 
     /// Moves everything on, on all rails; returns how much was done.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn drain(&mut self) -> usize {
+        self.drain_inline()
+    }
+
+    /// [`Engine::drain`] as a part of its caller, which has one frame with it.
+    #[inline(always)]
+    pub(crate) fn drain_inline(&mut self) -> usize {
         let mut done = self.first.drain(&mut self.heard);
         if !self.heard.is_empty() {
             self.hear_all();
@@ -227,6 +233,7 @@ impl Engine {
     }
 
     /// Moves on the further rails; returns how much was done.
+    #[inline(never)]
     fn drain_further(&mut self) -> usize {
         let mut done = 0;
         for rail in &mut self.further {

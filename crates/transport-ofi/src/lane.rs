@@ -168,6 +168,7 @@ impl OfiLane {
     }
 
     /// When all puts are complete where that is not enough: reads one byte of each PE, which comes after them.
+    #[inline(never)]
     fn read_back(&self, engine: &mut Engine) {
         let count = self.state(engine).unread.len() as u64;
         if count == 0 || self.outstanding() > count {
@@ -338,7 +339,7 @@ unsafe impl Lane for OfiLane {
     }
 
     fn poll_completion(&self) -> Result<bool, Failed> {
-        self.net.drain_with(|engine| {
+        self.net.poll_with(|engine| {
             if self.reads_back {
                 self.read_back(engine);
             }

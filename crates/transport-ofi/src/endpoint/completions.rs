@@ -18,6 +18,7 @@ pub(crate) type Heard = (u32, Message);
 
 impl Endpoint {
     /// Takes all completions. Messages that have come go to `heard`. Returns how much was done.
+    #[inline(always)]
     pub(crate) fn drain(&mut self, heard: &mut Vec<Heard>) -> usize {
         let mut done = 0;
         loop {
