@@ -223,7 +223,8 @@ pub(crate) fn window(pe: u32) -> Option<u32> {
 #[inline(always)]
 pub(crate) fn may_have_window(pe: u32) -> bool {
     let windows = FAST.windows.load(Acquire);
-    windows == 0 || pe.wrapping_sub(FAST.first.load(Relaxed)) < windows
+    // Without windows the largest number is one less than that many.
+    pe.wrapping_sub(FAST.first.load(Relaxed)) <= windows.wrapping_sub(1)
 }
 
 /// Nothing. The compiler keeps the way that leads here out of the way of those that hit.
@@ -344,7 +345,9 @@ mod tests {
         // The one table, which no other test opens.
         assert_eq!(window(0), None);
         let hits = |window: fn(u32) -> Option<u32>| [-1, 0, 3, 4, 6, 7, i32::MIN].map(|pe| window(pe as u32));
+        assert!(may_have_window(0) && may_have_window(u32::MAX));
         FAST.open(4, 3, true);
+        assert_eq!([u32::MAX, 0, 3, 4, 6, 7].map(may_have_window), [false, false, false, true, true, false]);
         assert_eq!(hits(window), [None, None, None, Some(0), Some(2), None, None]);
         assert_eq!(hits(atomic_window), hits(window));
         FAST.open(4, 3, false);

@@ -7,7 +7,6 @@ use oxshmem_transport::{
 };
 
 use super::{ContextLane, Direction};
-use crate::network;
 use crate::start::job;
 use crate::transfers::direct::may_have_window;
 use crate::wait::{self, Needs};
@@ -269,10 +268,10 @@ impl ContextLane {
         wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
     }
 
-    /// Something has been issued by network that may be to a PE of this node.
+    /// Something has been issued by network that may be to a PE of this node, if the network does atomics.
     #[inline(always)]
     fn note_near(&self, pe: u32) {
-        if network::does_atomics() && may_have_window(pe) {
+        if may_have_window(pe) {
             self.look_whether_near(pe);
         }
     }
