@@ -36,3 +36,10 @@ pub(crate) fn note(name: &'static str, peer: Option<u32>, bytes: usize) {
         own.doings().calls.note(name, CallSubject { peer, team: None, bytes: bytes as u64 });
     }
 }
+
+/// [`note`] of an operation on another PE that the table of the data path has found, which is open while the library is initialised.
+#[inline(always)]
+pub(crate) fn note_found(name: &'static str, peer: u32, bytes: usize) {
+    let subject = CallSubject { peer: Some(peer), team: None, bytes: bytes as u64 };
+    ControlBlock::own().doings().calls.note(name, subject);
+}

@@ -179,6 +179,7 @@ const _: () = {
 
 impl ControlBlock {
     /// The caller's own.
+    #[inline(always)]
     pub(crate) fn own() -> &'static Self {
         // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
         // standard allows no call that gets here. All fields are atomics.

@@ -62,7 +62,7 @@ fn reached(
     pe: c_int,
 ) -> Option<(Remote, &'static ContextLane)> {
     let found = elsewhere(context, address, bytes, pe)?;
-    recorder::note(call, Some(found.0.pe), bytes);
+    recorder::note_found(call, found.0.pe, bytes);
     Some(found)
 }
 

@@ -201,8 +201,8 @@ fn end(others: Others) {
     }
     ControlBlock::own().set_state(State::Finalized);
     active_set::end();
-    control::close();
     FAST.close();
+    control::close();
     MY_PE.store(-1, Relaxed);
     N_PES.store(-1, Relaxed);
     ContextHandle::default_context().clear();

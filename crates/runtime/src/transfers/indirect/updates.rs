@@ -157,7 +157,7 @@ pub(crate) unsafe fn put_signal(
         && let Some((to, lane)) = elsewhere(context, dest as usize, n, pe)
         && let Some((region, offset)) = FAST.place(signal as usize, 8)
     {
-        recorder::note(call, Some(to.pe), n);
+        recorder::note_found(call, to.pe, n);
         let signal = Remote { region, offset, ..to };
         // SAFETY: both are inside regions of one PE; the caller vouches for the source.
         return unsafe { signalled(call, lane, to, source, n, signal, update, nbi) };
