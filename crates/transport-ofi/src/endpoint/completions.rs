@@ -33,10 +33,11 @@ impl Endpoint {
                 continue;
             }
             let read = read as usize;
-            for entry in &entries[..read] {
+            match &entries[..read] {
                 // SAFETY: libfabric has written the first `read` entries.
-                let entry = unsafe { entry.assume_init_ref() };
-                self.succeeded(entry.op_context.cast(), entry.len, heard);
+                [entry] => self.succeeded(unsafe { entry.assume_init_ref() }, heard),
+                // SAFETY: libfabric has written the first `read` entries.
+                entries => unsafe { self.all_succeeded(entries, heard) },
             }
             done += read;
             if read < entries.len() {
@@ -80,9 +81,22 @@ impl Endpoint {
         1
     }
 
+    /// Several operations have gone well.
+    ///
+    /// # Safety
+    /// The entries are written.
+    #[inline(never)]
+    unsafe fn all_succeeded(&mut self, entries: &[MaybeUninit<fi::fi_cq_msg_entry>], heard: &mut Vec<Heard>) {
+        for entry in entries {
+            // SAFETY: the entries are written, by the caller's promise.
+            self.succeeded(unsafe { entry.assume_init_ref() }, heard);
+        }
+    }
+
     /// An operation has gone well.
     #[inline(always)]
-    fn succeeded(&mut self, slot: *mut OperationSlot, len: usize, heard: &mut Vec<Heard>) {
+    fn succeeded(&mut self, entry: &fi::fi_cq_msg_entry, heard: &mut Vec<Heard>) {
+        let (slot, len): (*mut OperationSlot, usize) = (entry.op_context.cast(), entry.len);
         // SAFETY: libfabric gives back the context that it was given, null or a slot of ours.
         let account = match unsafe { slot.as_ref() }.map(|slot| &slot.used_for) {
             Some(&Use::Straight { account, .. }) => account,
