@@ -36,7 +36,7 @@ pub unsafe fn fetch<V: Via, T: AmoType>(via: V, source: *const T, pe: c_int) -> 
         // SAFETY: `object` returns a mapped, aligned object; which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::load(there) },
         // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-        None => unsafe { updates::amo(via.call(), via.context(), source, Amo::Fetch, true, pe) },
+        None => unsafe { updates::amo::<V, T>(via.call(), via.given(), source, Amo::Fetch, true, pe) },
     }
 }
 
@@ -51,7 +51,7 @@ pub unsafe fn set<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int)
         Some(there) => unsafe { T::store(there, value) },
         None => {
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-            unsafe { updates::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), false, pe) };
+            unsafe { updates::amo::<V, T>(via.call(), via.given(), dest, Amo::Swap(value.bits()), false, pe) };
         }
     }
 }
@@ -82,7 +82,7 @@ pub unsafe fn swap<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int
         // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises.
         Some(there) => unsafe { T::swap(there, value) },
         // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-        None => unsafe { updates::amo(via.call(), via.context(), dest, Amo::Swap(value.bits()), true, pe) },
+        None => unsafe { updates::amo::<V, T>(via.call(), via.given(), dest, Amo::Swap(value.bits()), true, pe) },
     }
 }
 
@@ -98,7 +98,7 @@ pub unsafe fn compare_swap<V: Via, T: AmoInteger>(via: V, dest: *mut T, cond: T,
         None => {
             let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
             // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-            unsafe { updates::amo(via.call(), via.context(), dest, amo, true, pe) }
+            unsafe { updates::amo::<V, T>(via.call(), via.given(), dest, amo, true, pe) }
         }
     }
 }
@@ -136,7 +136,9 @@ macro_rules! operation {
                 // promises.
                 Some(there) => unsafe { T::$fetching(there, value) },
                 // SAFETY: the caller promises a symmetric object that only atomics of its type touch.
-                None => unsafe { updates::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), true, pe) },
+                None => unsafe {
+                    updates::amo::<V, T>(via.call(), via.given(), dest, Amo::$amo(value.bits()), true, pe)
+                },
             }
         }
         #[doc = concat!($what, ".")]
@@ -149,7 +151,7 @@ macro_rules! operation {
             unsafe {
                 match object(via, dest, pe) {
                     Some(there) => T::$fetching(there, value),
-                    None => updates::amo(via.call(), via.context(), dest, Amo::$amo(value.bits()), false, pe),
+                    None => updates::amo::<V, T>(via.call(), via.given(), dest, Amo::$amo(value.bits()), false, pe),
                 };
             }
         }

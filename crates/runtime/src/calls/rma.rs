@@ -42,7 +42,7 @@ pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
         // aligned address; the caller vouches for the alignment and for what is no word.
         Some(there) => unsafe { element::store(there, value) },
         // SAFETY: our caller has made the promises for `dest` that this call asks for.
-        None => unsafe { indirect::p(via.call(), via.context(), dest, value, pe) },
+        None => unsafe { indirect::p::<V, T>(via.call(), via.given(), dest, value, pe) },
     }
 }
 
@@ -57,7 +57,7 @@ pub unsafe fn g<V: Via, T: Copy>(via: V, source: *const T, pe: c_int) -> T {
         // types of the C calls.
         Some(there) => unsafe { element::load(there) },
         // SAFETY: our caller has made the promises for `source` that this call asks for.
-        None => unsafe { indirect::g(via.call(), via.context(), source, pe) },
+        None => unsafe { indirect::g::<V, T>(via.call(), via.given(), source, pe) },
     }
 }
 
@@ -73,7 +73,7 @@ pub unsafe fn put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         // SAFETY: `near` checked all `n` bytes of the destination; the caller vouches for the source.
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: our caller vouches for `nelems` elements on both sides, which are `n` bytes.
-        None => unsafe { indirect::put::<false>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put::<V, false>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -92,7 +92,7 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         }
         // SAFETY: the caller promises `n` writable bytes at `dest`, and `indirect::get` looks at the source's address
         // itself.
-        None => unsafe { indirect::get::<false>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get::<V, false>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -108,7 +108,7 @@ pub unsafe fn put_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         Some(there) => unsafe { copy(source.cast(), there.cast(), n) },
         // SAFETY: the caller promises that the source stays untouched until the next quiet, and `indirect::put` looks
         // at the destination's address itself.
-        None => unsafe { indirect::put::<true>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::put::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -124,7 +124,7 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
         // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
         // at the source's address itself.
-        None => unsafe { indirect::get::<true>(via.call(), via.context(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe { indirect::get::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
     }
 }
 
@@ -192,7 +192,7 @@ pub unsafe fn ibput<V: Via, T>(
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { indirect::put::<false>(via.call(), via.context(), to.cast(), from.cast(), n, pe) };
+                unsafe { indirect::put::<V, false>(via.call(), via.given(), to.cast(), from.cast(), n, pe) };
             }
         }
     }
@@ -235,7 +235,7 @@ pub unsafe fn ibget<V: Via, T>(
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 // SAFETY: one block of the caller's promise.
-                unsafe { indirect::get::<false>(via.call(), via.context(), to.cast(), from.cast(), n, pe) };
+                unsafe { indirect::get::<V, false>(via.call(), via.given(), to.cast(), from.cast(), n, pe) };
             }
         }
     }

@@ -133,6 +133,17 @@ impl ContextHandle {
         Some((world, lane::known(&object.lane)?))
     }
 
+    /// [`Self::published_member`] of the default context in the words of the plain calls: its object is always there, and its members have
+    /// the numbers of the world.
+    #[inline(always)]
+    pub(crate) fn published_pe(pe: c_int) -> Option<(u32, &'static ContextLane)> {
+        let object = Self::default_context().believed();
+        if pe as u32 >= object.size.load(Acquire) {
+            return None;
+        }
+        Some((pe as u32, lane::known(&object.lane)?))
+    }
+
     /// The team it was made on; `None` for the invalid handle and outside init and finalize.
     pub(crate) fn team(self) -> Option<&'static TeamState> {
         // SAFETY: set by `fill` from a team that outlives its contexts (destroying the team first is undefined).

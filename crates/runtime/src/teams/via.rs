@@ -6,6 +6,14 @@ use crate::teams::context::ContextHandle;
 
 /// How a call's PE number is meant, and the call's name for messages.
 pub trait Via: Copy {
+    /// Whether the call is a plain one.
+    const IN_WORLD: bool;
+    /// What a call that goes on in a function of its own gives it of the context: nothing if it is a plain one.
+    type Given: Copy;
+    /// The call of this name that was given that.
+    fn of(call: &'static str, given: Self::Given) -> Self;
+    /// See [`Via::Given`].
+    fn given(self) -> Self::Given;
     /// The world number of the caller's `pe`, or a number that no window has.
     fn world(self, pe: c_int) -> u32;
     /// The context that the call names.
@@ -19,6 +27,14 @@ pub trait Via: Copy {
 pub struct InWorld(pub &'static str);
 
 impl Via for InWorld {
+    const IN_WORLD: bool = true;
+    type Given = ();
+    #[inline(always)]
+    fn of(call: &'static str, _given: ()) -> Self {
+        Self(call)
+    }
+    #[inline(always)]
+    fn given(self) -> Self::Given {}
     #[inline(always)]
     fn world(self, pe: c_int) -> u32 {
         pe as u32
@@ -38,6 +54,16 @@ impl Via for InWorld {
 pub struct On(pub ContextHandle, pub &'static str);
 
 impl Via for On {
+    const IN_WORLD: bool = false;
+    type Given = ContextHandle;
+    #[inline(always)]
+    fn of(call: &'static str, given: ContextHandle) -> Self {
+        Self(given, call)
+    }
+    #[inline(always)]
+    fn given(self) -> ContextHandle {
+        self.0
+    }
     #[inline(always)]
     fn world(self, pe: c_int) -> u32 {
         self.0.world(pe)

@@ -13,6 +13,7 @@ use crate::network;
 use crate::network::lane::ContextLane;
 use crate::start::job;
 use crate::teams::context::ContextHandle;
+use crate::teams::via::Via;
 use crate::transfers::direct::FAST;
 use crate::transfers::element;
 use crate::transfers::range;
@@ -41,28 +42,18 @@ enum What {
 /// The caller has found no window for them in that table. While it is open it has all PEs of this node, so an object that it has is on
 /// another node, or an atomic is the network's.
 #[inline(always)]
-fn elsewhere(
-    context: ContextHandle,
-    address: usize,
-    bytes: usize,
-    pe: c_int,
-) -> Option<(Remote, &'static ContextLane)> {
+fn elsewhere<V: Via>(via: V, address: usize, bytes: usize, pe: c_int) -> Option<(Remote, &'static ContextLane)> {
     let (region, offset) = FAST.place(address, bytes)?;
-    let (pe, lane) = context.published_member(pe)?;
+    // The table is closed while handles are to be looked up.
+    let (pe, lane) = if V::IN_WORLD { ContextHandle::published_pe(pe)? } else { via.context().published_member(pe)? };
     Some((Remote { pe, region, offset }, lane))
 }
 
 /// [`elsewhere`] for a call, which is recorded.
 #[inline(always)]
-fn reached(
-    call: &'static str,
-    context: ContextHandle,
-    address: usize,
-    bytes: usize,
-    pe: c_int,
-) -> Option<(Remote, &'static ContextLane)> {
-    let found = elsewhere(context, address, bytes, pe)?;
-    recorder::note_found(call, found.0.pe, bytes);
+fn reached<V: Via>(via: V, address: usize, bytes: usize, pe: c_int) -> Option<(Remote, &'static ContextLane)> {
+    let found = elsewhere(via, address, bytes, pe)?;
+    recorder::note_found(via.call(), found.0.pe, bytes);
     Some(found)
 }
 
@@ -103,9 +94,9 @@ fn find(call: &'static str, argument: &str, address: usize, bytes: usize, what: 
 /// # Safety
 /// `source` is readable for `n` bytes until then.
 #[inline(never)]
-pub(crate) unsafe fn put<const NBI: bool>(
+pub(crate) unsafe fn put<V: Via, const NBI: bool>(
     call: &'static str,
-    context: ContextHandle,
+    given: V::Given,
     dest: *mut u8,
     source: *const u8,
     n: usize,
@@ -114,11 +105,12 @@ pub(crate) unsafe fn put<const NBI: bool>(
     if n == 0 {
         return;
     }
+    let via = V::of(call, given);
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the source.
     unsafe {
-        match reached(call, context, dest as usize, n, pe) {
+        match reached(via, dest as usize, n, pe) {
             Some((to, lane)) => send::<NBI>(call, lane, to, source, n),
-            None => put_seldom::<NBI>(call, context, dest, source, n, pe),
+            None => put_seldom::<NBI>(call, via.context(), dest, source, n, pe),
         }
     }
 }
@@ -184,9 +176,9 @@ unsafe fn send_long(call: &'static str, lane: &ContextLane, to: Remote, source: 
 /// # Safety
 /// `dest` is writable for `n` bytes until then.
 #[inline(never)]
-pub(crate) unsafe fn get<const NBI: bool>(
+pub(crate) unsafe fn get<V: Via, const NBI: bool>(
     call: &'static str,
-    context: ContextHandle,
+    given: V::Given,
     dest: *mut u8,
     source: *const u8,
     n: usize,
@@ -195,11 +187,12 @@ pub(crate) unsafe fn get<const NBI: bool>(
     if n == 0 {
         return;
     }
+    let via = V::of(call, given);
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the destination.
     unsafe {
-        match reached(call, context, source as usize, n, pe) {
+        match reached(via, source as usize, n, pe) {
             Some((from, lane)) => fetch::<NBI>(call, lane, dest, from, n),
-            None => get_seldom::<NBI>(call, context, dest, source, n, pe),
+            None => get_seldom::<NBI>(call, via.context(), dest, source, n, pe),
         }
     }
 }
@@ -247,17 +240,18 @@ unsafe fn fetch<const NBI: bool>(call: &'static str, lane: &ContextLane, dest: *
 /// # Safety
 /// As for `calls::rma::p`.
 #[inline(never)]
-pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
-    if let Some((to, lane)) = reached(call, context, dest as usize, size_of::<T>(), pe) {
+pub(crate) unsafe fn p<V: Via, T: Copy>(call: &'static str, given: V::Given, dest: *mut T, value: T, pe: c_int) {
+    let via = V::of(call, given);
+    if let Some((to, lane)) = reached(via, dest as usize, size_of::<T>(), pe) {
         // SAFETY: `reached` found a `T` inside a region; `value` is a local that stays until the call returns.
         return unsafe { send::<false>(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
     }
-    match search(call, "dest", context, dest as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "dest", via.context(), dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `search` found a `T` inside a region; `value` is a local that stays until the call returns.
         FoundObject::There(to) => unsafe {
-            send::<false>(call, context.lane(), to, (&raw const value).cast(), size_of::<T>())
+            send::<false>(call, via.context().lane(), to, (&raw const value).cast(), size_of::<T>())
         },
     }
 }
@@ -267,21 +261,21 @@ pub(crate) unsafe fn p<T: Copy>(call: &'static str, context: ContextHandle, dest
 /// # Safety
 /// As for `calls::rma::g`.
 #[inline(never)]
-pub(crate) unsafe fn g<T: Copy>(call: &'static str, context: ContextHandle, source: *const T, pe: c_int) -> T {
-    let mut value = core::mem::MaybeUninit::<T>::uninit();
-    if let Some((from, lane)) = reached(call, context, source as usize, size_of::<T>(), pe) {
+pub(crate) unsafe fn g<V: Via, T: Copy>(call: &'static str, given: V::Given, source: *const T, pe: c_int) -> T {
+    let (via, mut value) = (V::of(call, given), core::mem::MaybeUninit::<T>::uninit());
+    if let Some((from, lane)) = reached(via, source as usize, size_of::<T>(), pe) {
         // SAFETY: `reached` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
         unsafe {
             fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
             return value.assume_init();
         }
     }
-    match search(call, "source", context, source as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "source", via.context(), source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
         // SAFETY: `search` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
         FoundObject::There(from) => unsafe {
-            fetch::<false>(call, context.lane(), value.as_mut_ptr().cast(), from, size_of::<T>());
+            fetch::<false>(call, via.context().lane(), value.as_mut_ptr().cast(), from, size_of::<T>());
             value.assume_init()
         },
     }

@@ -10,6 +10,7 @@ use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::ContextLane;
 use crate::teams::context::ContextHandle;
+use crate::teams::via::{On, Via};
 use crate::transfers::atomic::{AmoType, execute};
 use crate::transfers::direct::FAST;
 use crate::wait::Needs;
@@ -19,24 +20,24 @@ use crate::wait::Needs;
 /// # Safety
 /// As the standard asks of the atomic calls.
 #[inline(never)]
-pub(crate) unsafe fn amo<T: AmoType>(
+pub(crate) unsafe fn amo<V: Via, T: AmoType>(
     call: &'static str,
-    context: ContextHandle,
+    given: V::Given,
     address: *const T,
     amo: Amo,
     fetch: bool,
     pe: c_int,
 ) -> T {
-    let at = address as usize;
+    let (via, at) = (V::of(call, given), address as usize);
     if at & (size_of::<T>() - 1) == 0
         && let Some(width) = const { width_of::<T>() }
-        && let Some((to, lane)) = reached(call, context, at, size_of::<T>(), pe)
+        && let Some((to, lane)) = reached(via, at, size_of::<T>(), pe)
     {
         // SAFETY: `reached` found the whole object inside a region, and it is aligned.
         return T::of_bits(unsafe { update(call, lane, to, width, amo, fetch) });
     }
     // SAFETY: our caller has made the promises that this call asks for.
-    unsafe { amo_seldom(call, context, address, amo, fetch, pe) }
+    unsafe { amo_seldom(call, via.context(), address, amo, fetch, pe) }
 }
 
 /// The width of objects that the network updates as they are.
@@ -154,7 +155,7 @@ pub(crate) unsafe fn put_signal(
         errors::misaligned(call, signal as usize, 8);
     }
     if n > 0
-        && let Some((to, lane)) = elsewhere(context, dest as usize, n, pe)
+        && let Some((to, lane)) = elsewhere(On(context, call), dest as usize, n, pe)
         && let Some((region, offset)) = FAST.place(signal as usize, 8)
     {
         recorder::note_found(call, to.pe, n);
