@@ -246,12 +246,23 @@ pub(crate) unsafe fn p<V: Via, T: Copy>(call: &'static str, given: V::Given, des
         // SAFETY: `reached` found a `T` inside a region; `value` is a local that stays until the call returns.
         return unsafe { send::<false>(call, lane, to, (&raw const value).cast(), size_of::<T>()) };
     }
-    match search(call, "dest", via.context(), dest as usize, size_of::<T>(), What::Transfer, pe) {
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { p_seldom(call, via.context(), dest, value, pe) }
+}
+
+/// [`p`] where the table does not tell.
+///
+/// # Safety
+/// As for [`p`].
+#[cold]
+#[inline(never)]
+unsafe fn p_seldom<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
+    match search(call, "dest", context, dest as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `search` found a `T` inside a region; `value` is a local that stays until the call returns.
         FoundObject::There(to) => unsafe {
-            send::<false>(call, via.context().lane(), to, (&raw const value).cast(), size_of::<T>())
+            send::<false>(call, context.lane(), to, (&raw const value).cast(), size_of::<T>())
         },
     }
 }
@@ -262,21 +273,41 @@ pub(crate) unsafe fn p<V: Via, T: Copy>(call: &'static str, given: V::Given, des
 /// As for `calls::rma::g`.
 #[inline(never)]
 pub(crate) unsafe fn g<V: Via, T: Copy>(call: &'static str, given: V::Given, source: *const T, pe: c_int) -> T {
-    let (via, mut value) = (V::of(call, given), core::mem::MaybeUninit::<T>::uninit());
-    if let Some((from, lane)) = reached(via, source as usize, size_of::<T>(), pe) {
-        // SAFETY: `reached` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
-        unsafe {
-            fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
-            return value.assume_init();
+    let via = V::of(call, given);
+    // SAFETY: `reached` found a `T` inside a region, whose every bit pattern is a value; the caller vouches for the rest.
+    unsafe {
+        match reached(via, source as usize, size_of::<T>(), pe) {
+            Some((from, lane)) => fetch_one(call, lane, from),
+            None => g_seldom(call, via.context(), source, pe),
         }
     }
-    match search(call, "source", via.context(), source as usize, size_of::<T>(), What::Transfer, pe) {
+}
+
+/// Get of one value by the network.
+///
+/// # Safety
+/// `from` has a `T`, of which every bit pattern is a value.
+#[inline(always)]
+unsafe fn fetch_one<T: Copy>(call: &'static str, lane: &ContextLane, from: Remote) -> T {
+    let mut value = core::mem::MaybeUninit::<T>::uninit();
+    // SAFETY: `fetch` fills the local, which has room for a `T`.
+    unsafe {
+        fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
+        value.assume_init()
+    }
+}
+
+/// [`g`] where the table does not tell.
+///
+/// # Safety
+/// As for [`g`].
+#[cold]
+#[inline(never)]
+unsafe fn g_seldom<T: Copy>(call: &'static str, context: ContextHandle, source: *const T, pe: c_int) -> T {
+    match search(call, "source", context, source as usize, size_of::<T>(), What::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
-        // SAFETY: `search` found a `T` inside a region; `fetch` fills the local, of which every bit pattern is a value.
-        FoundObject::There(from) => unsafe {
-            fetch::<false>(call, via.context().lane(), value.as_mut_ptr().cast(), from, size_of::<T>());
-            value.assume_init()
-        },
+        // SAFETY: `search` found a `T` inside a region, whose every bit pattern is a value.
+        FoundObject::There(from) => unsafe { fetch_one(call, context.lane(), from) },
     }
 }
