@@ -4,7 +4,6 @@ mod counters;
 mod operations;
 mod owned;
 
-use oxshmem_base::planted;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
@@ -136,27 +135,6 @@ impl ContextLane {
         });
     }
 
-    /// Orders everything issued before in front of everything that comes after: the lane's own operations, and the loads and
-    /// stores that reach PEs of this node.
-    pub(crate) fn fence(&self, call: &'static str) {
-        if planted!("fence-forgotten", true, false) {
-            self.begin(call);
-            if self.lane.fence().is_err() {
-                self.fence_later(call);
-            }
-        }
-        if self.near.load(Relaxed) {
-            self.complete(call);
-        }
-    }
-
-    /// A fence that the lane had to put off, which is rare.
-    #[cold]
-    #[inline(never)]
-    fn fence_later(&self, call: &'static str) {
-        self.issue(call, None, |lane| lane.fence());
-    }
-
     /// Returns when everything that this thread has issued is complete.
     #[inline(always)]
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
@@ -175,6 +153,7 @@ impl ContextLane {
     }
 
     /// Whether [`ContextLane::drain`] would return at once.
+    #[inline(never)]
     pub(crate) fn is_complete(&self) -> bool {
         let issued = self.counters.sum();
         let is_complete = self.look();
@@ -182,14 +161,6 @@ impl ContextLane {
             self.counters.settle(issued);
         }
         is_complete
-    }
-
-    /// Whether [`ContextLane::fence`] would return at once; it is made then.
-    pub(crate) fn is_fenced(&self) -> bool {
-        match self.near.load(Relaxed) || self.lane.fence().is_err() {
-            true => self.is_complete(),
-            false => true,
-        }
     }
 
     /// [`ContextLane::drain`], whoever must act.

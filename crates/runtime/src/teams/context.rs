@@ -192,7 +192,9 @@ impl ContextHandle {
     /// Completes what was issued on it between nodes.
     #[inline(always)]
     pub(crate) fn quiet(self, call: &'static str) {
-        if let Some(lane) = self.busy_lane(call) {
+        if let Some(lane) = self.busy_lane(call)
+            && !lane.is_complete()
+        {
             lane.complete(call);
         }
     }
@@ -210,7 +212,9 @@ impl ContextHandle {
     /// Orders what was issued on it between nodes.
     #[inline(always)]
     pub(crate) fn fence(self, call: &'static str) {
-        if let Some(lane) = self.busy_lane(call) {
+        if let Some(lane) = self.busy_lane(call)
+            && !lane.fence_at_once()
+        {
             lane.fence(call);
         }
     }

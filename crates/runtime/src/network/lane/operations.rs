@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use oxshmem_base::planted;
 use oxshmem_transport::{
     Amo, AtomicArguments, GetArguments, Lane, PutArguments, Remote, SignalUpdate, Width, signal_behind_puts,
 };
@@ -252,6 +253,38 @@ impl ContextLane {
                 false => lane.signal_behind_puts(*signal, *update),
             }
         });
+    }
+
+    /// Orders everything issued before in front of everything that comes after: the lane's own operations, and the loads and
+    /// stores that reach PEs of this node.
+    pub(crate) fn fence(&self, call: &'static str) {
+        self.begin(call);
+        if !self.is_ordered() {
+            self.issue(call, None, |lane| lane.fence());
+        }
+        if self.near.load(Relaxed) {
+            self.complete(call);
+        }
+    }
+
+    /// Makes a fence if nothing stands in its way. Returns whether it has: [`ContextLane::fence`] makes it otherwise.
+    #[inline(never)]
+    pub(crate) fn fence_at_once(&self) -> bool {
+        self.impatient.load(Relaxed) == 0 && self.is_ordered() && !self.near.load(Relaxed)
+    }
+
+    /// Whether the lane orders its operations now.
+    #[inline(always)]
+    fn is_ordered(&self) -> bool {
+        planted!("fence-forgotten", self.lane.fence().is_ok(), true)
+    }
+
+    /// Whether [`ContextLane::fence`] would return at once; it is made then.
+    pub(crate) fn is_fenced(&self) -> bool {
+        match self.near.load(Relaxed) || self.lane.fence().is_err() {
+            true => self.is_complete(),
+            false => true,
+        }
     }
 
     /// Before an operation: threads that have waited for long come first.
