@@ -20,6 +20,15 @@ use crate::wait::{self, Needs, Reason};
 
 use owned::OwnedLane;
 
+/// Whether the program has promised that one thread at a time makes calls. Stored before init fills a context with release; whoever makes a
+/// lane has acquired its context.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// A life begins; `alone`: one thread at a time makes calls.
+pub(crate) fn begin(alone: bool) {
+    ALONE.store(alone, Relaxed);
+}
+
 /// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
 pub(crate) struct ContextLane {
     lane: &'static dyn Lane,
@@ -71,7 +80,7 @@ impl ContextLane {
             capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
-            counters: OperationCounters::default(),
+            counters: OperationCounters::new(ALONE.load(Relaxed)),
         }
     }
 

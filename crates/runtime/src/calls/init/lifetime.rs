@@ -107,6 +107,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     pace::expect_network(network::is_open());
     let info = settings.info;
     let alone = thread_level < MULTIPLE;
+    lane::begin(alone);
     live_contexts::begin();
     active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });

@@ -25,12 +25,13 @@ pub(crate) struct OperationCounters {
     issued: [AtomicWord; 2],
     completed: [AtomicU64; 2],
     settled: AtomicWord,
+    /// One thread at a time counts.
+    alone: bool,
 }
 
 impl Default for OperationCounters {
     fn default() -> Self {
-        let completed = [0; 2].map(AtomicU64::new);
-        Self { issued: [0; 2].map(AtomicWord::new), completed, settled: AtomicWord::new(0) }
+        Self::new(false)
     }
 }
 
@@ -44,10 +45,21 @@ pub(crate) struct OperationCount {
 }
 
 impl OperationCounters {
+    /// Of no operations; `alone`: one thread at a time will count, so that no count needs to lock the memory.
+    pub(crate) fn new(alone: bool) -> Self {
+        let completed = [0; 2].map(AtomicU64::new);
+        Self { issued: [0; 2].map(AtomicWord::new), completed, settled: AtomicWord::new(0), alone }
+    }
+
     /// An operation has been issued.
     #[inline(always)]
     pub(crate) fn note(&self, direction: Direction) {
-        self.issued[direction as usize].fetch_add(1, Release);
+        let count = &self.issued[direction as usize];
+        if self.alone {
+            count.store(count.load(Relaxed).wrapping_add(1), Release);
+        } else {
+            count.fetch_add(1, Release);
+        }
     }
 
     /// How many operations have been issued.

@@ -91,3 +91,16 @@ fn who_waits_long_holds_back_all_lanes_of_the_account() {
     let ours = [one, other, stranger, alone, late];
     lanes().retain(|lane| !ours.iter().any(|own| core::ptr::eq(*own, *lane)));
 }
+
+#[test]
+fn a_lane_of_one_thread_counts_as_one_of_many_does() {
+    for counters in [false, true].map(OperationCounters::new) {
+        counters.note(Direction::Write);
+        counters.note(Direction::Read);
+        assert_eq!((counters.sum(), counters.are_settled()), (2, false));
+        counters.settle(2);
+        assert!(counters.are_settled());
+        counters.note(Direction::Read);
+        assert!(!counters.are_settled());
+    }
+}
