@@ -32,7 +32,7 @@ pub struct AtomicArguments {
     pub to: Remote,
     /// Its width.
     pub width: Width,
-    /// What is done to it.
+    /// The update.
     pub amo: Amo,
     /// Where the old value goes, unless it is null.
     pub old: *mut u8,

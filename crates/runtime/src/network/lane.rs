@@ -32,7 +32,7 @@ pub(crate) fn begin(alone: bool) {
 /// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
 pub(crate) struct ContextLane {
     lane: &'static dyn Lane,
-    /// Who takes its puts to PEs without a window, its gets from them, and its atomics, as `lane` would: [`Lane::beneath`].
+    /// The lanes that take its puts to PEs without a window, its gets from them, and its atomics, as `lane` would: [`Lane::beneath`].
     puts: &'static dyn Lane,
     gets: &'static dyn Lane,
     atomics: &'static dyn Lane,

@@ -8,7 +8,7 @@ use crate::teams::context::ContextHandle;
 pub trait Via: Copy {
     /// Whether the call is a plain one.
     const IN_WORLD: bool;
-    /// What a call that goes on in a function of its own gives it of the context: nothing if it is a plain one.
+    /// The part of the context that a call gives to a function of its own in which it goes on: nothing if it is a plain one.
     type Given: Copy;
     /// The call of this name that was given that.
     fn of(call: &'static str, given: Self::Given) -> Self;

@@ -147,7 +147,7 @@ unsafe fn put_seldom<const NBI: bool>(
 #[inline(always)]
 unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
     // SAFETY: `to` has `n` bytes, and the source is readable for as many: until the next quiet if `NBI`, otherwise until this returns.
-    // What is not longer than that limit is copied by the lane.
+    // The lane copies one that is not longer than its limit.
     unsafe {
         if NBI {
             lane.put_nbi(call, to, source, n);
