@@ -14,14 +14,14 @@ use crate::wait::{self, Needs};
 
 /// The arguments of an operation with the name of its call. They have one place in memory, from which whoever issues the rest, or waits,
 /// reads them again.
-struct Named<A> {
+struct NamedArguments<A> {
     arguments: A,
     call: &'static str,
 }
 
 /// A put with a signal.
-struct SignalledPut {
-    put: Named<PutArguments>,
+struct PutWithSignal {
+    put: NamedArguments<PutArguments>,
     signal: Remote,
     update: SignalUpdate,
 }
@@ -34,7 +34,7 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn put(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
         self.begin(call);
-        let put = Named { arguments: PutArguments { to, source, n }, call };
+        let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { self.puts.take_put(&put.arguments) };
         if left > 0 {
@@ -50,7 +50,7 @@ impl ContextLane {
     /// As for `Lane::put`.
     #[cold]
     #[inline(never)]
-    unsafe fn put_rest(&self, put: &Named<PutArguments>, left: usize) {
+    unsafe fn put_rest(&self, put: &NamedArguments<PutArguments>, left: usize) {
         let PutArguments { to, source, n } = put.arguments;
         let done = n - left;
         // SAFETY: the rest is a part of what the caller has promised.
@@ -64,7 +64,7 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn put_nbi(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
         self.begin(call);
-        let put = Named { arguments: PutArguments { to, source, n }, call };
+        let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments stay as the caller has promised.
         unsafe { self.take_put_nbi(self.puts, &put) };
         self.counters.note(Direction::Write);
@@ -75,7 +75,7 @@ impl ContextLane {
     /// # Safety
     /// As for `Lane::put_nbi`.
     #[inline(always)]
-    unsafe fn take_put_nbi(&self, by: &dyn Lane, put: &Named<PutArguments>) {
+    unsafe fn take_put_nbi(&self, by: &dyn Lane, put: &NamedArguments<PutArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { by.take_put_nbi(&put.arguments) };
         if left > 0 {
@@ -90,7 +90,7 @@ impl ContextLane {
     /// As for `Lane::put_nbi`.
     #[cold]
     #[inline(never)]
-    unsafe fn put_nbi_rest(&self, put: &Named<PutArguments>, left: usize) {
+    unsafe fn put_nbi_rest(&self, put: &NamedArguments<PutArguments>, left: usize) {
         let PutArguments { to, source, n } = put.arguments;
         let done = n - left;
         // SAFETY: the rest is a part of what the caller has promised, until completion.
@@ -104,7 +104,7 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn get_nbi(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
-        let get = Named { arguments: GetArguments { dest, from, n }, call };
+        let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
         // SAFETY: the arguments stay as the caller has promised.
         unsafe { self.take_get_nbi(&get) };
     }
@@ -116,7 +116,7 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
-        let get = Named { arguments: GetArguments { dest, from, n }, call };
+        let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
         // SAFETY: everything is complete when this returns, so the destination stays until then.
         unsafe { self.take_get_nbi(&get) };
         self.drain_by(|| self.wait_for_get(&get));
@@ -127,7 +127,7 @@ impl ContextLane {
     /// # Safety
     /// As for `Lane::get_nbi`.
     #[inline(always)]
-    unsafe fn take_get_nbi(&self, get: &Named<GetArguments>) {
+    unsafe fn take_get_nbi(&self, get: &NamedArguments<GetArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { self.gets.take_get_nbi(&get.arguments) };
         if left > 0 {
@@ -143,7 +143,7 @@ impl ContextLane {
     /// As for `Lane::get_nbi`.
     #[cold]
     #[inline(never)]
-    unsafe fn get_rest(&self, get: &Named<GetArguments>, left: usize) {
+    unsafe fn get_rest(&self, get: &NamedArguments<GetArguments>, left: usize) {
         let GetArguments { dest, from, n } = get.arguments;
         let done = n - left;
         // SAFETY: the rest is a part of what the caller has promised, until completion.
@@ -152,7 +152,7 @@ impl ContextLane {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_get(&self, get: &Named<GetArguments>) {
+    fn wait_for_get(&self, get: &NamedArguments<GetArguments>) {
         self.wait_until_idle(self.reason(get.call, Needs::One(get.arguments.from.pe)));
     }
 
@@ -164,7 +164,7 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn amo(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         self.begin(call);
-        let atomic = Named { arguments: AtomicArguments { to, width, amo, old }, call };
+        let atomic = NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         if unsafe { self.atomics.take_amo(&atomic.arguments) }.is_err() {
             // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
@@ -183,7 +183,7 @@ impl ContextLane {
     /// As for `Lane::amo`.
     #[cold]
     #[inline(never)]
-    unsafe fn amo_later(&self, atomic: &Named<AtomicArguments>) {
+    unsafe fn amo_later(&self, atomic: &NamedArguments<AtomicArguments>) {
         let AtomicArguments { to, width, amo, old } = atomic.arguments;
         // SAFETY: one operation uses what the caller has promised.
         self.issue(atomic.call, Some(to.pe), |lane| unsafe { lane.amo(to, width, amo, old) });
@@ -191,7 +191,7 @@ impl ContextLane {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_amo(&self, atomic: &Named<AtomicArguments>) {
+    fn wait_for_amo(&self, atomic: &NamedArguments<AtomicArguments>) {
         self.wait_until_idle(self.reason(atomic.call, Needs::One(atomic.arguments.to.pe)));
     }
 
@@ -210,8 +210,8 @@ impl ContextLane {
         update: SignalUpdate,
     ) {
         self.begin(call);
-        let put = Named { arguments: PutArguments { to, source, n }, call };
-        let signalled = SignalledPut { put, signal, update };
+        let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
+        let signalled = PutWithSignal { put, signal, update };
         if self.signals_together(n) {
             // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
             if unsafe { self.lane.put_signal(to, source, n, signal, update) }.is_err() {
@@ -244,7 +244,7 @@ impl ContextLane {
     /// As for `Issuer::put_signal`.
     #[cold]
     #[inline(never)]
-    unsafe fn signal_later(&self, SignalledPut { put, signal, update }: &SignalledPut) {
+    unsafe fn signal_later(&self, PutWithSignal { put, signal, update }: &PutWithSignal) {
         let PutArguments { to, source, n } = put.arguments;
         // SAFETY: one operation uses what the caller has promised.
         self.issue(put.call, Some(to.pe), |lane| unsafe {
