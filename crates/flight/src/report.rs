@@ -369,12 +369,14 @@ fn different_calls(known: &[Witness]) -> Option<(u32, u32, (&str, &str))> {
 /// Whether two calls are the same collective. The name of one that returns at once has another prefix and no type.
 fn is_same_collective(one: &str, other: &str) -> bool {
     let core = |call: &str| call.strip_suffix("_nb").and_then(|call| call.strip_prefix("shmemx_")).map(str::to_owned);
-    let meets = |call: &str| call.contains("barrier") || call.contains("sync");
+    // Names of Fortran's routines are in capitals.
+    let meets = |call: &str| ["barrier", "sync"].iter().any(|word| call.to_ascii_lowercase().contains(word));
     match (core(one), core(other)) {
         (Some(core), None) => other.ends_with(&core) || meets(one) && meets(other),
         (None, Some(core)) => one.ends_with(&core) || meets(one) && meets(other),
-        // Names of Fortran's routines are in capitals.
-        _ => one.eq_ignore_ascii_case(other),
+        // A sync of the team of all PEs meets `shmem_sync_all`.
+        (None, None) => one.eq_ignore_ascii_case(other) || meets(one) && meets(other),
+        (Some(_), Some(_)) => one == other,
     }
 }
 

@@ -88,6 +88,19 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
 }
 
 #[test]
+fn fault_D1_syncs_of_all_pes_are_one_call_whatever_their_names() {
+    for (one, other) in [("shmem_sync_all", "shmem_team_sync"), ("shmem_barrier_all", "SHMEM_BARRIER_ALL")] {
+        let known = [
+            waits(0, one, meeting(0, 4, 3)),
+            waits(1, other, meeting(0, 4, 3)),
+            waits(2, "shmem_wait_until", variable(8, false, 1, 0)),
+        ];
+        let text = cause(&known, Certainty::Proven);
+        assert!(text.contains("for PE 2") && !text.contains("different calls"), "{text}");
+    }
+}
+
+#[test]
 fn fault_D1_a_member_at_a_later_meeting_of_the_team_is_not_missing() {
     let known = [waits(0, "shmem_barrier_all", meeting(0, 4, 2)), waits(1, "shmem_barrier_all", meeting(0, 5, 2))];
     assert!(!lines(&known, 2, "tcp").lines().next().expect("a line").contains("without"));
