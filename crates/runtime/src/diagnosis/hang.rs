@@ -1,7 +1,7 @@
 //! The hang report: who waits for what, when a wait has taken as long as `SHMEM_HANG_SECS` says.
 //!
-//! Every PE that waits long has a record of it in its control window. The lowest PE that waits reads the records of all and
-//! prints one line for each.
+//! Every PE that waits long has a record of it in its control window. The lowest of those that have waited for long reads the records
+//! of all and prints one line for each.
 
 use std::time::Duration;
 
@@ -37,11 +37,17 @@ impl Reports {
 fn print(waited: Duration) {
     let Some((me, pes)) = job::identity() else { return };
     let known = on_node();
-    if known.iter().any(|one| one.pe < me && one.is_waiting()) {
+    if known.iter().any(|one| one.pe < me && will_report(one, waited)) {
         return;
     }
     let lines = report::lines(&known, pes, &network::name());
     eprint!("oxshmem: PE {me} has waited for {} s. On this node:\n{lines}", waited.as_secs());
+}
+
+/// Whether a PE will print the report of a wait that has taken so long, because its own has taken at least half of that. A shorter wait
+/// may end before it is due, as those of a PE do that waits again and again.
+fn will_report(one: &Witness, waited: Duration) -> bool {
+    one.waits.iter().any(|wait| wait.has_thread() && 2 * wait.seconds >= waited.as_secs())
 }
 
 /// The PEs of this node.
@@ -52,4 +58,31 @@ pub(crate) fn on_node() -> Vec<Witness> {
         Witness::new(pe, block.state(), block.records.all())
     };
     (0..).zip(&job.node().members).map(know).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxshmem_flight::State;
+    use oxshmem_flight::waits::{Subject, WaitEntry};
+
+    #[test]
+    fn a_short_wait_of_a_lower_pe_keeps_no_long_one_from_its_report() {
+        let wait = |seconds| WaitEntry {
+            call: "shmem_wait_until".into(),
+            address: 0,
+            seconds,
+            thread: 1,
+            looks: 0,
+            subject: Subject::Operation { peer: None },
+            frames: Vec::new(),
+            sites: Vec::new(),
+            object: None,
+        };
+        let reports = |waits: Vec<WaitEntry>| {
+            will_report(&Witness::new(0, State::Running, waits), Duration::from_secs(60))
+        };
+        assert!(reports(vec![wait(60)]) && reports(vec![wait(2), wait(31)]));
+        assert!(!reports(vec![wait(2)]) && !reports(Vec::new()));
+    }
 }
