@@ -65,6 +65,8 @@ pub(crate) struct Actor {
     pub(crate) bell: AtomicU32,
     /// One more than the activity at its last look, if that was in vain; 0: it has not looked in vain.
     pub(crate) vain: AtomicU64,
+    /// The step of that look.
+    pub(crate) looked: AtomicU64,
     /// Its rank under [`crate::options::Strategy::Priority`].
     pub(crate) priority: AtomicU64,
     /// The step at which it was last chosen, or had nothing to do.

@@ -11,7 +11,7 @@ use oxshmem_os::{bystanders, futex};
 
 use crate::arena::{Actor, ActorState, SimArena, TurnHolder};
 use crate::network::Pe;
-use crate::strategy::{NextCandidate, SchedulerDecision, Situation};
+use crate::strategy::{FAIR, NextCandidate, SchedulerDecision, Situation};
 use crate::watch::{self, TurnWatch};
 
 /// A step of a thread.
@@ -69,6 +69,7 @@ impl Pe {
         let again = call == StepKind::LookAgain || call == StepKind::Poll && polls > MANY_POLLS;
         if again {
             actor.vain.store(arena.activity(self.me).load(Relaxed) + 1, Relaxed);
+            actor.looked.store(arena.step.load(Relaxed), Relaxed);
         } else {
             arena.activity(self.me).fetch_add(1, Relaxed);
             actor.vain.store(0, Relaxed);
@@ -235,7 +236,10 @@ impl Pe {
         let mut situation = Situation::default();
         for (number, actor) in (0..).zip(arena.used()) {
             let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
-            let is_vain = || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1;
+            // A thread of the PE may store without a call, which nobody counts: who looked in vain looks again in the end.
+            let is_vain = || {
+                actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1 && waited(&actor.looked) <= FAIR
+            };
             if actor.state() != ActorState::Present {
                 continue;
             }
