@@ -189,13 +189,7 @@ impl PlantedFault {
     /// How it was found. `None`: it was not.
     fn look(&self, library: &Path) -> Outcome<Option<String>> {
         let mut command = match &self.found_by {
-            FoundBy::Sim(job) => {
-                let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
-                command.args(["sim", "-n", job.pes, "--nodes", job.nodes, "--seeds", SEEDS, "--jobs", "1"]);
-                command.args(["--no-story", "--timeout", job.limit]).arg(job::build(job.program)?).args(job.arguments);
-                command.env("LD_LIBRARY_PATH", library);
-                command
-            }
+            FoundBy::Sim(jobs) => jobs.command(library, "0", SEEDS, jobs.limit)?,
             FoundBy::Tests(selection) => {
                 let mut command = command::cargo();
                 // The output of a test that passes would not be seen.
@@ -212,11 +206,37 @@ impl PlantedFault {
         if matches!(self.found_by, FoundBy::Tests(_)) && !is_reached(&output, self.name) {
             return Err(format!("planted {}: a test failed before it had reached the place of the fault", self.name));
         }
-        let words = first_line(&output);
-        words
-            .map(Some)
-            .ok_or_else(|| format!("planted {}: nothing was found, and the check ended with an error", self.name))
+        let Some(words) = first_line(&output) else {
+            return Err(format!("planted {}: nothing was found, and the check ended with an error", self.name));
+        };
+        if let FoundBy::Sim(jobs) = &self.found_by {
+            jobs.pass_without(library, &words).map_err(|why| format!("planted {}: {why}", self.name))?;
+        }
+        Ok(Some(words))
     }
+}
+
+impl SimulatedJobs {
+    /// The tool that tries so many seeds from `first` on.
+    fn command(&self, library: &Path, first: &str, seeds: &str, limit: &str) -> Outcome<Command> {
+        let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
+        command.args(["sim", "-n", self.pes, "--nodes", self.nodes, "--first", first, "--seeds", seeds, "--jobs", "1"]);
+        command.args(["--no-story", "--timeout", limit]).arg(job::build(self.program)?).args(self.arguments);
+        command.env("LD_LIBRARY_PATH", library).stdin(Stdio::null()).current_dir(top());
+        Ok(command)
+    }
+
+    /// Runs the seed that `words` names without the fault, with the usual limit: if that fails too, nothing was found.
+    fn pass_without(&self, library: &Path, words: &str) -> Outcome<()> {
+        let Some(seed) = seed_in(words) else { return Err(format!("no seed is named in: {words}")) };
+        let output = command::output(&mut self.command(library, seed, "1", LIMIT)?)?;
+        if output.status.success() { Ok(()) } else { Err(format!("seed {seed} fails without the fault, too")) }
+    }
+}
+
+/// The seed in a line of `oxshmem sim` about a seed that fails.
+fn seed_in(line: &str) -> Option<&str> {
+    line.strip_prefix("oxshmem: seed ")?.split_once(':').map(|(seed, _)| seed)
 }
 
 /// Whether the fault says that its place has been reached (`oxshmem_base::planted::is`).
