@@ -141,9 +141,11 @@ impl SimArgs {
             let words = self.words(*seed);
             let _ = writeln!(report, "{}", outcome.shown(*seed));
             let _ = writeln!(report, "Repeat it with: {}", job.command_line(&words));
-            if !self.no_story {
-                report += &shrink::explain(&job, &words, outcome)?;
-            }
+            report += &match (self.no_story, self.death) {
+                (true, _) => String::new(),
+                (false, true) => AFTER_DEATH.to_owned(),
+                (false, false) => shrink::explain(&job, &words, outcome)?,
+            };
         }
         Ok((report, failed.is_empty() && found_races.is_empty()))
     }
@@ -177,6 +179,10 @@ impl SimArgs {
         format!("{strategy}{seed}{death}")
     }
 }
+
+/// In the place of the smallest run that fails: a job whose PE was killed fails whatever the network does.
+const AFTER_DEATH: &str = "With --death a PE is killed, and then no job ends with status 0: what counts is that it ends, with a sentence \
+                           that says why. Leave --death out to have other failures explained.\n";
 
 /// A shorter time says nothing of how many seeds an hour has.
 const LONG: Duration = Duration::from_secs(10);

@@ -184,3 +184,11 @@ fn a_death_ends_the_job() {
     // The PEs of some jobs are through before the step of the death comes.
     assert!(text.contains("12 seeds in ") && text.contains("oxshmem: seed "), "nobody has died: {text}");
 }
+
+/// A job fails because one of its PEs was killed, and not because of an order on which the program rests.
+#[test]
+fn a_death_is_not_explained_by_the_network() {
+    let right = program("luck/right_stencil.c");
+    let text = text(&sim(&["-n", "3", "--seeds", "12", "--death", "--timeout", "60"], &[right]));
+    assert!(text.contains("With --death a PE is killed") && !text.contains("It fails as well"), "{text}");
+}
