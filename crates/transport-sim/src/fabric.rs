@@ -9,7 +9,7 @@ use oxshmem_transport::{
     Participant, Provider, Region, Segment, TakesTurns, TransportOffer, WantedTransport, software,
 };
 
-use crate::arena::{Actor, ActorState, ArenaMap, DIED, LEFT, MOST_PES, TurnHolder, ring};
+use crate::arena::{Actor, ActorState, ArenaMap, DIED, LEFT, MOST_PES, ring};
 use crate::chance::seeded;
 use crate::lane::SimLane;
 use crate::network::Pe;
@@ -126,11 +126,10 @@ impl Fabric for Sim {
         let pe = &self.pe;
         let Some(arena) = pe.arena.get().filter(|_| !pe.closed.swap(true, Release)) else { return };
         let is_ours = |actor: &Actor| actor.state() != ActorState::Absent && actor.pe.load(Relaxed) == pe.me;
-        let holder = arena.turn();
         let mut has_turn = false;
         for (number, actor) in (0..).zip(&arena.actors).filter(|(_, actor)| is_ours(actor)) {
             actor.set_state(ActorState::Absent);
-            has_turn |= holder == TurnHolder::Actor(number);
+            has_turn |= pe.claim(number);
         }
         pe.slot().over.store(LEFT, Relaxed);
         if has_turn {

@@ -50,7 +50,7 @@ impl SimLane {
         drop(queue);
         // A kind network has done it before its caller goes on. Nobody takes the turn from a caller that waits for the memory of a peer.
         if !self.is_moody() {
-            pe.arena().inside.store(1, Relaxed);
+            pe.hold_turn();
             while self.account.outstanding() > 0 {
                 pe.effect();
             }

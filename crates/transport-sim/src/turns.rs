@@ -62,10 +62,7 @@ impl Pe {
     pub(crate) fn step(self: &Arc<Self>, call: StepKind) {
         let (number, polls) = self.own_actor(call);
         let (arena, actor) = (self.arena(), &self.arena().actors[number as usize]);
-        if arena.turn() != TurnHolder::Actor(number) {
-            self.wait_for_turn(number);
-        }
-        arena.inside.store(1, Relaxed);
+        self.enter(number);
         let again = call == StepKind::LookAgain || call == StepKind::Poll && polls > MANY_POLLS;
         if again {
             actor.vain.store(arena.activity(self.me).load(Relaxed) + 1, Relaxed);
@@ -89,11 +86,36 @@ impl Pe {
     /// The thread is about to block outside of the library: the others go on, and its next step waits for a turn.
     pub(crate) fn step_out(self: &Arc<Self>) {
         let (number, _) = self.own_actor(StepKind::Act);
-        let arena = self.arena();
-        if arena.turn() == TurnHolder::Actor(number) {
-            arena.actors[number as usize].set_state(ActorState::Away);
+        if self.claim(number) {
+            self.arena().actors[number as usize].set_state(ActorState::Away);
             self.give_on(None);
         }
+    }
+
+    /// Between two steps: returns when the calling thread has the turn. Nobody takes it away until [`SimArena::inside`] is 0
+    /// again.
+    pub(crate) fn hold_turn(self: &Arc<Self>) {
+        let (number, _) = self.own_actor(StepKind::Act);
+        self.enter(number);
+    }
+
+    /// Returns when the thread has the turn, and is inside the provider.
+    fn enter(&self, number: u32) {
+        while !self.claim(number) {
+            self.wait_for_turn(number);
+        }
+    }
+
+    /// Whether the thread has the turn. Then it is inside the provider from here on: under the lock, because others may pass
+    /// over a holder that computes or sleeps while it comes back.
+    pub(crate) fn claim(&self, number: u32) -> bool {
+        let arena = self.arena();
+        let _lock = arena.lock();
+        let has_turn = arena.turn() == TurnHolder::Actor(number);
+        if has_turn {
+            arena.inside.store(1, Relaxed);
+        }
+        has_turn
     }
 
     /// Kills this process, as an unlucky machine does.
@@ -164,7 +186,7 @@ impl Pe {
     fn end_actor(&self, number: u32) {
         let Some(arena) = self.arena.get().filter(|_| !self.closed.load(Relaxed)) else { return };
         arena.actors[number as usize].set_state(ActorState::Absent);
-        if arena.turn() == TurnHolder::Actor(number) {
+        if self.claim(number) {
             self.give_on(None);
         }
     }

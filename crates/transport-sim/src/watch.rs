@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::arena::{ActorState, DIED, SimArena, TurnHolder};
+use crate::arena::{Actor, ActorState, DIED, SimArena, TurnHolder};
 
 /// The time between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -36,7 +36,10 @@ impl TurnWatch {
             TurnHolder::Network(pe) => {
                 let slot = &arena.networks[pe as usize];
                 if is_dead(slot.process.load(Relaxed)) {
-                    pass_over(arena, switches, || slot.over.store(DIED, Relaxed));
+                    pass_over(arena, switches, || {
+                        slot.over.store(DIED, Relaxed);
+                        true
+                    });
                 }
                 return;
             }
@@ -48,11 +51,15 @@ impl TurnWatch {
             pass_over(arena, switches, || {
                 holder.set_state(ActorState::Absent);
                 slot.over.store(DIED, Relaxed);
+                true
             });
             return;
         }
         let Some(now) = ThreadTimes::of(process, holder.thread.load(Relaxed)) else {
-            pass_over(arena, switches, || holder.set_state(ActorState::Absent));
+            pass_over(arena, switches, || {
+                holder.set_state(ActorState::Absent);
+                true
+            });
             return;
         };
         if switches != self.switches || self.begun.is_none() {
@@ -62,23 +69,31 @@ impl TurnWatch {
         self.idle = if now.sleeps && now.ticks == self.last { self.idle + 1 } else { 0 };
         self.last = now.ticks;
         let busy = now.ticks.saturating_sub(self.begun.unwrap_or(0)) >= MOST_TICKS;
-        // A thread inside the provider waits for the memory of a peer, and goes on soon.
-        if (busy || self.idle >= IDLE_LOOKS) && arena.inside.load(Relaxed) == 0 {
-            pass_over(arena, switches, || {
-                holder.set_state(ActorState::Away);
-                let step = arena.step.load(Relaxed).max(1);
-                // The first one counts.
-                let _ = arena.overrun.compare_exchange(0, step, Relaxed, Relaxed);
-            });
+        if busy || self.idle >= IDLE_LOOKS {
+            pass_over_away(arena, switches, holder);
         }
     }
 }
 
-/// Passes over the holder, if it is still the one that was looked at.
-fn pass_over(arena: &SimArena, switches: u64, mark: impl FnOnce()) {
+/// Lets the others go on without a holder that computes or sleeps, unless it has come back meanwhile.
+fn pass_over_away(arena: &SimArena, switches: u64, holder: &Actor) {
+    pass_over(arena, switches, || {
+        // A thread inside the provider waits for the memory of a peer, and goes on soon.
+        let is_away = arena.inside.load(Relaxed) == 0;
+        if is_away {
+            holder.set_state(ActorState::Away);
+            let step = arena.step.load(Relaxed).max(1);
+            // The first one counts.
+            let _ = arena.overrun.compare_exchange(0, step, Relaxed, Relaxed);
+        }
+        is_away
+    });
+}
+
+/// Passes over the holder, if it is still the one that was looked at, and `mark` has marked it.
+fn pass_over(arena: &SimArena, switches: u64, mark: impl FnOnce() -> bool) {
     let _lock = arena.lock();
-    if arena.switches.load(Relaxed) == switches {
-        mark();
+    if arena.switches.load(Relaxed) == switches && mark() {
         arena.give(TurnHolder::Nobody);
     }
 }
@@ -115,6 +130,21 @@ fn stat(path: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::ArenaMap;
+
+    #[test]
+    fn a_holder_that_comes_back_while_it_is_passed_over_keeps_the_turn() {
+        let arena = ArenaMap::create().expect("memory");
+        arena.give(TurnHolder::Actor(3));
+        let (switches, holder) = (arena.switches.load(Relaxed), &arena.actors[3]);
+        holder.set_state(ActorState::Present);
+        arena.inside.store(1, Relaxed);
+        pass_over_away(&arena, switches, holder);
+        assert_eq!((arena.turn(), holder.state()), (TurnHolder::Actor(3), ActorState::Present));
+        arena.inside.store(0, Relaxed);
+        pass_over_away(&arena, switches, holder);
+        assert_eq!((arena.turn(), holder.state()), (TurnHolder::Nobody, ActorState::Away));
+    }
 
     #[test]
     fn this_thread_runs_and_a_process_that_is_none_is_dead() {
