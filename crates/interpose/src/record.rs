@@ -227,11 +227,13 @@ extern "C" fn oxprof_transfer(
         return;
     }
     let context = context as usize;
-    let team = match library().is_default(context) {
-        true => None,
-        false => team_of(ledger, context),
+    let (team, peer) = match library().is_default(context) {
+        true => (None, Some(pe as u32)),
+        false => {
+            let team = team_of(ledger, context);
+            (team, teams::world_number(team, pe))
+        }
     };
-    let peer = team.map_or(Some(pe as u32), |team| team.world(pe));
     let category = if way == 2 { RoutineKind::Atomic } else { RoutineKind::Transfer };
     let timing = ledger.finish(call, category, bytes, peer);
     if let Some(team) = team {

@@ -141,6 +141,11 @@ fn shape(members: &[u32]) -> (u64, u64) {
     (0, Sum::of(members.iter().copied()))
 }
 
+/// World number of a member of the team of a context; `None` also where the registry has no room for the team.
+pub(crate) fn world_number(team: Option<&TeamEntry>, member: i32) -> Option<u32> {
+    team?.world(member)
+}
+
 impl TeamEntry {
     /// World number of a member.
     pub(crate) fn world(&self, member: i32) -> Option<u32> {
@@ -159,6 +164,8 @@ mod tests {
         assert_ne!(first.slot, other.slot);
         assert_eq!([0, 1, 2, 3, -1].map(|member| first.world(member)), [Some(2), Some(4), Some(6), None, None]);
         assert!(of_set(0, 0, 0).is_none());
+        // A member of a team that has no entry is not the PE of the world with its number.
+        assert_eq!((world_number(Some(first), 1), world_number(None, 1)), (Some(4), None));
     }
 
     #[test]
