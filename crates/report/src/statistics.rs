@@ -36,11 +36,12 @@ pub fn interval(values: &[f64]) -> Option<(f64, f64)> {
 
 /// The probability that the `rank`-th least and the `rank`-th greatest of `length` values enclose the median.
 fn coverage(length: usize, rank: usize) -> f64 {
-    let mut term = 0.5f64.powi(length as i32);
+    // The logarithm of a term: of a thousand values the first term is too small for a number.
+    let mut term = length as f64 * 0.5f64.ln();
     let mut below = 0.0;
     for count in 0..rank {
-        below += term;
-        term *= (length - count) as f64 / (count + 1) as f64;
+        below += term.exp();
+        term += ((length - count) as f64 / (count + 1) as f64).ln();
     }
     1.0 - 2.0 * below
 }
@@ -154,6 +155,10 @@ mod tests {
         for (count, low, high) in [(6, 1.0, 6.0), (8, 1.0, 8.0), (9, 2.0, 8.0), (12, 3.0, 10.0), (20, 6.0, 15.0)] {
             assert_eq!(interval(&values(count)), Some((low, high)), "{count}");
         }
+        // Of many the ranks are those of a normal distribution.
+        let (low, high) = interval(&values(2000)).expect("there are values enough");
+        assert!((950.0..962.0).contains(&low), "{low}");
+        assert_eq!(low + high, 2001.0);
     }
 
     #[test]
