@@ -169,6 +169,11 @@ impl WrappedLibrary {
         }
     }
 
+    /// The predefined teams, that of all PEs first.
+    pub(crate) fn predefined(&self) -> [usize; 3] {
+        [self.world, self.shared, self.node]
+    }
+
     /// The team of all PEs.
     pub(crate) fn world(&self) -> usize {
         self.world

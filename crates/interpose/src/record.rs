@@ -156,6 +156,10 @@ extern "C" fn oxprof_open(
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *mut OpenLedger {
     let Some(folder) = folder() else { return std::ptr::null_mut() };
+    // They come before all that splits make.
+    for team in library().predefined() {
+        teams::of_team(team);
+    }
     if let Some(ledger) = mine {
         ledger.go_on();
         meet(ledger, call, teams::of_team(library().world()), 0);
@@ -298,6 +302,15 @@ extern "C" fn oxprof_wait(mine: Option<&mut OpenLedger>, call: Begun, address: *
     if let Some(ledger) = mine.filter(|_| call.site != 0) {
         let timing = ledger.finish(call, RoutineKind::Waiting, 0, None);
         ledger.wait(address as u64, timing);
+    }
+}
+
+/// A split has made a team, or none. Teams of the same members get their numbers in the order of their splits, which is the same on
+/// all members, and not in that of their first uses.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_born(mine: Option<&mut OpenLedger>, team: *const c_void) {
+    if mine.is_some() {
+        teams::of_team(team as usize);
     }
 }
 

@@ -48,6 +48,7 @@ void oxprof_team(struct oxprof_ledger *mine, struct oxprof_begun call, const voi
 void oxprof_set(struct oxprof_ledger *mine, struct oxprof_begun call, int start, int stride, int size, uint64_t bytes);
 void oxprof_world(struct oxprof_ledger *mine, struct oxprof_begun call, uint64_t bytes, const void *address);
 void oxprof_wait(struct oxprof_ledger *mine, struct oxprof_begun call, const void *address);
+void oxprof_born(struct oxprof_ledger *mine, const void *team);
 void oxprof_forget(const void *handle);
 void oxprof_control(int level);
 const void *oxprof_fortran_team(int64_t handle);

@@ -59,6 +59,8 @@ const COLLECTIVE: u32 = 5;
 struct Recorded {
     category: u32,
     what: RecordedPart,
+    /// The handles of teams that the call makes, as expressions of C.
+    born: Vec<String>,
 }
 
 /// The part of the arguments that is recorded, as expressions of C.
@@ -141,6 +143,14 @@ impl Arguments<'_> {
         if self.by_address { format!("oxprof_fortran_team({value})") } else { value }
     }
 
+    /// The handles of the teams that a routine of this name makes.
+    fn born(&self, name: &str) -> Vec<String> {
+        let makes = name.starts_with("split") || name == "create_strided";
+        let results = ["new_team", "newteam", "xaxis_team", "yaxis_team", "zaxis_team"];
+        let handle = |result| if self.by_address { self.team(&[result]) } else { format!("*{result}") };
+        results.into_iter().filter(|result| makes && self.has(result)).map(handle).collect()
+    }
+
     fn context(&self) -> String {
         if self.has("ctx") && !self.by_address { "ctx".into() } else { "NULL".into() }
     }
@@ -176,7 +186,8 @@ fn alone(function: &str) -> &'static str {
 fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
     let (module, name) = function.split_once("::").unwrap_or(("", function));
     let bytes = of.bytes();
-    let is = |category, what| Recorded { category, what };
+    let born = of.born(name);
+    let is = |category, what| Recorded { category, what, born: born.clone() };
     let transfer = |category, way, bytes, word| {
         is(category, RecordedPart::Transfer { context: of.context(), pe: of.value(&["pe"]), way, bytes, word })
     };
@@ -247,7 +258,7 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
 }
 
 /// One wrapper.
-fn function(prototype: &Prototype, number: usize, Recorded { category, what }: &Recorded) -> String {
+fn function(prototype: &Prototype, number: usize, Recorded { category, what, born }: &Recorded) -> String {
     let head = prototype.to_c().replace(';', "");
     let types: Vec<&str> = prototype.parameters.iter().map(|parameter| parameter.ctype.as_str()).collect();
     let types = if types.is_empty() { "void".into() } else { types.join(", ") };
@@ -264,7 +275,8 @@ fn function(prototype: &Prototype, number: usize, Recorded { category, what }: &
         ),
         _ => format!("    OXPROF_BEGIN({number});\n"),
     };
-    format!("{head} {{\n{open}{before}    {keep}{real};\n{after}{back}}}\n\n")
+    let born: String = born.iter().map(|team| format!("    oxprof_born(mine, {team});\n")).collect();
+    format!("{head} {{\n{open}{before}    {keep}{real};\n{after}{born}{back}}}\n\n")
 }
 
 /// The statements before the call of the library and behind it.
@@ -337,6 +349,10 @@ mod tests {
             ("shmemx_team_split_strided_", "oxprof_call(mine, call, 5, 0)"),
             ("shmemx_team_create_strided", "oxprof_call(mine, call, 5, 0)"),
             ("shmemx_team_split", "oxprof_team(mine, call, parent_team, 0)"),
+            ("shmem_team_split_strided", "oxprof_born(mine, *new_team)"),
+            ("shmem_team_split_2d", "oxprof_born(mine, *xaxis_team);\n    oxprof_born(mine, *yaxis_team)"),
+            ("shmemx_team_create_strided", "oxprof_born(mine, *newteam)"),
+            ("shmemx_team_split_", "oxprof_born(mine, oxprof_fortran_team(*newteam))"),
             ("shmemx_team_destroy_", "oxprof_forget(oxprof_fortran_team(*newteam))"),
             ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
             ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
