@@ -47,6 +47,16 @@ fn fault_W3_a_killed_pe_still_decides_the_status() {
     }
 }
 
+/// Functions of `atexit` that a program registers before its init, and destructors of C++, run when its exit has begun.
+#[test]
+fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {
+    let finalized_late = program("finalized_late.c");
+    for options in ["-n 3", "-n 3 --nodes 3"] {
+        let ended = Job::new(options).limit(LIMIT).run(&finalized_late, [""; 0]).expect(0);
+        assert!(!ended.stderr.contains("without shmem_finalize"), "{options}: {ended}");
+    }
+}
+
 /// A PE without descriptors is no PE that is gone.
 #[test]
 fn fault_W3_a_pe_that_closes_every_descriptor_is_still_there() {

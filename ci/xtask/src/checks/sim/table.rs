@@ -57,6 +57,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("ends", "its PEs end in the middle of the job"),
     ("every_second", "its 40,000 barriers take too long where PEs take turns"),
     ("far_block", "it takes 12 GiB of memory"),
+    ("finalized_late", "its PE sleeps for seconds, which says nothing about the network"),
     ("first_hours", "its mistakes end the job"),
     ("forked", "a child that a PE has forked takes no turns"),
     ("full_queue", "a PE stands still for ever"),

@@ -243,6 +243,21 @@ extern "C" fn forked() {
     }
 }
 
+/// Whether the program has begun to exit before its last finalize. The thread that runs the functions of `atexit` writes and reads it.
+static LEFT_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// The loader calls what stands in this section before `main`, and before the constructors of the program.
+#[used]
+#[unsafe(link_section = ".init_array.00099")]
+static BEFORE_MAIN: extern "C" fn() = watch_the_end;
+
+/// Has [`leave_last`] called at the exit of the process. What is registered first is called last, so it comes behind everything that
+/// the program registers before its init: functions of `atexit`, destructors of C++.
+extern "C" fn watch_the_end() {
+    // SAFETY: `leave_last` is a function of this library, which is never unloaded.
+    unsafe { libc::atexit(leave_last) };
+}
+
 /// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
 /// `start_pes`, which have no finalize (INIT-8).
 extern "C" fn leave() {
@@ -253,12 +268,24 @@ extern "C" fn leave() {
         finalize("shmem_finalize", Others::Done);
     }
     if state::is_open() {
+        // What the program has registered before its init may finalize still.
         network::drain_before_exit();
-        ControlBlock::own().set_state(State::Gone);
-        if let Some(job) = job::joined() {
-            network::say_gone(job);
-        }
+        LEFT_OPEN.store(true, Relaxed);
     } else if let Some(job) = job::joined() {
+        job.done();
+    }
+}
+
+/// Runs when nothing of the program can finalize any more.
+extern "C" fn leave_last() {
+    if !LEFT_OPEN.load(Relaxed) || !job::is_this_process() {
+        return;
+    }
+    let Some(job) = job::joined() else { return };
+    if state::is_open() {
+        ControlBlock::own().set_state(State::Gone);
+        network::say_gone(job);
+    } else {
         job.done();
     }
 }
