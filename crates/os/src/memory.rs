@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use rustix::fs::{FallocateFlags, MemfdFlags};
+use rustix::io::Errno;
 
 /// The pages behind a memory file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl SharedMemory {
             }
             Pages::Huge(_) => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | huge)?;
+        let file = create_allowed(|more| rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | huge | more))?;
         uninterrupted(|| Ok(rustix::fs::ftruncate(&file, size_of_file(len)?)?))?;
         Ok(SharedMemory { file, len })
     }
@@ -83,6 +84,15 @@ impl SharedMemory {
     fn allocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> io::Result<()> {
         let (offset, len) = (size_of_file(offset)?, size_of_file(len)?);
         Ok(rustix::fs::fallocate(&self.file, mode, offset, len)?)
+    }
+}
+
+/// The file that `create` makes with some more flags. There are systems that refuse memory files which could be executed
+/// (`vm.memfd_noexec=2`); kernels before Linux 6.3 refuse the flag by which a file cannot be.
+fn create_allowed(create: impl Fn(MemfdFlags) -> Result<OwnedFd, Errno>) -> io::Result<OwnedFd> {
+    match create(MemfdFlags::empty()) {
+        Err(Errno::ACCESS | Errno::INVAL) => Ok(create(MemfdFlags::NOEXEC_SEAL)?),
+        created => Ok(created?),
     }
 }
 

@@ -14,6 +14,19 @@ fn backed(memory: &SharedMemory) -> u64 {
 }
 
 #[test]
+fn where_memory_files_must_not_be_executed_they_cannot_be() {
+    let null = || OwnedFd::from(fs::File::open("/dev/null").expect("a device"));
+    let is_asked = |flags: MemfdFlags| flags.contains(MemfdFlags::NOEXEC_SEAL);
+    for refusal in [Errno::ACCESS, Errno::INVAL] {
+        create_allowed(|more| if is_asked(more) { Ok(null()) } else { Err(refusal) }).expect("it is asked again");
+        // An older kernel.
+        create_allowed(|more| if is_asked(more) { Err(refusal) } else { Ok(null()) }).expect("it is not asked");
+    }
+    let error = create_allowed(|_| Err(Errno::MFILE)).expect_err("no descriptor is left");
+    assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
+}
+
+#[test]
 fn two_mappings_of_one_file_are_the_same_memory() {
     let page = page_size();
     let memory = memory(4 * page as u64);
