@@ -1,5 +1,6 @@
 //! Where mappings of this process lie.
 
+use std::ffi::CStr;
 use std::fs;
 
 /// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
@@ -28,6 +29,28 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
     file.filter(|&(_, number)| number != "0").map(|_| end - address)
 }
 
+/// The number of the memory file of this name whose mapping begins at `address`.
+pub(crate) fn memory_file_at(address: usize, name: &CStr) -> Option<u64> {
+    memory_file_in(&fs::read_to_string("/proc/self/maps").ok()?, address, name)
+}
+
+/// [`memory_file_at`] in a list as [`rest_in`] has it.
+fn memory_file_in(maps: &str, address: usize, name: &CStr) -> Option<u64> {
+    maps.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let from = usize::from_str_radix(fields.next()?.split_once('-')?.0, 16).ok()?;
+        let number = fields.nth(3)?.parse().ok()?;
+        let path = line.find('/').map_or("", |begin| &line[begin..]);
+        (from == address && is_memory_file(path, name)).then_some(number)
+    })
+}
+
+/// Whether the path by which the kernel shows a file is that of a memory file of this name.
+pub(crate) fn is_memory_file(path: &str, name: &CStr) -> bool {
+    let shown = path.strip_prefix("/memfd:").map(|shown| shown.strip_suffix(" (deleted)").unwrap_or(shown));
+    shown.is_some_and(|shown| shown.as_bytes() == name.to_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +71,18 @@ mod tests {
     }
 
     #[test]
+    fn a_memory_file_is_known_by_its_name_and_where_it_begins() {
+        let maps = "\
+            00404000-00405000 rw-s 00000000 00:01 1024 /memfd:oxshmem statics (deleted)\n\
+            00405000-00406000 rw-s 00000000 00:01 1025 /memfd:oxshmem heap (deleted)\n\
+            00406000-00407000 rw-p 00000000 00:00 0 \n\
+            00407000-00408000 rw-s 00000000 fe:00 1026 /memfd:oxshmem statics of another\n";
+        let found = [0x404000, 0x404800, 0x405000, 0x406000, 0x407000, 0x408000]
+            .map(|address| memory_file_in(maps, address, c"oxshmem statics"));
+        assert_eq!(found, [Some(1024), None, None, None, None, None]);
+    }
+
+    #[test]
     fn the_kernel_tells_of_a_mapping() {
         let pages = 3 * page_size();
         let file = SharedMemory::create(c"oxshmem mappings", pages as u64, Pages::Small).expect("memory");
@@ -56,5 +91,7 @@ mod tests {
         let start = range.base() as usize;
         assert_eq!(rest_of_file(start + page_size()), Some(2 * page_size()));
         assert_eq!(rest_of_file(start + pages), None, "reserved, and no file");
+        assert!(memory_file_at(start, c"oxshmem mappings").is_some());
+        assert_eq!(memory_file_at(start + page_size(), c"oxshmem mappings"), None);
     }
 }

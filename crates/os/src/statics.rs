@@ -5,15 +5,22 @@
 //! the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
 use crate::executable::{Executable, Writable};
+use crate::mappings;
 use crate::memory::{Pages, SharedMemory, page_size};
 use crate::uninterrupted;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The name of the memory file, for debuggers and for another copy of the library.
+const FILE: &CStr = c"oxshmem statics";
 
 /// The static data of this process.
 #[derive(Debug)]
@@ -91,22 +98,48 @@ fn share() -> Result<Statics, &'static str> {
     if !wanted() {
         return Err("SHMEM_STATICS turns it off");
     }
+    let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
+    let data = executable.writable(page_size())?;
+    let (start, len, access) = (data.start, data.end - data.start, protection(data.flags));
+    if let Some(number) = mappings::memory_file_at(start, FILE) {
+        let memory = file_of_another_copy(number)
+            .ok_or("another copy of the library shares the static variables, and has closed its descriptor")?;
+        watch_forks()?;
+        return Ok(Statics { start, len, memory, access });
+    }
     if threads() != Some(1) {
         return Err("the program had more than one thread before main");
     }
-    let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
-    let data = executable.writable(page_size())?;
-    let len = data.end - data.start;
-    let memory = SharedMemory::create(c"oxshmem statics", len as u64, Pages::Small)
+    let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
         .map_err(|_| "the system refused a memory file for the static variables")?;
     let pagemap = open(c"/proc/self/pagemap");
-    // SAFETY: the handlers are functions of this library, which is never unloaded.
-    if unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) } != 0 {
-        return Err("the system refused to watch for forks");
-    }
-    let access = protection(data.flags);
+    watch_forks()?;
     replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
-    Ok(Statics { start: data.start, len, memory, access })
+    Ok(Statics { start, len, memory, access })
+}
+
+fn watch_forks() -> Result<(), &'static str> {
+    // SAFETY: the handlers are functions of this library, which is never unloaded.
+    match unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) } {
+        0 => Ok(()),
+        _ => Err("the system refused to watch for forks"),
+    }
+}
+
+/// A descriptor of the memory file with this number, which another copy of the library has put in the place of the static data: a program that
+/// contains the library may open another one that needs it. A second file would part the program from what its peers have mapped.
+fn file_of_another_copy(number: u64) -> Option<SharedMemory> {
+    // Nothing else is opened and closed: that would give back locks on other files of this process.
+    let is_it = |path: &Path| {
+        let named = fs::read_link(path).is_ok_and(|target| mappings::is_memory_file(&target.to_string_lossy(), FILE));
+        named && fs::metadata(path).is_ok_and(|file| file.ino() == number)
+    };
+    let entry = fs::read_dir("/proc/self/fd").ok()?.flatten().find(|entry| is_it(&entry.path()))?;
+    let descriptor: c_int = entry.file_name().to_str()?.parse().ok()?;
+    // SAFETY: the call takes no pointers.
+    let copy = unsafe { syscall!(fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3)) }.ok()?;
+    // SAFETY: the descriptor is new, so nobody else owns it.
+    SharedMemory::from_fd(unsafe { OwnedFd::from_raw_fd(copy) }).ok()
 }
 
 /// Puts the memory file in the place of the static data.

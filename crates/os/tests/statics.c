@@ -1,4 +1,5 @@
 /* Looks at its own variables through the eyes of a peer. Ends with 0 and a last line "ok" if all is as it should be. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -103,6 +104,9 @@ static void a_child_has_variables_of_its_own(void) {
 }
 
 int main(void) {
+#ifdef SECOND
+    CHECK(dlopen(getenv("SECOND"), RTLD_NOW | RTLD_LOCAL));
+#endif
     if (probe_reason()) {
         printf("not shared: %s\n", probe_reason());
         CHECK(initialised == 42 && set_before_main == 17 && !probe_peer_view(&initialised));

@@ -28,6 +28,16 @@ fn archive() -> &'static Path {
     &ARCHIVE
 }
 
+/// The library as a shared object, which goes away with the program of this name.
+fn shared_library(name: &str) -> PathBuf {
+    let library = examples().join(format!("lib{name}-{}.so", std::process::id()));
+    let mut linker = Command::new("cc");
+    linker.args(["-shared", "-Wl,-z,nodelete", "-Wl,--gc-sections", "-o"]).arg(&library);
+    linker.arg("-Wl,--whole-archive").arg(archive());
+    run(linker.arg("-Wl,--no-whole-archive"));
+    library
+}
+
 /// A C program that goes away with the test.
 struct Program(PathBuf);
 
@@ -39,12 +49,7 @@ impl Program {
 
     /// Links the program with the library as a shared object.
     fn shared_object(name: &str, options: &[&str]) -> Self {
-        let library = examples().join(format!("lib{name}-{}.so", std::process::id()));
-        let mut linker = Command::new("cc");
-        linker.args(["-shared", "-Wl,-z,nodelete", "-Wl,--gc-sections", "-o"]).arg(&library);
-        linker.arg("-Wl,--whole-archive").arg(archive());
-        run(linker.arg("-Wl,--no-whole-archive"));
-        Self::link(name, "cc", options, &library)
+        Self::link(name, "cc", options, &shared_library(name))
     }
 
     fn link(name: &str, compiler: &str, options: &[&str], library: &Path) -> Self {
@@ -119,6 +124,14 @@ fn with_full_partial_and_no_relro() {
 fn in_a_shared_object() {
     Program::shared_object("object-pie", &["-fPIE", "-pie"]).shares_its_variables();
     Program::shared_object("object-no-pie", &["-fno-pie", "-no-pie"]).shares_its_variables();
+}
+
+/// As where a program that contains the library opens a module that needs it.
+#[test]
+fn beside_a_second_copy_of_the_library() {
+    let program = Program::archive("second", "cc", &["-DSECOND"]);
+    let text = program.run(Some(&format!("SECOND={}", shared_library("second").display())));
+    assert!(text.ends_with("ok\n"), "{text}");
 }
 
 #[test]
