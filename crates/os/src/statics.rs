@@ -5,6 +5,7 @@
 //! the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
 use crate::executable::{Executable, Writable};
+use crate::limits;
 use crate::mappings;
 use crate::memory::{Pages, SharedMemory, page_size};
 use crate::uninterrupted;
@@ -281,8 +282,21 @@ extern "C" fn after_fork_in_child() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Static data with so much memory is copied without a look at what memory is left.
+const LITTLE: u64 = 16 << 20;
+
+/// Whether `bytes` bytes can be copied if so many are to `spare`. Beyond the limit of a control group the kernel would kill the process, which
+/// may fork in order to start another program only.
+fn affords(bytes: u64, spare: impl FnOnce() -> u64) -> bool {
+    bytes <= LITTLE || bytes <= spare()
+}
+
 /// A private copy of the static data.
 fn snapshot(statics: &Statics) -> io::Result<*mut c_void> {
+    let backed = rustix::fs::fstat(statics.memory.fd())?.st_blocks as u64 * 512;
+    if !affords(backed, || limits::tightest().spare()) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the system chooses an address that is not in use.
     let copy = unsafe { syscall!(mmap(ptr::null_mut(), statics.len, statics.access, flags, -1, 0)) }?;
@@ -312,4 +326,16 @@ fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::affords;
+
+    #[test]
+    fn a_fork_copies_what_there_is_memory_for() {
+        assert!(affords(1 << 20, || unreachable!("little is copied without a look")));
+        assert!(affords(1 << 30, || 1 << 30));
+        assert!(!affords(1 << 30, || (1 << 30) - 1));
+    }
 }
