@@ -108,9 +108,7 @@ fn share() -> Result<Statics, &'static str> {
         watch_forks()?;
         return Ok(Statics { start, len, memory, access });
     }
-    if threads() != Some(1) {
-        return Err("the program had more than one thread before main");
-    }
+    has_one_thread(threads())?;
     let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
         .map_err(|_| "the system refused a memory file for the static variables")?;
     let pagemap = open(c"/proc/self/pagemap");
@@ -210,6 +208,22 @@ fn wanted() -> bool {
 fn protection(flags: u32) -> c_int {
     let all = [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)];
     all.iter().filter(|(flag, _)| flags & flag != 0).fold(0, |access, (_, bit)| access | bit)
+}
+
+/// Why static data cannot be copied because of other threads, if they are `known` to be there. Without /proc the kernel is asked to part the
+/// process from its other threads: it refuses where there are some, and has nothing to do otherwise.
+fn has_one_thread(known: Option<u32>) -> Result<(), &'static str> {
+    const SEVERAL: &str = "the program had more than one thread before main";
+    match known {
+        Some(1) => Ok(()),
+        Some(_) => Err(SEVERAL),
+        // SAFETY: the call takes no pointers.
+        None => match unsafe { syscall!(unshare(libc::CLONE_THREAD)) } {
+            Ok(_) => Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Err(SEVERAL),
+            Err(_) => Err("the system does not tell whether the program has one thread: /proc is not mounted"),
+        },
+    }
 }
 
 /// How many threads this process has.
@@ -330,7 +344,14 @@ fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::affords;
+    use super::{affords, has_one_thread, threads};
+
+    /// The test runs on a thread of its own.
+    #[test]
+    fn other_threads_are_found_without_proc() {
+        assert!(threads().is_some_and(|count| count > 1));
+        assert!(has_one_thread(threads()).is_err() && has_one_thread(None).is_err() && has_one_thread(Some(1)).is_ok());
+    }
 
     #[test]
     fn a_fork_copies_what_there_is_memory_for() {
