@@ -346,11 +346,15 @@ fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
 mod tests {
     use super::{affords, has_one_thread, threads};
 
-    /// The test runs on a thread of its own.
     #[test]
     fn other_threads_are_found_without_proc() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        // The test drops its end.
+        let other = std::thread::spawn(move || ended.recv().is_err());
         assert!(threads().is_some_and(|count| count > 1));
         assert!(has_one_thread(threads()).is_err() && has_one_thread(None).is_err() && has_one_thread(Some(1)).is_ok());
+        drop(end);
+        assert!(other.join().expect("it only waits"));
     }
 
     #[test]
