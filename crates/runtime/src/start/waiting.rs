@@ -19,9 +19,9 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     let mode = mode(wait, outnumber);
     pace::set_mode(mode);
     // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
-    // has already chosen processors for single PEs.
+    // has already chosen processors for single PEs; and a quota leaves it open which of the processors are free.
     let unbound = facts.iter().all(|member| member.allowed == union);
-    if unbound && !bound && !union.is_empty() && stays(wait, outnumber) {
+    if unbound && !bound && !union.is_empty() && stays(wait, facts.len() > union.len()) {
         // A processor that went away since the list was made: run unbound.
         let _ = cpus::pin_to(union[me % union.len()] as usize);
     }
@@ -54,5 +54,22 @@ mod tests {
         assert_eq!(ways.map(|wait| stays(wait, false)), [false; 4]);
         assert_eq!(ways.map(|wait| stays(wait, true)), [true, false, true, true]);
         assert_eq!(ways.map(|wait| mode(wait, false) == Mode::Crowded), [false, false, true, true]);
+    }
+
+    /// Jobs in containers with quotas see all processors of the machine, and would all take the first ones.
+    #[test]
+    fn pes_that_outnumber_a_quota_stay_on_none() {
+        let allowed = cpus::allowed();
+        if allowed.len() < 2 {
+            return println!("not run: there is one processor");
+        }
+        let mut facts = [0, 0].map(MemberFacts::own);
+        facts.iter_mut().for_each(|member| member.usable = 1);
+        let after = std::thread::spawn(move || {
+            choose(Wait::Auto, &facts, 0, false);
+            cpus::allowed()
+        });
+        assert_eq!(after.join().expect("it chooses"), allowed);
+        pace::set_mode(Mode::Dedicated);
     }
 }
