@@ -57,6 +57,16 @@ fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {
     }
 }
 
+/// A full disk takes lines away, and nothing else.
+#[test]
+fn fault_L12_lines_of_the_library_that_cannot_be_written_end_nothing() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+    let mut hello = std::process::Command::new(program("hello.c"));
+    let ways = ["SHMEM_INFO", "SHMEM_VERSION", "SHMEM_DEBUG", "SHMEM_NO_VARIABLE"];
+    let status = hello.envs(ways.map(|way| (way, "1"))).stdout(full()).stderr(full()).status().expect("it starts");
+    assert_eq!(status.code(), Some(0), "{status}");
+}
+
 /// A PE without descriptors is no PE that is gone.
 #[test]
 fn fault_W3_a_pe_that_closes_every_descriptor_is_still_there() {

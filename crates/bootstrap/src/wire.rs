@@ -109,7 +109,10 @@ pub(crate) type Next<A> = Option<Result<A, Malformed>>;
 
 /// The launcher is the lifeline: without it nobody would end this process, so it ends itself.
 pub(crate) fn orphaned() -> ! {
-    eprintln!("oxshmem: the launcher closed the PMI connection of process {}: the job is over", process::pid());
+    process::say(&format!(
+        "oxshmem: the launcher closed the PMI connection of process {}: the job is over\n",
+        process::pid()
+    ));
     process::exit_now(1)
 }
 

@@ -85,6 +85,17 @@ pub fn flush_output() {
     }
 }
 
+/// Writes a text to standard error, in one piece, so that those of several processes do not mix. Where there is no room for it, or nobody
+/// to read it, the caller goes on.
+pub fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Writes a text to standard output, as [`say`] does.
+pub fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
 /// Sets a variable of the environment that is not set, if this process has no second thread which might read the
 /// environment meanwhile. Returns whether it is set now.
 pub fn set_variable_if_alone(name: &str, value: &str) -> bool {

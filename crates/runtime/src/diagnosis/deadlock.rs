@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::knobs::Deadlock;
 use oxshmem_bootstrap::Membership;
+use oxshmem_os::process;
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
@@ -295,10 +296,10 @@ fn report(observer: &mut Observer, job: &Membership) {
     if state::current().is_some_and(|life| life.settings.deadlock == Deadlock::Abort) {
         job::abort(1, text.trim_end());
     }
-    eprintln!(
+    process::say(&format!(
         "{text}  The job goes on waiting. Ctrl-C ends it. SHMEM_DEADLOCK=abort would end it, SHMEM_DEADLOCK=off switches this report \
-         off."
-    );
+         off.\n"
+    ));
 }
 
 /// The waits of all PEs, as far as a PE can know them.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Once;
 
+use oxshmem_os::process;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -34,7 +35,7 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = DebugLine(format!("oxshmem: PE {}:", self.pe));
         event.record(&mut line);
-        eprintln!("{}", line.0);
+        process::say(&(line.0 + "\n"));
     }
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}

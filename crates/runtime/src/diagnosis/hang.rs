@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use oxshmem_flight::{Witness, report};
+use oxshmem_os::process;
 
 use crate::memory::control::ControlBlock;
 use crate::network;
@@ -41,7 +42,7 @@ fn print(waited: Duration) {
         return;
     }
     let lines = report::lines(&known, pes, &network::name());
-    eprint!("oxshmem: PE {me} has waited for {} s. On this node:\n{lines}", waited.as_secs());
+    process::say(&format!("oxshmem: PE {me} has waited for {} s. On this node:\n{lines}", waited.as_secs()));
 }
 
 /// Whether a PE will print the report of a wait that has taken so long, because its own has taken at least half of that. A shorter wait

@@ -64,7 +64,7 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
         false => (Claims::default(), None),
     };
     for warning in far.into_iter().chain(taken) {
-        eprintln!("oxshmem: {warning}");
+        process::say(&format!("oxshmem: {warning}\n"));
     }
     Ok(PlacementDecision { shares: share::shares(&machine, &places, &rails, bind), claims })
 }

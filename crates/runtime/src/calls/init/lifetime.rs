@@ -84,13 +84,14 @@ fn inits() -> MutexGuard<'static, u32> {
 /// The lines that PE 0 prints at the start (INIT-13), and the warnings about the environment.
 fn greet(settings: &Settings, warnings: &[String]) {
     for warning in warnings {
-        eprintln!("oxshmem: {warning}");
+        errors::note(warning);
     }
     if settings.version {
-        println!("{} (OpenSHMEM {}.{})", crate::VENDOR, crate::MAJOR_VERSION, crate::MINOR_VERSION);
+        let (major, minor) = (crate::MAJOR_VERSION, crate::MINOR_VERSION);
+        process::print(&format!("{} (OpenSHMEM {major}.{minor})\n", crate::VENDOR));
     }
     if settings.info_lists {
-        print!("{}", knobs::listing());
+        process::print(&knobs::listing());
     }
 }
 
@@ -147,12 +148,13 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
         let launcher = job.protocol();
         let heap_words = crate::calls::memory::describe();
         let (pes, nodes) = (if n == 1 { "PE" } else { "PEs" }, if node.count == 1 { "node" } else { "nodes" });
-        println!(
-            "oxshmem: {n} {pes} on {} {nodes}; launcher: {launcher}; on the node: {heap_words}{between}",
+        process::print(&format!(
+            "oxshmem: {n} {pes} on {} {nodes}; launcher: {launcher}; on the node: {heap_words}{between}
+",
             node.count
-        );
-        println!("oxshmem: {}", placement::describe());
-        state::current().iter().for_each(|life| println!("{}", life.choice.describe(n)));
+        ));
+        process::print(&format!("oxshmem: {}\n", placement::describe()));
+        state::current().iter().for_each(|life| process::print(&format!("{}\n", life.choice.describe(n))));
     }
     tracing::debug!(pes = n, epoch, "initialised");
     Ok(())
