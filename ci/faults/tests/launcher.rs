@@ -57,6 +57,17 @@ fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {
     }
 }
 
+/// A constructor that initialises the library comes before those of a library that the program contains, unless these say otherwise.
+#[test]
+fn a_static_object_may_be_the_life_of_the_library() {
+    for options in [&[][..], &["-static-oxshmem"]] {
+        let static_object = program_with("static_object.cc", options);
+        for shape in ["-n 3", "-n 2 --nodes 2"] {
+            Job::new(shape).limit(LIMIT).run(&static_object, [""; 0]).expect(0);
+        }
+    }
+}
+
 /// A full disk takes lines away, and nothing else.
 #[test]
 fn fault_L12_lines_of_the_library_that_cannot_be_written_end_nothing() {

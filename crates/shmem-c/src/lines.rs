@@ -3,7 +3,7 @@
 //! Into a pipe the C library would hold them back until a buffer is full, so that a program which hangs has printed
 //! nothing, and lines whose order the PEs enforce come in another one.
 
-/// Runs before `main`, so before anything is written.
+/// Runs before anything is written. The low number comes before the constructors of a program that contains the library.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00099")]
 static BEGIN: extern "C" fn() = oxshmem_os::process::end_lines_at_once;

@@ -7,9 +7,10 @@ unsafe extern "C" {
     safe fn oxshmem_team_node_object() -> *mut u8;
 }
 
-/// Runs before `main`, so before any call of the library.
+/// Runs before any call of the library. The low number comes before the constructors of a program that contains the library, which may
+/// initialise it.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00099")]
 static ANNOUNCE: extern "C" fn() = announce;
 
 extern "C" fn announce() {
