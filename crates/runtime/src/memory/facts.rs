@@ -1,5 +1,7 @@
 //! Facts that the PEs of a node tell each other before they share memory: each its own, the leader the terms of the heap.
 
+use std::path::Path;
+
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Wait;
 use oxshmem_bootstrap::Membership;
@@ -109,12 +111,17 @@ const BUILD_ID: &str = " (build-id ";
 
 /// The program this process runs, by name and build-id.
 pub(crate) fn this_program() -> String {
-    let build = program::build_id().unwrap_or_else(|| "without build-id".into());
-    format!("{}{BUILD_ID}{build})", program::path().unwrap_or_default().display())
+    described(&program::path().unwrap_or_default(), program::build_id(), program::layout())
+}
+
+/// A program whose linker has left no build-id is told from an older one of the same name by where its variables lie.
+fn described(path: &Path, build: Option<String>, layout: u64) -> String {
+    let build = build.unwrap_or_else(|| format!("none, layout {layout:x}"));
+    format!("{}{BUILD_ID}{build})", path.display())
 }
 
 /// Whether two PEs run one program. Where its file lies is of no matter: `srun --bcast` gives it another name on each node. Without
-/// build-ids only the names tell.
+/// build-ids the names and the layouts tell.
 pub(crate) fn is_one_program(one: &str, other: &str) -> bool {
     one == other || build_id_of(one).is_some_and(|build| build_id_of(other) == Some(build))
 }
@@ -186,8 +193,10 @@ mod tests {
         let one = "/tmp/slurm_bcast_7.0_n1 (build-id 0a1b)";
         assert!(is_one_program(one, "/tmp/slurm_bcast_7.0_n2 (build-id 0a1b)"));
         assert!(!is_one_program(one, "/tmp/slurm_bcast_7.0_n1 (build-id 0a1c)"));
-        let without = ["/bin/a (build-id without build-id)", "/bin/b (build-id without build-id)"];
-        assert!(is_one_program(without[0], without[0]) && !is_one_program(without[0], without[1]));
+        let without = |path: &str, layout| described(Path::new(path), None, layout);
+        assert!(is_one_program(&without("/bin/a", 10), &without("/bin/a", 10)));
+        assert!(!is_one_program(&without("/bin/a", 10), &without("/bin/b", 10)));
+        assert!(!is_one_program(&without("/bin/a", 10), &without("/bin/a", 11)));
         assert!(is_one_program(&this_program(), &this_program()));
     }
 
