@@ -165,8 +165,8 @@ fn fault_T3_a_limit_of_file_sizes_is_named() {
     shell.args(["-c", "ulimit -f 1000; exec \"$0\" \"$@\""]).arg(prefix().join("bin/oshrun"));
     shell.args(["-n", "1"]).arg(format!("--profile={}", folder.display()));
     // The memory that PEs share is a file, too, so the job does not even start.
-    let ended = Job::by(shell).limit(LIMIT).run(&hello, [""; 0]).expect(128 + 25);
-    let ended = ended.says(&["ulimit -f", "nothing is recorded: the job failed before"]);
+    let ended = Job::by(shell).limit(LIMIT).run(&hello, [""; 0]).expect(1);
+    let ended = ended.says(&["a file may have", "ulimit -f", "nothing is recorded: the job failed before"]);
     assert!(!ended.stderr.contains("static"), "{ended}");
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
+use oxshmem_base::{Error, size};
 use rustix::fs::{FallocateFlags, MemfdFlags};
 use rustix::io::Errno;
 
@@ -38,6 +39,7 @@ impl SharedMemory {
             Pages::Huge(_) => return Err(io::ErrorKind::InvalidInput.into()),
         };
         let file = create_allowed(|more| rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | huge | more))?;
+        within_limit(len, rustix::process::getrlimit(rustix::process::Resource::Fsize).current)?;
         uninterrupted(|| Ok(rustix::fs::ftruncate(&file, size_of_file(len)?)?))?;
         Ok(SharedMemory { file, len })
     }
@@ -94,6 +96,17 @@ fn create_allowed(create: impl Fn(MemfdFlags) -> Result<OwnedFd, Errno>) -> io::
         Err(Errno::ACCESS | Errno::INVAL) => Ok(create(MemfdFlags::NOEXEC_SEAL)?),
         created => Ok(created?),
     }
+}
+
+/// An error where files may not have so many bytes. The kernel would refuse the size too, but end the process by a signal (SIGXFSZ).
+fn within_limit(len: u64, limit: Option<u64>) -> io::Result<()> {
+    let Some(limit) = limit.filter(|&limit| limit < len) else { return Ok(()) };
+    let [len, limit] = [len, limit].map(size::display);
+    Err(io::Error::other(
+        Error::new("the memory that PEs share cannot be made")
+            .because(format!("it counts as a file of {len}, and a file may have {limit} (ulimit -f)"))
+            .fix("raise the limit of the size of files: ulimit -f unlimited"),
+    ))
 }
 
 /// Has `act` back the parts of `start..end`, each from a place on and of so many bytes, one behind the other. There are kernels that take back

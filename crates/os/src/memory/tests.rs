@@ -27,6 +27,13 @@ fn where_memory_files_must_not_be_executed_they_cannot_be() {
 }
 
 #[test]
+fn a_limit_of_the_size_of_files_is_an_error_and_no_signal() {
+    assert!(within_limit(4096, None).is_ok() && within_limit(4096, Some(4096)).is_ok());
+    let error = within_limit(4097, Some(4096)).expect_err("the limit is lower").to_string();
+    assert!(error.contains("a file may have 4 KiB (ulimit -f)"), "{error}");
+}
+
+#[test]
 fn two_mappings_of_one_file_are_the_same_memory() {
     let page = page_size();
     let memory = memory(4 * page as u64);
