@@ -270,7 +270,7 @@ extern "C" fn leave() {
         finalize("shmem_finalize", Others::Done);
     }
     if state::is_open() {
-        // What the program has registered before its init may finalize still.
+        // Functions that the program has registered before its init may finalize still.
         network::drain_before_exit();
         LEFT_OPEN.store(true, Relaxed);
     } else if let Some(job) = job::joined() {
