@@ -259,9 +259,8 @@ impl Pe {
         for (number, actor) in (0..).zip(arena.used()) {
             let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
             // A thread of the PE may store without a call, which nobody counts: who looked in vain looks again in the end.
-            let is_vain = || {
-                actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1 && waited(&actor.looked) <= FAIR
-            };
+            let is_vain =
+                || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1 && waited(&actor.looked) <= FAIR;
             if actor.state() != ActorState::Present {
                 continue;
             }

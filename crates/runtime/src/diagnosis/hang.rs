@@ -80,9 +80,8 @@ mod tests {
             sites: Vec::new(),
             object: None,
         };
-        let reports = |waits: Vec<WaitEntry>| {
-            will_report(&Witness::new(0, State::Running, waits), Duration::from_secs(60))
-        };
+        let reports =
+            |waits: Vec<WaitEntry>| will_report(&Witness::new(0, State::Running, waits), Duration::from_secs(60));
         assert!(reports(vec![wait(60)]) && reports(vec![wait(2), wait(31)]));
         assert!(!reports(vec![wait(2)]) && !reports(Vec::new()));
     }
