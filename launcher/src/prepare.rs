@@ -36,7 +36,7 @@ pub(crate) struct Prepared {
     records: Option<PathBuf>,
     /// The address by which this host was reached, where another one did so.
     reached: Option<IpAddr>,
-    /// What the user should know of the programs.
+    /// Notes for the user about the programs.
     notes: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Prepared {
         self.directly
     }
 
-    /// What the user should know of the programs, each in a sentence. An agent has nobody who reads what it says itself.
+    /// Notes for the user about the programs, each a sentence. An agent has nobody who reads what it says itself.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
