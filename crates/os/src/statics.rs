@@ -34,6 +34,8 @@ pub struct Statics {
     pub memory: SharedMemory,
     /// PROT_READ and so on, as the executable had it.
     access: c_int,
+    /// This copy of the library has mapped it, so this copy gives a child its own.
+    is_ours: bool,
 }
 
 /// The shared static data, or the reason why it is not shared.
@@ -106,7 +108,7 @@ fn share() -> Result<Statics, &'static str> {
         let memory = file_of_another_copy(number)
             .ok_or("another copy of the library shares the static variables, and has closed its descriptor")?;
         watch_forks()?;
-        return Ok(Statics { start, len, memory, access });
+        return Ok(Statics { start, len, memory, access, is_ours: false });
     }
     has_one_thread(threads())?;
     let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
@@ -114,7 +116,7 @@ fn share() -> Result<Statics, &'static str> {
     let pagemap = open(c"/proc/self/pagemap");
     watch_forks()?;
     replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
-    Ok(Statics { start, len, memory, access })
+    Ok(Statics { start, len, memory, access, is_ours: true })
 }
 
 fn watch_forks() -> Result<(), &'static str> {
@@ -260,7 +262,7 @@ fn shared() -> Option<&'static Statics> {
 }
 
 extern "C" fn before_fork() {
-    if let Some(statics) = shared() {
+    if let Some(statics) = shared().filter(|statics| statics.is_ours) {
         SNAPSHOT.set(snapshot(statics).unwrap_or(ptr::null_mut()));
     }
 }
@@ -275,6 +277,14 @@ extern "C" fn after_fork_in_parent() {
 
 extern "C" fn after_fork_in_child() {
     let Some(statics) = shared() else { return };
+    if statics.is_ours {
+        replace_in_child(statics);
+    }
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Gives the child static data of its own.
+fn replace_in_child(statics: &Statics) {
     let (place, len) = (statics.start as *mut c_void, statics.len);
     let copy = SNAPSHOT.replace(ptr::null_mut());
     let replaced = if copy.is_null() {
@@ -293,7 +303,6 @@ extern "C" fn after_fork_in_child() {
         // SAFETY: ends the child, which must not go on writing to its parent's variables.
         unsafe { libc::abort() };
     }
-    FORKED.store(true, Ordering::Relaxed);
 }
 
 /// Static data with so much memory is copied without a look at what memory is left.
