@@ -6,7 +6,7 @@
 
 enum { SETS = 600, ROUNDS = 200, MIB = 1 << 20 };
 
-static long sync[SETS][SHMEM_BARRIER_SYNC_SIZE];
+static long arrays[SETS][SHMEM_BARRIER_SYNC_SIZE];
 
 /* Bytes of memory that the process has. */
 static long memory(void)
@@ -21,14 +21,14 @@ static long memory(void)
 static void rounds(int count)
 {
     for (int round = 0; round < count; round++)
-        for (int set = 0; set < SETS; set++) shmem_sync(0, 0, shmem_n_pes(), sync[set]);
+        for (int set = 0; set < SETS; set++) shmem_sync(0, 0, shmem_n_pes(), arrays[set]);
 }
 
 int main(void)
 {
     int provided;
     for (int set = 0; set < SETS; set++)
-        for (int i = 0; i < SHMEM_BARRIER_SYNC_SIZE; i++) sync[set][i] = SHMEM_SYNC_VALUE;
+        for (int i = 0; i < SHMEM_BARRIER_SYNC_SIZE; i++) arrays[set][i] = SHMEM_SYNC_VALUE;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     rounds(3);
     long before = memory();
