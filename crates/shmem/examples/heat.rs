@@ -36,16 +36,16 @@ fn main() -> Result<(), oxshmem::Error> {
 
 /// Puts the outermost rows and columns of the block into the borders of the neighbours.
 fn put_edges(block: &Symmetric<[f64]>, me: usize, width: usize, (x, y, height): (usize, usize, usize)) {
-    let mine = block.to_vec();
-    let row = |row: usize| &mine[row * ROW + 1..row * ROW + 1 + CELLS];
+    // Without the borders, which the neighbours write meanwhile.
+    let row = |row: usize| block[row * ROW + 1..row * ROW + 1 + CELLS].to_vec();
     if y > 0 {
-        block[(CELLS + 1) * ROW + 1..].put_slice(row(1), me - width);
+        block[(CELLS + 1) * ROW + 1..].put_slice(&row(1), me - width);
     }
     if y + 1 < height {
-        block[1..].put_slice(row(CELLS), me + width);
+        block[1..].put_slice(&row(CELLS), me + width);
     }
     // The cells of a column have a distance of ROW.
-    let column = |column: usize| (1..=CELLS).map(|row| mine[row * ROW + column]).collect::<Vec<_>>();
+    let column = |column: usize| (1..=CELLS).map(|row| block[row * ROW + column].load()).collect::<Vec<_>>();
     if x > 0 {
         block[ROW + CELLS + 1..].put_strided(ROW, &column(1), 1, me - 1);
     }

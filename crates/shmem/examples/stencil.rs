@@ -45,18 +45,21 @@ fn main() -> Result<(), oxshmem::Error> {
 
 /// Puts the outermost rows and columns of the block into the margins of the PEs there.
 fn send_edges(block: &Symmetric<[f64]>, me: usize, width: usize, (x, y, height): (usize, usize, usize)) {
-    let mine = block.to_vec();
+    // Without the margins, which the PEs there write meanwhile.
+    let row = |row: usize| block[row * ROW + 1..row * ROW + 1 + BLOCK].to_vec();
     if y > 0 {
-        block[(BLOCK + 1) * ROW..].put_slice(&mine[ROW..2 * ROW], me - width);
+        block[(BLOCK + 1) * ROW + 1..].put_slice(&row(1), me - width);
     }
     if y + 1 < height {
-        block.put_slice(&mine[BLOCK * ROW..(BLOCK + 1) * ROW], me + width);
+        block[1..].put_slice(&row(BLOCK), me + width);
     }
+    // The cells of a column have a distance of ROW.
+    let column = |column: usize| (1..=BLOCK).map(|row| block[row * ROW + column].load()).collect::<Vec<_>>();
     if x > 0 {
-        block[BLOCK + 1..].put_strided(ROW, &mine[1..], ROW, me - 1);
+        block[ROW + BLOCK + 1..].put_strided(ROW, &column(1), 1, me - 1);
     }
     if x + 1 < width {
-        block.put_strided(ROW, &mine[BLOCK..], ROW, me + 1);
+        block[ROW..].put_strided(ROW, &column(BLOCK), 1, me + 1);
     }
 }
 
