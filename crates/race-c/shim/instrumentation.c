@@ -58,7 +58,7 @@ static inline int is_free(uint64_t key, uint32_t low, int kind)
 /* Remembers an access to bytes of one cell if it is there, at the present time, or at an earlier one with others that need no order, or
    if nothing is. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come
    at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
-static inline int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
+static inline __attribute__((always_inline)) int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
 {
     const struct race_reach *reach = view.reach;
     if (reach != __atomic_load_n(&race_reach, __ATOMIC_RELAXED))
@@ -118,7 +118,7 @@ static int is_lent(uintptr_t address, size_t len)
 }
 
 /* An access where no buffer is. */
-static inline void look_at_free(uintptr_t address, size_t len, int kind, const void *pc)
+static inline __attribute__((always_inline)) void look_at_free(uintptr_t address, size_t len, int kind, const void *pc)
 {
     if (__builtin_expect(is_watched(address), 0)) {
         if (len <= 8 && is_renewed(address, len, kind, pc))
@@ -138,7 +138,7 @@ static __attribute__((noinline)) void look_among_buffers(uintptr_t address, size
         look_at_free(address, len, kind, pc);
 }
 
-static inline void look(const void *at, size_t len, int kind, const void *pc)
+static inline __attribute__((always_inline)) void look(const void *at, size_t len, int kind, const void *pc)
 {
     if (__builtin_expect(__atomic_load_n(&race_buffers, __ATOMIC_RELAXED), 0))
         look_among_buffers((uintptr_t)at, len, kind, pc);
