@@ -10,7 +10,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use tokio::time::Instant;
 
-/// So long are equal errors collected.
+/// The time for which equal errors are collected.
 const MOMENT: Duration = Duration::from_millis(200);
 /// The beginning of the library's messages.
 const NAME: &str = "oxshmem: ";

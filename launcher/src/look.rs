@@ -15,7 +15,7 @@ use oxshmem_os::signals::Process;
 use maps::Maps;
 use symbols::Symbols;
 
-/// So many places of the program are told of a wait.
+/// The number of places of the program that are told of a wait.
 const SITES: usize = 3;
 
 /// The states of these PEs, each with the number of the process that the launcher has started for it, and with so many of its last

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 const KEPT: usize = 2;
 /// Longer than any job.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
-/// So long is each of them busy at first, so that the next one is started.
+/// The time for which each of them is busy at first, so that the next one is started.
 const MOMENT: Duration = Duration::from_millis(5);
 
 /// One thread for everything, and beside it those that wait for readers and writers. They are started now and stay: PEs may take all

@@ -109,7 +109,7 @@ impl LentExtent {
     }
 }
 
-/// So many extents keep the two borders of two arrays apart from what lies between. The shim has the same number.
+/// The number of extents: enough to keep the borders of two arrays apart from what lies between. The shim has the same number.
 pub const EXTENTS: usize = 4;
 
 /// The buffers of one PE, by address: they may be private memory.

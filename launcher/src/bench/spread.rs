@@ -92,7 +92,7 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
     );
 }
 
-/// So many points of a curve that its marks do not run into each other.
+/// The points of a curve that are far enough apart for their marks.
 fn thinned(marks: Vec<Mark>) -> Vec<Mark> {
     const STEP: f64 = 0.12;
     let mut kept: Vec<Mark> = Vec::new();

@@ -16,7 +16,7 @@ use crate::say;
 
 /// How long hosts may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// So many of the last calls of each PE are read.
+/// The number of last calls of each PE that are read.
 const CALLS: u32 = 32;
 /// After an interrupt waits are told that are at least so old.
 const LONG: u64 = 1;

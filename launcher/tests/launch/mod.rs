@@ -186,7 +186,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     state(pid) == Some('T')
 }
 
-/// The state of a process in one letter.
+/// The state of a process, as the one character of `/proc/PID/stat`.
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next()?.chars().next()

@@ -37,7 +37,7 @@ use oxshmem_libfabric_sys as fi;
 /// # Safety
 /// As for `calls::open_fabric`.
 unsafe fn open_fabric(attr: *mut fi::fi_fabric_attr, fabric: *mut *mut fi::fid_fabric, context: *mut c_void) -> c_int {
-    // SAFETY: the caller's promises are those that the call asks for; behind it the fabric is open.
+    // SAFETY: `attr` lives during the call and `fabric` can be written, as libfabric asks of callers; the call has opened it.
     unsafe {
         let code = calls::open_fabric(attr, fabric, context);
         (*(**fabric).ops).trywait = Some(queue::trywait);
