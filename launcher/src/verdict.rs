@@ -55,6 +55,11 @@ pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool
             let end = if first.is_empty() { "" } else { ". Otherwise " };
             format!("{first}{more}{end}")
         }
+        Some(libc::SIGFPE) if fortran => {
+            "if the number of PEs is a divisor, declare SHMEM_N_PES INTEGER, as `use shmem` does: undeclared it is REAL, and the \
+             number 0 or garbage. Otherwise "
+                .into()
+        }
         Some(libc::SIGABRT) => {
             "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free. Otherwise "
                 .into()
@@ -132,6 +137,8 @@ mod tests {
         assert!(advice(crash, true, 3, true).contains("to fix:  count the arguments"));
         assert!(advice(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
         assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
+        let division = |fortran| advice(ExitStatus::from_raw(libc::SIGFPE), true, 1, fortran);
+        assert!(division(true).contains("declare SHMEM_N_PES INTEGER") && division(false).is_empty());
         assert!(advice(ExitStatus::from_raw(libc::SIGABRT), true, 1, false).contains("by shmem_free"));
         assert_eq!(advice(crash, false, 1, false) + &advice(ExitStatus::from_raw(libc::SIGKILL), true, 1, false), "");
         let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| check_level(Some(OsStr::new(level))));

@@ -4,6 +4,7 @@ program named_lines
   implicit none
   character(len=16) :: mistake
   integer(8), save :: numbers(8) = 0
+  integer(8), allocatable, save :: own(:)
   integer(8) :: lock = 0
   real(8), pointer :: block(:)
   real(8), save :: rows(3, 4) = 0
@@ -12,6 +13,8 @@ program named_lines
   call get_command_argument(1, mistake)
   call shmem_init()
   if (mistake == 'no PE') call shmem_p(numbers(1), 1_8, 7) ! no PE
+  allocate (own(8))
+  if (mistake == 'allocatable') call shmem_put(own, numbers, pe=1) ! allocatable
   if (mistake == 'unlocked') call shmem_clear_lock(lock) ! unlocked
   if (mistake == 'past') call shmem_put(numbers, numbers, 100000, 1) ! past
   if (mistake == 'sizes') call shmem_malloc(block, [10 + shmem_my_pe()]) ! sizes

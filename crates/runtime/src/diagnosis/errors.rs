@@ -102,7 +102,7 @@ pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
     fail(
         &Error::new(format!("{call}: PE {pe} does not exist"))
             .because(format!("the job, or the team of the context, has the PEs 0 to {}", size.saturating_sub(1)))
-            .fix("pass a PE number of that team"),
+            .fix(remedy::no_such_pe(call, pe)),
     )
 }
 

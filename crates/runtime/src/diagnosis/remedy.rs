@@ -2,6 +2,10 @@
 //!
 //! Names of Fortran's routines are in capitals, those of C are not. Fortran's module `shmem_f08` calls by the names of C.
 
+use core::ffi::c_int;
+
+use oxshmem_os::fortran_module;
+
 /// Whether a call is one of Fortran's own interface.
 fn is_fortran(call: &str) -> bool {
     !call.bytes().any(|byte| byte.is_ascii_lowercase())
@@ -10,6 +14,10 @@ fn is_fortran(call: &str) -> bool {
 /// A routine without an explicit interface takes what lies in the place of the missing arguments.
 const TOO_FEW: &str = "If an argument is missing, the call looks like this too: `use shmem` finds it";
 
+/// Neither has one the type of a function that the program does not declare.
+const NO_INTERFACE: &str = "If an argument is missing, or SHMEM_MY_PE or SHMEM_N_PES is not declared and so REAL, the call looks \
+                            like this too: `use shmem` helps with both";
+
 /// For an address that is private.
 pub(super) fn private(call: &str) -> String {
     match is_fortran(call) {
@@ -17,8 +25,24 @@ pub(super) fn private(call: &str) -> String {
             "pass a variable with SAVE, one of a COMMON block, or memory of SHPALLOC. An ALLOCATABLE array is private even with \
              SAVE. If the elements of a section lie apart, the compiler passes a private copy. {TOO_FEW}"
         ),
-        false => "pass a static variable or memory from shmem_malloc, not the stack and not malloc".into(),
+        false if fortran_module::code().is_empty() => PRIVATE.into(),
+        false => format!("{PRIVATE}. {OF_MODULE}"),
     }
+}
+
+/// For callers from C.
+const PRIVATE: &str = "pass a static variable or memory from shmem_malloc, not the stack and not malloc";
+
+/// More for a program that uses the module `shmem_f08`: its calls have the names of C.
+const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are static, and an ALLOCATABLE array is private even \
+                         with SAVE";
+
+/// For the number of a PE that does not exist.
+pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
+    let fix = "pass a PE number of that team";
+    // The bits of a REAL: those of all normal ones are more than this.
+    let is_garbage = pe.unsigned_abs() >= 1 << 23;
+    if is_garbage && is_fortran(call) { format!("{fix}. {NO_INTERFACE}") } else { fix.into() }
 }
 
 /// For an address that is NULL: why that is wrong, and the remedy.
@@ -39,7 +63,7 @@ pub(super) fn null(call: &str) -> [&'static str; 2] {
 /// For an argument whose value makes no sense.
 pub(super) fn bad_argument(call: &str) -> String {
     match is_fortran(call) {
-        true => format!("correct the argument. {TOO_FEW}"),
+        true => format!("correct the argument. {NO_INTERFACE}"),
         false => "correct the argument".into(),
     }
 }
@@ -87,6 +111,11 @@ mod tests {
         }
         let text = private("SHMEM_PUT8");
         assert!(text.contains("An ALLOCATABLE array is private even with SAVE") && text.contains("SHPALLOC"), "{text}");
+        assert!(bad_argument("SHMEM_PUT8").contains("SHMEM_N_PES is not declared and so REAL"));
+        // The bits of 1.0, and numbers that no REAL has.
+        let texts = [1_065_353_216, 7, -1].map(|pe| no_such_pe("SHMEM_PUT8", pe));
+        assert!(texts[0].contains("SHMEM_MY_PE or SHMEM_N_PES is not declared"), "{texts:?}");
+        assert!(texts[1..].iter().all(|text| text == "pass a PE number of that team"), "{texts:?}");
         assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
         assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
         assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
@@ -103,9 +132,9 @@ mod tests {
             [bad_argument("shmem_put8"), beyond_block("shmem_put8").into(), beyond_variable("shmem_put8").into()];
         assert_eq!(words("shmem_barrier_all"), None);
         let of_null = null("shmem_put8").map(String::from);
-        let of_private = [handle(String::new(), false), private("shmem_put8")];
+        let of_private = [handle(String::new(), false), private("shmem_put8"), no_such_pe("shmem_put8", c_int::MAX)];
         for text in texts.into_iter().chain(of_null).chain(of_private) {
-            let words = ["SHP", "INTEGER", "kind of", "is missing", "SAVE", "ALLOCATABLE"];
+            let words = ["SHP", "REAL", "INTEGER", "kind of", "is missing", "SAVE", "ALLOCATABLE"];
             assert!(!words.iter().any(|word| text.contains(word)), "{text}");
         }
         assert!(private("shmem_put8").contains("shmem_malloc"));
