@@ -12,6 +12,8 @@ _TAKE_A_WORD = {"-n", "-np", "--np", "-N", "--ppn", "-H", "--host", "--hostfile"
                 "--remote-prefix", "--host-timeout", "--key-file", "--wait-port", "--wait-timeout", "--only", "--output-dir",
                 "--stdin", "--timeout", "--grace", "--display", "--nodes", "--trace", "--trace-events", "-x", "--env", "--wdir",
                 "--wd"}
+# Options of Python, which stand before its program; `-X` and `-W` go on.
+_OF_PYTHON = {"-m", "-c", "-u", "-O", "-OO", "-B", "-I", "-E", "-i"}
 # The words of `--bind`, which may have none.
 _BOUND_TO = (["core"], ["numa"], ["none"])
 
@@ -35,18 +37,22 @@ def _oshrun() -> str:
 
 
 def _with_python(arguments: List[str]) -> List[str]:
-    """Puts this Python before each program: the first word that is no option and no option's value, also behind a colon."""
+    """Puts this Python before each program, also behind a colon. The program is the first word that is no option of oshrun and no option's
+    value. This Python also takes the place of a bare `python`."""
     if ":" in arguments:
         colon = arguments.index(":")
         return [*_with_python(arguments[:colon]), ":", *_with_python(arguments[colon + 1:])]
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
         option = arguments[place]
-        if option in ("-m", "-c"):
-            break  # of Python: a module, or a program in the argument
+        if option in _OF_PYTHON or option[:2] in ("-X", "-W"):
+            break
         has_word = option in _TAKE_A_WORD or option == "--bind" and arguments[place + 1:place + 2] in _BOUND_TO
         place += 2 if has_word else 1
-    return arguments[:place] + ([sys.executable] + arguments[place:] if place < len(arguments) else [])
+    if place >= len(arguments):
+        return arguments
+    program = place + (arguments[place] in ("python", "python3"))
+    return [*arguments[:place], sys.executable, *arguments[program:]]
 
 
 def main() -> None:

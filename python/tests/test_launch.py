@@ -17,10 +17,12 @@ PES = shmem.n_pes()
 class Words(unittest.TestCase):
     def test_python_stands_before_each_program(self) -> None:
         for words in ("-n 4 | a.py 1", "--trace t.json -n 2 | a.py", "--bind | a.py", "--bind numa -n 2 | a.py --bind core", "--bind=core | a.py",
-                      "--wdir folder --grace 2 -l | a.py", "-n 2 | -m package", "-n 1 | a.py : -n 2 | b.py 3", "--demo"):
+                      "--wdir folder --grace 2 -l | a.py", "-n 2 | -m package", "-n 1 | a.py : -n 2 | b.py 3", "--demo",
+                      "-n 2 | -X faulthandler a.py", "-l | -Werror -u a.py", "-n"):
             with self.subTest(words=words):
                 expected = [sys.executable if word == "|" else word for word in words.split()]
                 self.assertEqual(launch._with_python(words.replace("| ", "").split()), expected)
+                self.assertEqual(launch._with_python(words.replace("|", "python").split()), expected)
 
     @unittest.skipUnless(PES == 1, "at one PE")
     def test_the_launcher_is_that_of_the_module_s_installation(self) -> None:
