@@ -157,8 +157,12 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
             goto out;
         }
         if (dest.stride < 1 || source.stride < 1) {
-            PyErr_Format(PyExc_ValueError, "%s: a slice with a negative stride cannot be transferred: reverse it after the copy",
-                         routine->name);
+            int is_source = source.stride < 1;
+            const char *remedy = is_get      ? "get it forwards, and reverse it afterwards"
+                                 : is_source ? "pass source.copy()"
+                                             : "pass dest forwards, and source[::-1].copy()";
+            PyErr_Format(PyExc_ValueError, "%s: %s is a slice with a negative stride, which cannot be transferred: %s", routine->name,
+                         is_source ? "source" : "dest", remedy);
             goto out;
         }
         void *f = by_size(&strided[is_get], &dest);

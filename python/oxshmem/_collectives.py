@@ -69,7 +69,7 @@ def _refuse_type(family: str, array: Array) -> NoReturn:
     of = [name for code, name in enumerate(_NAMES) if _symbol(family, code)]
     if family.split("_")[0] in ("and", "or", "xor", "max", "min"):
         of.insert(0, "bool")
-    remedy = "make them with dtype=int" if "float64" not in of or kind == np.bool_ else "convert them, as a[:] = b.astype(a.dtype)"
+    remedy = "make them with dtype=int" if "float64" not in of or kind == np.bool_ else "copy them into arrays of one of these dtypes"
     if not kind.isnative:
         remedy = f"make them in the byte order of this machine, with dtype=\"{kind.str[1:]}\""
     raise TypeError(f"{family}: the arrays have {kind}; this call takes {', '.join(of)}: {remedy}")

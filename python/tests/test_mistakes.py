@@ -59,7 +59,9 @@ class Mistakes(unittest.TestCase):
              r"^put: numpy does not export the memory of dest, because its dtype is datetime64\[s\]: pass a.view\(\"i8\"\)$"),
             (lambda: shmem.sum_reduce(a, a.view("m8[s]")), TypeError, r"the memory of source, because its dtype is timedelta64\[s\]: pass"),
             (lambda: shmem.put(shmem, np.zeros(4), 0), TypeError, "^put: dest is no array: pass a numpy array that"),  # type: ignore[arg-type]
-            (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "negative stride"),
+            (lambda: shmem.get(np.zeros(4)[::-1], a, 0), ValueError, "^get: dest is a slice with a negative stride, .*: get it forwards, and"),
+            (lambda: shmem.put(a, np.zeros(4)[::-1], 0), ValueError, r"^put: source is a slice with a negative stride, .*: pass source.copy\(\)$"),
+            (lambda: shmem.max_reduce(a.view("F"), a.view("F")), TypeError, "have complex64; .*: copy them into arrays of one of these dtypes$"),
             (lambda: shmem.iput(a, np.zeros(4), 0, dst=2, nelems=3), ValueError, "^iput: 3 elements, 2 .* reach past the 4 of dest$"),
             (lambda: shmem.iput(a, np.zeros(4), 0, dst=2), ValueError,
              "^iput: 4 elements, 2 from one to the next, reach past the 4 of dest: pass a slice of source, or nelems$"),
