@@ -126,7 +126,7 @@ impl Guard {
         let near = |block: &&GuardedBlock| (block.base..block.start + block.size + REDZONE).contains(&offset);
         let block = self.live.values().find(near).or_else(|| self.freed.iter().find(near));
         Some(match block {
-            Some(block) => format!("the access begins {}", block.place(offset, bytes)),
+            Some(block) => format!("the access begins {}", block.place(offset)),
             None => format!("no block is allocated at offset {offset} of the heap"),
         })
     }
@@ -162,14 +162,14 @@ impl Guard {
 
 impl GuardedBlock {
     /// Where an offset lies, seen from the block.
-    fn place(&self, offset: u64, bytes: u64) -> String {
+    fn place(&self, offset: u64) -> String {
         let end = self.start + self.size;
         let distance = match offset {
             _ if offset < self.start => format!("{} before", size::counted(self.start - offset)),
             _ if offset < end => format!("at byte {} of", offset - self.start),
             _ => format!("{} after", size::counted(offset - end)),
         };
-        format!("{distance} {} ({})", self.name(), size::counted(bytes))
+        format!("{distance} {}", self.name())
     }
 
     /// A sentence about bytes at an offset that have been overwritten.
