@@ -51,7 +51,8 @@ pub fn inspect() -> Result<String, Error> {
 impl DoctorArgs {
     /// The diagnosis, and whether there is no fault in it.
     pub fn run(&self) -> Result<(String, bool), Error> {
-        let diagnoses = self.diagnoses()?;
+        let mut diagnoses = self.diagnoses()?;
+        finding::worst_first(&mut diagnoses);
         let text = match self.json {
             true => serde_json::to_string_pretty(&diagnoses).expect("words have a JSON form") + "\n",
             false => finding::text(&diagnoses),

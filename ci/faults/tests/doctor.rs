@@ -46,6 +46,8 @@ fn doctor_1_every_check_has_a_verdict_and_a_job_is_tried() {
     ] {
         assert!(all.iter().any(|(_, known, _)| known == check), "{check} is missing: {ended}");
     }
+    let place = |severity: &str| ["fault", "warning", "good", "note"].iter().position(|known| *known == severity);
+    assert!(all.is_sorted_by_key(|(severity, ..)| place(severity)), "the worst is not the first: {ended}");
     for (severity, _, diagnosis) in &all {
         let complete = diagnosis["because"].is_string() && diagnosis["fix"].is_string();
         assert!(severity == "good" || severity == "note" || complete, "no reason or no fix: {diagnosis}");

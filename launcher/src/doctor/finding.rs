@@ -70,12 +70,15 @@ impl Diagnosis {
     }
 }
 
-/// The text for a reader, worst first; checks of equal severity keep their order.
+/// Puts the worst first; checks of equal severity keep their order.
+pub(crate) fn worst_first(diagnoses: &mut [Diagnosis]) {
+    diagnoses.sort_by_key(|diagnosis| diagnosis.severity);
+}
+
+/// The text for a reader.
 pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
-    let mut sorted: Vec<&Diagnosis> = diagnoses.iter().collect();
-    sorted.sort_by_key(|diagnosis| diagnosis.severity);
     let mut text = String::new();
-    for Diagnosis { severity, host, check, verdict, because, fix } in sorted {
+    for Diagnosis { severity, host, check, verdict, because, fix } in diagnoses {
         let word = match severity {
             Severity::Fault => "FAULT",
             Severity::Warning => "warning",
@@ -115,12 +118,13 @@ mod tests {
 
     #[test]
     fn the_worst_comes_first_with_reason_and_fix() {
-        let all = [
+        let mut all = [
             Diagnosis::note("a", "cards", "none"),
             Diagnosis::good("a", "memory", "8 GiB"),
             Diagnosis::fault("b", "ssh", "no way").because("refused").fix("start sshd"),
             Diagnosis::warning("a", "files", "few"),
         ];
+        worst_first(&mut all);
         let text = text(&all);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "FAULT    b: ssh: no way");
