@@ -9,7 +9,7 @@ use oxshmem_report::units;
 use super::campaign::{Campaign, Figure, Measurand};
 use super::spread::distributions;
 use super::sweeps::{BySize, COLLECTIVES, MANY, ONE_WAY, overlap_chart};
-use super::table::change;
+use super::table::{DIFFERENCES, change};
 
 /// Operations without sizes: a caption and the patterns.
 const WITHOUT_SIZES: &[(&str, &[&str])] = &[
@@ -183,7 +183,8 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
         })
         .collect();
     page.heading("Compared with the earlier run");
-    let different = rows.iter().filter(|row| row[5].ends_with("more") || row[5].ends_with("less")).count();
+    let differs = |row: &&Vec<String>| DIFFERENCES.iter().any(|word| row[5].ends_with(*word));
+    let different = rows.iter().filter(differs).count();
     page.text(&format!(
         "The earlier run is of {} ({} PEs, {} rounds). Of {} figures {different} differ so much that their intervals do not meet.",
         against.date,
@@ -290,10 +291,16 @@ mod tests {
 
     #[test]
     fn an_earlier_run_is_drawn_beside_this_one() {
-        let (now, earlier) = (sample(), sample());
+        let (mut now, earlier) = (sample(), sample());
         let html = page(&now, Some(&earlier));
         assert!(!curves(&html, "put and quiet (earlier run)").is_empty());
         assert!(html.contains("0 differ so much") && html.contains("1.00 times, no difference"));
+        for figure in &mut now.figures {
+            figure.value *= 4.0;
+            figure.interval = figure.interval.map(|(low, high)| (low * 4.0, high * 4.0));
+        }
+        let all = format!("Of {0} figures {0} differ so much", now.figures.len());
+        assert!(page(&now, Some(&earlier)).contains(&all), "{all}");
     }
 
     #[test]

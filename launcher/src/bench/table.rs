@@ -9,10 +9,13 @@ use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, Quantity, overlap, quantity};
 use super::surroundings;
 
+/// The words by which [`change`] says that two intervals do not meet.
+pub(crate) const DIFFERENCES: [&str; 4] = ["slower", "faster", "more", "less"];
+
 /// The meaning of the columns, below the table.
 const LEGEND: &str = "\nTimes are those of one operation (ns, µs, ms, s). `put and flag` and `put with signal` are half of a ping-pong. B/s and /s count in powers of ten \
 (1 GB/s is 1,000,000,000 bytes in a second), sizes in powers of two (1K is 1,024 bytes).\nbatch: so many operations are timed together. \
-99 %, 99.99 %: so many of those that were timed one by one took at most this long; – : too few samples.\n";
+99 %, 99.99 %: so many of those that were timed one by one took at most this long, ping-pongs there and back; – : too few samples.\n";
 
 /// The table. Figures of an earlier run stand beside those of this one.
 pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
@@ -31,6 +34,9 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
     }
     if let Some(unlike) = against.and_then(|against| campaign.unlike(against)) {
         let _ = writeln!(text, "note: {unlike}");
+    }
+    if against.is_some_and(|against| campaign.figures.iter().all(|figure| against.figure(&figure.of).is_none())) {
+        text += "note: the earlier run has none of these operations with these sizes, so nothing is compared\n";
     }
     if let Some((_, others)) = campaign.machine.iter().find(|(name, _)| name == surroundings::OTHERS) {
         let _ = writeln!(text, "{}: {others}", surroundings::OTHERS);
@@ -144,7 +150,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::sample;
+    use super::super::tests::{empty, sample};
     use super::*;
 
     #[test]
@@ -190,6 +196,8 @@ mod tests {
         assert!(text(&now, Some(&earlier)).contains("note: the earlier run had 2 PEs on 1 node"));
         assert!(!text(&now, Some(&sample())).contains("the earlier run had"));
         assert!(text(&now, None).contains("PEs are not bound"));
+        assert!(text(&now, Some(&empty())).contains("so nothing is compared"));
+        assert!(!text(&now, Some(&earlier)).contains("so nothing is compared"));
         assert!(!text(&Campaign { bound: Some(true), ..now }, None).contains("not bound"));
     }
 }
