@@ -28,6 +28,7 @@ use peers::{MessageCarrier, PeerLibrary};
 
 use crate::results;
 use crate::scratch::Scratch;
+use crate::wrapper::quoted;
 
 /// The operations to measure, and the places for the results.
 #[derive(Args)]
@@ -83,7 +84,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Measure nothing: show an earlier run, which --json has written
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["compare", "with_oshcc", "quick", "rounds", "sizes", "pes", "hosts"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["compare", "with_oshcc", "quick", "rounds", "sizes", "only", "pes", "nodes", "hosts", "oshrun"]
+    )]
     from: Option<PathBuf>,
     /// Further arguments of oshrun
     #[arg(last = true, value_name = "OSHRUN ARGUMENTS")]
@@ -106,7 +111,10 @@ const LARGEST: u64 = 1 << 30;
 
 fn sizes(text: &str) -> Result<SweepSizes, String> {
     let size = |part: &str| {
-        let bytes = size::parse(part.trim()).map_err(|error| error.what().to_owned())?;
+        let bytes = size::parse(part).map_err(|error| error.in_one_line())?;
+        if let Some(rest) = size::ignored(part) {
+            return Err(format!("`{part}` is not a size: `{rest}` follows its unit"));
+        }
         match bytes % WORD == 0 && (WORD..=LARGEST).contains(&bytes) {
             true => Ok(bytes),
             false => Err(format!("`{part}` is not a multiple of {WORD} bytes from {WORD} to 1 GiB")),
@@ -192,7 +200,7 @@ impl BenchArgs {
         Ok(Campaign {
             format: FORMAT,
             date,
-            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "),
+            command: std::env::args_os().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
             machine,
             line_rate: self.hosts.as_ref().and_then(|_| surroundings::line_rate()),
             pes: findings.pes,
@@ -359,7 +367,7 @@ mod tests {
     fn sizes_are_words_lists_or_ranges() {
         assert_eq!(sizes("8,4K"), Ok(SweepSizes(vec![8, 4096])));
         assert_eq!(sizes("8..64"), Ok(SweepSizes(vec![8, 16, 32, 64])));
-        for wrong in ["7", "0", "64..8", "x", "8..4T"] {
+        for wrong in ["7", "0", "64..8", "x", "8..4T", "8K..1M..4", "8;16"] {
             assert!(sizes(wrong).is_err(), "{wrong}");
         }
     }
