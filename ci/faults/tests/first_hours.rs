@@ -93,7 +93,7 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
 #[test]
 fn hours_6_a_busy_machine_is_told_of_in_a_measurement() {
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
-    let words = ["bench", "--rounds", "2", "--sizes", "8", "--only", "atomic"];
+    let words = ["bench", "-np", "2", "--rounds", "2", "--sizes", "8", "--only", "atomic"];
     let ended = tool("oxshmem", &words);
     // It is ours.
     let _ = busy.kill();

@@ -1,6 +1,7 @@
 //! `oxshmem`: what operations cost here, what collectives cost on large machines, how they go step by step, and which one a
 //! call takes.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -229,8 +230,23 @@ fn other_tool(word: &str) -> Option<&'static str> {
     }
 }
 
+/// The words of the command line, with `-n` for the `-np` of OpenSHMEM's annex before the `--` of `oxshmem bench`. Clap would take
+/// `-np` for `-n p`.
+fn prepared(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|task| task == "bench") {
+        let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        for word in &mut words[..own] {
+            if *word == "-np" {
+                *word = "-n".into();
+            }
+        }
+    }
+    words
+}
+
 fn main() -> ExitCode {
-    let options = ToolOptions::try_parse().unwrap_or_else(|error| {
+    let words = prepared(std::env::args_os().collect());
+    let options = ToolOptions::try_parse_from(words).unwrap_or_else(|error| {
         let status = usage("oxshmem", &error);
         if let Some(tool) = std::env::args_os().nth(1).and_then(|word| other_tool(word.to_str()?)) {
             eprintln!("oxshmem: note: {tool}");
