@@ -96,6 +96,11 @@ struct TriedSeeds {
 impl SimArgs {
     /// Tries the seeds. Returns the report, and whether no job has failed and no race was found.
     pub fn run(&self) -> Result<(String, bool), Error> {
+        if self.program[0].starts_with('-') {
+            return Err(Error::new(format!("{} is no option of oxshmem sim, and no program", self.program[0]))
+                .because("all words behind its options are the program and its arguments")
+                .fix("write options of --help, and the program behind them: oxshmem sim -n 2 --seeds 10 ./program"));
+        }
         if self.race {
             races::require(Path::new(&self.program[0]))?;
         }

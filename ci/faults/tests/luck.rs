@@ -55,6 +55,16 @@ fn no_right_program_is_accused() {
     }
 }
 
+/// A slip of the pen before the program is no program that fails with every seed.
+#[test]
+fn an_option_that_is_none_is_named() {
+    for words in [&["--sedes", "3"][..], &["--", "-n", "2"]] {
+        let output = sim(words, &[PathBuf::from("./program")]);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output));
+        assert!(text(&output).contains("is no option of oxshmem sim, and no program"), "{}", text(&output));
+    }
+}
+
 /// A ring of more nodes than elements has empty blocks, whose signals must not overtake those before.
 #[test]
 fn a_ring_with_empty_blocks_keeps_its_order() {
