@@ -38,7 +38,7 @@ pub(crate) fn summary(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     for sentence in &job.missing {
         let _ = writeln!(text, "note: {sentence}");
     }
-    text.push_str("\nTimes are the sums of all PEs and threads; all time is that of the job times their number.\n");
+    text.push_str("\nTimes are sums over PEs and threads, all time that of each from its first record to its last.\n");
     routines(&mut text, totals);
     sites(&mut text, totals, places);
     peers(&mut text, totals);
