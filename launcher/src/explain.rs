@@ -101,9 +101,9 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
 
 /// The networks whose tables differ: whether the nodes share too few processors, and whether the processor of the target serves.
 const NETWORKS: [(&str, bool, bool); 3] = [
-    ("over a network with one-sided access", false, false),
-    ("where the target's processor serves messages, as with TCP", false, true),
-    ("over TCP on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
+    ("over a network with one-sided access, which none of tcp, ofi and ucx claims today", false, false),
+    ("where the target's processor serves messages, as with TCP, libfabric and UCX", false, true),
+    ("the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
 ];
 
 impl ExplainedCall {
