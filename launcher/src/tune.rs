@@ -157,7 +157,7 @@ fn rows(times: &Times, size: u32) -> Vec<Row> {
 fn report(times: &Times) -> String {
     let mut text = format!(
         "{:<20}{:>10}  {:<18}{:>12}{:>20}  in the table\n",
-        "collective", "bytes", "quickest schedule", "µs", "standard table µs"
+        "collective", "bytes", "schedule", "µs", "built-in choice µs"
     );
     for (number, (name, _)) in COLLECTIVES.into_iter().enumerate() {
         for SizeChoice { bytes, schedule, is_named } in choices(times, number) {
@@ -171,9 +171,11 @@ fn report(times: &Times) -> String {
             );
         }
     }
+    let percent = 100.0 * (MARGIN - 1.0);
     let _ = writeln!(
         text,
-        "\nA time is the least of {ROUNDS} rounds, and that of a round the lower quartile of its batches."
+        "\nA schedule is the quickest, or that of the size before where it is at most {percent:.0} % slower.\n\
+         A time is the least of {ROUNDS} rounds, and that of a round the lower quartile of its batches."
     );
     text
 }
@@ -186,7 +188,7 @@ fn summary(times: &Times, rows: usize, file: &Path) -> String {
     let left_out = match left {
         0 => String::new(),
         _ => format!(
-            "{left} of {} sizes are left to the standard table: no schedule was quicker there by more than {percent:.0} %, or a row \
+            "{left} of {} sizes are left to the built-in choice: no schedule was quicker there by more than {percent:.0} %, or a row \
              for it would have made a smaller size slower\n",
             all.len()
         ),
@@ -271,7 +273,7 @@ mod tests {
             rows(&times, 2).iter().map(|row| format!("{} {}", row.schedule, row.max_bytes)).collect();
         assert_eq!(rows, ["tree-2 1448"]);
         let told = summary(&times, rows.len(), Path::new("t.json"));
-        assert!(told.starts_with("3 of 6 sizes are left to the standard table"), "{told}");
+        assert!(told.starts_with("3 of 6 sizes are left to the built-in choice"), "{told}");
         assert!(told.ends_with("1 row is in t.json: set SHMEM_TUNING to it\n"), "{told}");
         assert!(summary(&times, 0, Path::new("t.json")).ends_with("t.json has no row, and changes nothing\n"));
     }
