@@ -145,8 +145,9 @@ fn listen(only: Option<IpAddr>, ports: Option<(u16, u16)>) -> Result<TcpListener
         }
     }
     let why = refused.map_or_else(String::new, |error| format!("; the last: {error}"));
+    let all = if first == last { "it is".into() } else { format!("all {} are", last - first + 1) };
     Err(Error::new(format!("TCP: none of the ports SHMEM_TCP_PORTS={first}-{last} is free on {}", interfaces::name()))
-        .because(format!("each PE of a host needs one, and all {} are in use{why}", last - first + 1))
+        .because(format!("each PE of a host needs one, and {all} in use{why}"))
         .fix("name more ports; the firewall has to let them through"))
 }
 
