@@ -12,7 +12,8 @@ pub(super) fn variables() -> String {
     let mut text = format!(
         "{NOTE}# Variables\n\n\
          These environment variables act when a program starts. `oshrun` hands them to the PEs on all hosts. `osh_info` prints\n\
-         them with their present values, and `SHMEM_INFO=1` does so inside a job. A size is a number with K, M, G or T behind it.\n\
+         them with their present values, and `SHMEM_INFO=1` does so inside a job. A size is a number of bytes, or one with K, M, G\n\
+         or T behind it, which stand for powers of 1024.\n\
          Of variables whose value is `0 or 1`, an empty value, `0`, `n`, `no`, `f`, `false` and `off` switch off, and anything else\n\
          switches on. All others take the values that the table names. A name that begins with `SHMEM_`\n\
          and is none of these is reported. Names that begin with `SMA_`, `SHMEM_OFI_`, `SHMEM_UCX_`, `SHMEM_MPI_`, `SHMEM_PMI_`,\n\

@@ -406,9 +406,9 @@ pub static KNOBS: &[Knob] = &[
         settings.recorder = reading.switch();
         Ok(())
     }),
-    tool("SHMEM_CC", "cc", "C compiler that oshcc runs"),
-    tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs"),
-    tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs"),
+    tool("SHMEM_CC", "cc", "C compiler that oshcc runs, unless OSHCC names one"),
+    tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs, unless OSHCXX names one"),
+    tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs, unless OSHFORT names one"),
     of_tool(
         "SHMEM_RACE_STATUS",
         Value::Number,
