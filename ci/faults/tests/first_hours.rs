@@ -84,6 +84,7 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
     let help = tool("oxshmem", &["--help"]).expect(0);
     assert!(["oshrun", "oshcc", "oshfort", "osh_info", "cargo oxrun"].iter().all(|name| help.stdout.contains(name)));
     tool("oxshmem", &["doctor", "-H"]).expect(2).says(&["as in `oxshmem doctor --host <HOSTS> ...`"]);
+    tool("oxshmem", &["bench", "--from", "a.json", "--only", "put"]).expect(2).says(&["cannot be used with"]);
     tool("oxshmem", &["tune"]).expect(2).says(&["AT LEAST TWO NODES"]);
     let one = tool("oxshmem", &["tune", "--output", "/dev/null", "--", "-n", "1"]).expect(2);
     let one = one.says(&["one PE on each of at least two", "starts 1 PE", "--nodes 2"]);
