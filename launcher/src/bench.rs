@@ -204,7 +204,7 @@ impl BenchArgs {
             machine,
             line_rate: self.hosts.as_ref().and_then(|_| surroundings::line_rate()),
             pes: findings.pes,
-            nodes: contenders[0].nodes(),
+            nodes: contenders[0].nodes(findings.pes),
             bound: Some(contenders[0].binds()),
             rounds: findings.rounds,
             figures: findings.figures(),

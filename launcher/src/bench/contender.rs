@@ -136,8 +136,8 @@ impl Contender {
             .unwrap_or_else(|| std::env::var("SHMEM_BIND").is_ok_and(|word| !["", "none", "0"].contains(&word.trim())))
     }
 
-    /// On how many nodes its job is, as far as the command line of our launcher tells.
-    pub(crate) fn nodes(&self) -> Option<u32> {
+    /// On how many nodes its job of so many PEs is, as far as the command line of our launcher tells.
+    pub(crate) fn nodes(&self, pes: u32) -> Option<u32> {
         let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
         let value = |names: [&str; 2]| {
             words.iter().enumerate().rev().find_map(|(place, word)| {
@@ -155,7 +155,7 @@ impl Contender {
         }
         match value(["-H", "--host"]) {
             Some(named) => Some(hosts::from_option(named).ok()?.len() as u32),
-            None => value(["--nodes", "--nodes"]).map_or(Some(1), |nodes| nodes.parse().ok()),
+            None => value(["--nodes", "--nodes"]).map_or(Some(1), |nodes| Some(blocks(pes, nodes.parse().ok()?))),
         }
     }
 
@@ -176,6 +176,11 @@ impl Contender {
         let words = self.start.iter().map(|word| word.to_string_lossy().into_owned());
         variables.chain(words).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// How many nodes so many PEs make in equal blocks, as `oshrun --nodes` deals them.
+fn blocks(pes: u32, wanted: u32) -> u32 {
+    pes.div_ceil(pes.div_ceil(wanted.max(1)).max(1))
 }
 
 /// A library's name, with a number where another one of the run has it: figures and programs go by these names.
@@ -252,12 +257,13 @@ mod tests {
         let told = |line: &str| {
             let start = words(line).into_iter().map(OsString::from).collect();
             let contender = Contender { name: OURS.into(), start, environment: Vec::new(), program: PathBuf::new() };
-            (contender.nodes(), contender.binds())
+            (contender.nodes(4), contender.binds())
         };
         for (line, found) in [
             ("oshrun -n 4 --bind=core", (Some(1), true)),
             ("oshrun -n 4 --nodes 2 --bind", (Some(2), true)),
             ("oshrun --nodes=4 --bind none", (Some(4), false)),
+            ("oshrun --nodes 3 --bind none", (Some(2), false)),
             ("oshrun -H a,b:2 --bind numa", (Some(2), true)),
             ("oshrun -Ha,b --bind=none", (Some(2), false)),
             ("oshrun --host=a,b --host-timeout 5 --bind=none", (Some(2), false)),
