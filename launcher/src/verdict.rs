@@ -39,6 +39,11 @@ pub(crate) fn check_level(level: Option<&OsStr>) -> u32 {
 pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
     let is_checked = level > 2;
     let checks = match status.signal() {
+        Some(libc::SIGSEGV) if !in_job => {
+            "it had not come through shmem_init: look for a local array larger than the stack (ulimit -s), and make it \
+             static or allocate it. Otherwise "
+                .into()
+        }
         _ if !in_job => return String::new(),
         Some(libc::SIGSEGV | libc::SIGBUS) => {
             let first = match fortran {
@@ -56,10 +61,11 @@ pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool
             format!("{first}{more}{end}")
         }
         Some(libc::SIGFPE) if fortran => {
-            "if the number of PEs is a divisor, declare SHMEM_N_PES INTEGER, as `use shmem` does: undeclared it is REAL, and the \
-             number 0 or garbage. Otherwise "
+            "look for a / or MOD by 0. If the divisor is the number of PEs, declare SHMEM_N_PES INTEGER, as `use shmem` does: \
+             undeclared it is REAL, and the number 0 or garbage. Otherwise "
                 .into()
         }
+        Some(libc::SIGFPE) => "look for an integer that is divided by 0 (/, %). Otherwise ".into(),
         Some(libc::SIGABRT) => {
             "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free. Otherwise "
                 .into()
@@ -137,10 +143,12 @@ mod tests {
         assert!(advice(crash, true, 3, true).contains("to fix:  count the arguments"));
         assert!(advice(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
         assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
-        let division = |fortran| advice(ExitStatus::from_raw(libc::SIGFPE), true, 1, fortran);
-        assert!(division(true).contains("declare SHMEM_N_PES INTEGER") && division(false).is_empty());
-        assert!(advice(ExitStatus::from_raw(libc::SIGABRT), true, 1, false).contains("by shmem_free"));
-        assert_eq!(advice(crash, false, 1, false) + &advice(ExitStatus::from_raw(libc::SIGKILL), true, 1, false), "");
+        assert!(advice(crash, false, 3, false).contains("make it static or allocate it. Otherwise let a debugger"));
+        let [abort, kill, divided] = [libc::SIGABRT, libc::SIGKILL, libc::SIGFPE].map(ExitStatus::from_raw);
+        assert!(advice(abort, true, 1, false).contains("by shmem_free"));
+        assert!(advice(divided, true, 1, false).contains("divided by 0"));
+        assert!(advice(divided, true, 1, true).contains("declare SHMEM_N_PES INTEGER"));
+        assert_eq!(advice(abort, false, 1, false) + &advice(kill, true, 1, false), "");
         let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| check_level(Some(OsStr::new(level))));
         assert_eq!((levels, check_level(None)), ([0, 1, 1, 2, 3, 1], 1));
     }
