@@ -46,6 +46,15 @@ fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
     Some(word.to_string_lossy().into_owned()).filter(|word| !word.starts_with('-') && !word.starts_with("./"))
 }
 
+/// The remedy if the word is a variable with its value, which the shell takes before a command, and `oshrun` behind `-x`.
+fn variable(word: &OsStr) -> Option<String> {
+    let (name, _) = word.to_str()?.split_once('=')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let word = word.display();
+    is_name
+        .then(|| format!("a variable stands before oshrun, or behind -x: `{word} oshrun ...`, `oshrun -x {word} ...`"))
+}
+
 /// Makes the arguments what clap expects: the launcher's name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
 /// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
 /// reads each character behind its dash as an option of its own.
@@ -109,7 +118,8 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
             _ => {
                 let count = argument.to_str().filter(|word| number_of_pes(word).is_ok());
                 let is_counted = prepared.iter().any(|word| word == "-n");
-                hint = before.or(count.filter(|_| !is_counted).map(|count| format!("did you mean -n {count}?")));
+                let meant = count.filter(|_| !is_counted).map(|count| format!("did you mean -n {count}?"));
+                hint = before.or(meant).or_else(|| variable(argument));
                 if argument != "--" {
                     prepared.push("--".into());
                 }

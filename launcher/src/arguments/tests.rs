@@ -143,6 +143,8 @@ fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
     assert_eq!(hint("-n 2 4 ./a"), "");
     assert_eq!(hint("--sim 7 ./a"), "--sim takes its seed with `=`: --sim=7");
     assert!(hint("--bind socket -n 2 ./a").contains("`socket` is none of them"));
+    assert!(hint("-n 2 SHMEM_CHECK=3 ./a").contains("`SHMEM_CHECK=3 oshrun ...`, `oshrun -x SHMEM_CHECK=3 ...`"));
+    assert_eq!(hint("./a=1"), "", "no name of a variable");
     for line in
         ["--profile ./a", "--profile ./a x", "--profile -n 2 ./a", "--bind core ./a", "--profile -n 2 a b", "a b"]
     {
