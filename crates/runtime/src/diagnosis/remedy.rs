@@ -31,7 +31,8 @@ pub(super) fn private(call: &str) -> String {
 }
 
 /// For callers from C.
-const PRIVATE: &str = "pass a static variable or memory from shmem_malloc, not the stack and not malloc";
+const PRIVATE: &str = "pass a static variable or memory from shmem_malloc, not the stack and not malloc, by its address \
+                       on this PE";
 
 /// More for a program that uses the module `shmem_f08`: its calls have the names of C.
 const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are static, and an ALLOCATABLE array is private even \
@@ -137,6 +138,6 @@ mod tests {
             let words = ["SHP", "REAL", "INTEGER", "kind of", "is missing", "SAVE", "ALLOCATABLE"];
             assert!(!words.iter().any(|word| text.contains(word)), "{text}");
         }
-        assert!(private("shmem_put8").contains("shmem_malloc"));
+        assert!(private("shmem_put8").contains("shmem_malloc") && private("shmem_put8").contains("on this PE"));
     }
 }
