@@ -110,7 +110,7 @@ impl Guard {
             Some(
                 Error::new(format!("{call}: {}", block.overwritten(found.0, found.1)))
                     .because("the bytes there have changed since the library wrote a pattern into them")
-                    .fix("look for stores of this PE, or of another one through shmem_ptr, that go there"),
+                    .fix("look for stores and gets of this PE, or stores of another one through shmem_ptr, that go there"),
             )
         })
     }
