@@ -2346,344 +2346,350 @@ void oxshmem_no_such_routine_for_this_type(void);
 /* Overloads for C++. */
 #ifdef __cplusplus
 extern "C++" {
+/* Inlined without optimisation too, so that tools find the line of the program. */
+#ifdef __GNUC__
+#define OXSHMEM_INLINE inline __attribute__((__always_inline__))
+#else
+#define OXSHMEM_INLINE inline
+#endif
 #define OXSHMEM_TWO_PARTS(complex, part) \
     (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmem_p(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_p(T *dest, T value, int pe) { shmem_##N##_p(dest, value, pe); } \
-    inline void shmem_p(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_p(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_p(T *dest, T value, int pe) { shmem_##N##_p(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_p(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_p(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_g(const T *source, int pe) { return shmem_##N##_g(source, pe); } \
-    inline T shmem_g(shmem_ctx_t ctx, const T *source, int pe) { return shmem_ctx_##N##_g(ctx, source, pe); }
+    OXSHMEM_INLINE T shmem_g(const T *source, int pe) { return shmem_##N##_g(source, pe); } \
+    OXSHMEM_INLINE T shmem_g(shmem_ctx_t ctx, const T *source, int pe) { return shmem_ctx_##N##_g(ctx, source, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_put(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_put(dest, source, nelems, pe); } \
-    inline void shmem_put(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_put(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmem_put(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_put(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_put(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_put(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_get(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_get(dest, source, nelems, pe); } \
-    inline void shmem_get(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_get(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmem_get(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_get(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_get(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_get(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_##N##_iput(dest, source, dst, sst, nelems, pe); } \
-    inline void shmem_iput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_##N##_iput(ctx, dest, source, dst, sst, nelems, pe); }
+    OXSHMEM_INLINE void shmem_iput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_##N##_iput(dest, source, dst, sst, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_iput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_##N##_iput(ctx, dest, source, dst, sst, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_##N##_iget(dest, source, dst, sst, nelems, pe); } \
-    inline void shmem_iget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_##N##_iget(ctx, dest, source, dst, sst, nelems, pe); }
+    OXSHMEM_INLINE void shmem_iget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_##N##_iget(dest, source, dst, sst, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_iget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { shmem_ctx_##N##_iget(ctx, dest, source, dst, sst, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_ibput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_##N##_ibput(dest, source, dst, sst, bsize, nblocks, pe); } \
-    inline void shmem_ibput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_##N##_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+    OXSHMEM_INLINE void shmem_ibput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_##N##_ibput(dest, source, dst, sst, bsize, nblocks, pe); } \
+    OXSHMEM_INLINE void shmem_ibput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_##N##_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_ibget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_##N##_ibget(dest, source, dst, sst, bsize, nblocks, pe); } \
-    inline void shmem_ibget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_##N##_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+    OXSHMEM_INLINE void shmem_ibget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_##N##_ibget(dest, source, dst, sst, bsize, nblocks, pe); } \
+    OXSHMEM_INLINE void shmem_ibget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmem_ctx_##N##_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_put_nbi(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_put_nbi(dest, source, nelems, pe); } \
-    inline void shmem_put_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_put_nbi(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmem_put_nbi(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_put_nbi(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_put_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_put_nbi(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_get_nbi(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_get_nbi(dest, source, nelems, pe); } \
-    inline void shmem_get_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_get_nbi(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmem_get_nbi(T *dest, const T *source, size_t nelems, int pe) { shmem_##N##_get_nbi(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmem_get_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmem_ctx_##N##_get_nbi(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_put_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_##N##_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); } \
-    inline void shmem_put_signal(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_##N##_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+    OXSHMEM_INLINE void shmem_put_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_##N##_put_signal(dest, source, nelems, sig_addr, signal, sig_op, pe); } \
+    OXSHMEM_INLINE void shmem_put_signal(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_##N##_put_signal(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_put_signal_nbi(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_##N##_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); } \
-    inline void shmem_put_signal_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_##N##_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
+    OXSHMEM_INLINE void shmem_put_signal_nbi(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_##N##_put_signal_nbi(dest, source, nelems, sig_addr, signal, sig_op, pe); } \
+    OXSHMEM_INLINE void shmem_put_signal_nbi(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { shmem_ctx_##N##_put_signal_nbi(ctx, dest, source, nelems, sig_addr, signal, sig_op, pe); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }
-inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
+OXSHMEM_INLINE void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }
+OXSHMEM_INLINE void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
 #define OXSHMEM_EACH_shmem_atomic_fetch(F) F(float, float) F(double, double) F(int, int) F(long, long) F(long long, longlong) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch(const T *source, int pe) { return shmem_##N##_atomic_fetch(source, pe); } \
-    inline T shmem_atomic_fetch(shmem_ctx_t ctx, const T *source, int pe) { return shmem_ctx_##N##_atomic_fetch(ctx, source, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch(const T *source, int pe) { return shmem_##N##_atomic_fetch(source, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch(shmem_ctx_t ctx, const T *source, int pe) { return shmem_ctx_##N##_atomic_fetch(ctx, source, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_set(T *dest, T value, int pe) { shmem_##N##_atomic_set(dest, value, pe); } \
-    inline void shmem_atomic_set(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_set(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_set(T *dest, T value, int pe) { shmem_##N##_atomic_set(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_set(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_set(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_atomic_swap(F) F(float, float) F(double, double) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_swap(T *dest, T value, int pe) { return shmem_##N##_atomic_swap(dest, value, pe); } \
-    inline T shmem_atomic_swap(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_swap(ctx, dest, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_swap(T *dest, T value, int pe) { return shmem_##N##_atomic_swap(dest, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_swap(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_swap(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_atomic_compare_swap(F) F(int, int) F(long, long) F(long long, longlong) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_compare_swap(T *dest, T cond, T value, int pe) { return shmem_##N##_atomic_compare_swap(dest, cond, value, pe); } \
-    inline T shmem_atomic_compare_swap(shmem_ctx_t ctx, T *dest, T cond, T value, int pe) { return shmem_ctx_##N##_atomic_compare_swap(ctx, dest, cond, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_compare_swap(T *dest, T cond, T value, int pe) { return shmem_##N##_atomic_compare_swap(dest, cond, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_compare_swap(shmem_ctx_t ctx, T *dest, T cond, T value, int pe) { return shmem_ctx_##N##_atomic_compare_swap(ctx, dest, cond, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_add(T *dest, T value, int pe) { shmem_##N##_atomic_add(dest, value, pe); } \
-    inline void shmem_atomic_add(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_add(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_add(T *dest, T value, int pe) { shmem_##N##_atomic_add(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_add(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_add(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_inc(T *dest, int pe) { shmem_##N##_atomic_inc(dest, pe); } \
-    inline void shmem_atomic_inc(shmem_ctx_t ctx, T *dest, int pe) { shmem_ctx_##N##_atomic_inc(ctx, dest, pe); }
+    OXSHMEM_INLINE void shmem_atomic_inc(T *dest, int pe) { shmem_##N##_atomic_inc(dest, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_inc(shmem_ctx_t ctx, T *dest, int pe) { shmem_ctx_##N##_atomic_inc(ctx, dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch_add(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_add(dest, value, pe); } \
-    inline T shmem_atomic_fetch_add(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_add(ctx, dest, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch_add(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_add(dest, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch_add(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_add(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch_inc(T *dest, int pe) { return shmem_##N##_atomic_fetch_inc(dest, pe); } \
-    inline T shmem_atomic_fetch_inc(shmem_ctx_t ctx, T *dest, int pe) { return shmem_ctx_##N##_atomic_fetch_inc(ctx, dest, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch_inc(T *dest, int pe) { return shmem_##N##_atomic_fetch_inc(dest, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch_inc(shmem_ctx_t ctx, T *dest, int pe) { return shmem_ctx_##N##_atomic_fetch_inc(ctx, dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_and(T *dest, T value, int pe) { shmem_##N##_atomic_and(dest, value, pe); } \
-    inline void shmem_atomic_and(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_and(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_and(T *dest, T value, int pe) { shmem_##N##_atomic_and(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_and(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_and(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_or(T *dest, T value, int pe) { shmem_##N##_atomic_or(dest, value, pe); } \
-    inline void shmem_atomic_or(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_or(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_or(T *dest, T value, int pe) { shmem_##N##_atomic_or(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_or(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_or(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_xor(T *dest, T value, int pe) { shmem_##N##_atomic_xor(dest, value, pe); } \
-    inline void shmem_atomic_xor(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_xor(ctx, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_xor(T *dest, T value, int pe) { shmem_##N##_atomic_xor(dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_xor(shmem_ctx_t ctx, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_xor(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch_and(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_and(dest, value, pe); } \
-    inline T shmem_atomic_fetch_and(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_and(ctx, dest, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch_and(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_and(dest, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch_and(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_and(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch_or(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_or(dest, value, pe); } \
-    inline T shmem_atomic_fetch_or(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_or(ctx, dest, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch_or(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_or(dest, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch_or(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_or(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_atomic_fetch_xor(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_xor(dest, value, pe); } \
-    inline T shmem_atomic_fetch_xor(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_xor(ctx, dest, value, pe); }
+    OXSHMEM_INLINE T shmem_atomic_fetch_xor(T *dest, T value, int pe) { return shmem_##N##_atomic_fetch_xor(dest, value, pe); } \
+    OXSHMEM_INLINE T shmem_atomic_fetch_xor(shmem_ctx_t ctx, T *dest, T value, int pe) { return shmem_ctx_##N##_atomic_fetch_xor(ctx, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_nbi(T *fetch, const T *source, int pe) { shmem_##N##_atomic_fetch_nbi(fetch, source, pe); } \
-    inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, T *fetch, const T *source, int pe) { shmem_ctx_##N##_atomic_fetch_nbi(ctx, fetch, source, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_nbi(T *fetch, const T *source, int pe) { shmem_##N##_atomic_fetch_nbi(fetch, source, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, T *fetch, const T *source, int pe) { shmem_ctx_##N##_atomic_fetch_nbi(ctx, fetch, source, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_swap_nbi(fetch, dest, value, pe); } \
-    inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_swap_nbi(fetch, dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_swap_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value, int pe) { shmem_##N##_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); } \
-    inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T cond, T value, int pe) { shmem_ctx_##N##_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_compare_swap_nbi(T *fetch, T *dest, T cond, T value, int pe) { shmem_##N##_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T cond, T value, int pe) { shmem_ctx_##N##_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_add_nbi(fetch, dest, value, pe); } \
-    inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_add_nbi(fetch, dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe) { shmem_##N##_atomic_fetch_inc_nbi(fetch, dest, pe); } \
-    inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, T *fetch, T *dest, int pe) { shmem_ctx_##N##_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe) { shmem_##N##_atomic_fetch_inc_nbi(fetch, dest, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, T *fetch, T *dest, int pe) { shmem_ctx_##N##_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_atomic_fetch_and_nbi(F) F(int32_t, int32) F(int64_t, int64) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_and_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_and_nbi(fetch, dest, value, pe); } \
-    inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_and_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_and_nbi(fetch, dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch_and_nbi(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_or_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_or_nbi(fetch, dest, value, pe); } \
-    inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_or_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_or_nbi(fetch, dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch_and_nbi(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_atomic_fetch_xor_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_xor_nbi(fetch, dest, value, pe); } \
-    inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
+    OXSHMEM_INLINE void shmem_atomic_fetch_xor_nbi(T *fetch, T *dest, T value, int pe) { shmem_##N##_atomic_fetch_xor_nbi(fetch, dest, value, pe); } \
+    OXSHMEM_INLINE void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, T *fetch, T *dest, T value, int pe) { shmem_ctx_##N##_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch_and_nbi(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_fetch(const T *source, int pe) { return shmem_##N##_fetch(source, pe); }
+    OXSHMEM_INLINE T shmem_fetch(const T *source, int pe) { return shmem_##N##_fetch(source, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_set(T *dest, T value, int pe) { shmem_##N##_set(dest, value, pe); }
+    OXSHMEM_INLINE void shmem_set(T *dest, T value, int pe) { shmem_##N##_set(dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_fetch(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_swap(F) F(float, float) F(double, double) F(int, int) F(long long, longlong) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_swap(T *dest, T value, int pe) { return shmem_##N##_swap(dest, value, pe); }
+    OXSHMEM_INLINE T shmem_swap(T *dest, T value, int pe) { return shmem_##N##_swap(dest, value, pe); }
 OXSHMEM_EACH_shmem_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_cswap(T *dest, T cond, T value, int pe) { return shmem_##N##_cswap(dest, cond, value, pe); }
+    OXSHMEM_INLINE T shmem_cswap(T *dest, T cond, T value, int pe) { return shmem_##N##_cswap(dest, cond, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_add(T *dest, T value, int pe) { shmem_##N##_add(dest, value, pe); }
+    OXSHMEM_INLINE void shmem_add(T *dest, T value, int pe) { shmem_##N##_add(dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_inc(T *dest, int pe) { shmem_##N##_inc(dest, pe); }
+    OXSHMEM_INLINE void shmem_inc(T *dest, int pe) { shmem_##N##_inc(dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_fadd(T *dest, T value, int pe) { return shmem_##N##_fadd(dest, value, pe); }
+    OXSHMEM_INLINE T shmem_fadd(T *dest, T value, int pe) { return shmem_##N##_fadd(dest, value, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline T shmem_finc(T *dest, int pe) { return shmem_##N##_finc(dest, pe); }
+    OXSHMEM_INLINE T shmem_finc(T *dest, int pe) { return shmem_##N##_finc(dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_wait_until(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_wait_until(T *ivar, int cmp, T cmp_value) { shmem_##N##_wait_until(ivar, cmp, cmp_value); }
+    OXSHMEM_INLINE void shmem_wait_until(T *ivar, int cmp, T cmp_value) { shmem_##N##_wait_until(ivar, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_wait_until_all(F) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { shmem_##N##_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
+    OXSHMEM_INLINE void shmem_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { shmem_##N##_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
+    OXSHMEM_INLINE size_t shmem_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_wait_until_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
+    OXSHMEM_INLINE size_t shmem_wait_until_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmem_wait_until_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { shmem_##N##_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
+    OXSHMEM_INLINE void shmem_wait_until_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { shmem_##N##_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_wait_until_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
+    OXSHMEM_INLINE size_t shmem_wait_until_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+    OXSHMEM_INLINE size_t shmem_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_test(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_test(T *ivar, int cmp, T cmp_value) { return shmem_##N##_test(ivar, cmp, cmp_value); }
+    OXSHMEM_INLINE int shmem_test(T *ivar, int cmp, T cmp_value) { return shmem_##N##_test(ivar, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_test(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_all(ivars, nelems, status, cmp, cmp_value); }
+    OXSHMEM_INLINE int shmem_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_all(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_test_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_any(ivars, nelems, status, cmp, cmp_value); }
+    OXSHMEM_INLINE size_t shmem_test_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_any(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_test_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
+    OXSHMEM_INLINE size_t shmem_test_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_test_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
+    OXSHMEM_INLINE int shmem_test_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_test_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
+    OXSHMEM_INLINE size_t shmem_test_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline size_t shmem_test_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+    OXSHMEM_INLINE size_t shmem_test_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_##N##_broadcast(team, dest, source, nelems, PE_root); }
+    OXSHMEM_INLINE int shmem_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_##N##_broadcast(team, dest, source, nelems, PE_root); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_collect(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_collect(team, dest, source, nelems); }
+    OXSHMEM_INLINE int shmem_collect(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_collect(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_fcollect(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_fcollect(team, dest, source, nelems); }
+    OXSHMEM_INLINE int shmem_fcollect(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_fcollect(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_alltoall(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_alltoall(team, dest, source, nelems); }
+    OXSHMEM_INLINE int shmem_alltoall(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_alltoall(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_alltoalls(shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_##N##_alltoalls(team, dest, source, dst, sst, nelems); }
+    OXSHMEM_INLINE int shmem_alltoalls(shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_##N##_alltoalls(team, dest, source, dst, sst, nelems); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_and_reduce(F) F(int8_t, int8) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_and_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_and_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_and_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_and_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_and_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_or_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_or_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_or_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_or_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_and_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_xor_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_xor_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_xor_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_xor_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_and_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_max_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_max_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_max_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_max_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_min_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_min_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_min_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_min_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_p(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmem_sum_reduce(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong) F(oxshmem_complexd_t, complexd) F(oxshmem_complexf_t, complexf)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_sum_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_sum_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_sum_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_sum_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
-template <template <typename> class Z> inline int shmem_sum_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_prod_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_prod_reduce(team, dest, source, nreduce); }
+    OXSHMEM_INLINE int shmem_prod_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce) { return shmem_##N##_prod_reduce(team, dest, source, nreduce); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_prod_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
-template <template <typename> class Z> inline int shmem_prod_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_prod_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_prod_reduce(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_prod_reduce(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_prod_reduce(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_prod_reduce(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce); }
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_sum_inscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_inscan(team, dest, source, nelems); }
+    OXSHMEM_INLINE int shmem_sum_inscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_inscan(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_inscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
-template <template <typename> class Z> inline int shmem_sum_inscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_inscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_inscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_inscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_inscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_inscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmem_sum_exscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_exscan(team, dest, source, nelems); }
+    OXSHMEM_INLINE int shmem_sum_exscan(shmem_team_t team, T *dest, const T *source, size_t nelems) { return shmem_##N##_sum_exscan(team, dest, source, nelems); }
 OXSHMEM_EACH_shmem_sum_reduce(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_exscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
-template <template <typename> class Z> inline int shmem_sum_exscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_exscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
-inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_exscan(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmem_complexd_sum_exscan(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nelems); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmem_sum_exscan(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nelems) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmem_complexf_sum_exscan(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nelems); }
+OXSHMEM_INLINE int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #undef OXSHMEM_EACH_shmem_p
 #undef OXSHMEM_EACH_shmem_atomic_fetch
 #undef OXSHMEM_EACH_shmem_atomic_swap
@@ -2695,6 +2701,7 @@ inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
 #undef OXSHMEM_EACH_shmem_test
 #undef OXSHMEM_EACH_shmem_and_reduce
 #undef OXSHMEM_EACH_shmem_sum_reduce
+#undef OXSHMEM_INLINE
 }
 #endif
 

@@ -943,97 +943,104 @@ void oxshmem_no_such_routine_for_this_type(void);
 /* Overloads for C++. */
 #ifdef __cplusplus
 extern "C++" {
+/* Inlined without optimisation too, so that tools find the line of the program. */
+#ifdef __GNUC__
+#define OXSHMEM_INLINE inline __attribute__((__always_inline__))
+#else
+#define OXSHMEM_INLINE inline
+#endif
 #define OXSHMEM_TWO_PARTS(complex, part) \
     (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 #define OXSHMEM_EACH_shmemx_put_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
-    inline void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); } \
-    inline void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
-    inline void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_put_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_put_nb(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_put_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_put_nb(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
-    inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); } \
-    inline void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
-    inline void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); }
+    OXSHMEM_INLINE void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_get_nb(T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_##N##_get_nb(dest, source, nelems, pe); } \
+    OXSHMEM_INLINE void shmemx_get_nb(shmem_ctx_t ctx, T *dest, const T *source, size_t nelems, int pe, void **) { shmemx_ctx_##N##_get_nb(ctx, dest, source, nelems, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmemx_ibput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibput(dest, source, dst, sst, bsize, nblocks, pe); } \
-    inline void shmemx_ibput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+    OXSHMEM_INLINE void shmemx_ibput(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibput(dest, source, dst, sst, bsize, nblocks, pe); } \
+    OXSHMEM_INLINE void shmemx_ibput(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibput(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline void shmemx_ibget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibget(dest, source, dst, sst, bsize, nblocks, pe); } \
-    inline void shmemx_ibget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
+    OXSHMEM_INLINE void shmemx_ibget(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_##N##_ibget(dest, source, dst, sst, bsize, nblocks, pe); } \
+    OXSHMEM_INLINE void shmemx_ibget(shmem_ctx_t ctx, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe) { shmemx_ctx_##N##_ibget(ctx, dest, source, dst, sst, bsize, nblocks, pe); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-inline void shmemx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_set(ctx, sig_addr, signal, pe); }
-inline void shmemx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_add(ctx, sig_addr, signal, pe); }
+OXSHMEM_INLINE void shmemx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_set(ctx, sig_addr, signal, pe); }
+OXSHMEM_INLINE void shmemx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmemx_ctx_signal_add(ctx, sig_addr, signal, pe); }
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_broadcast_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root, shmem_req_h *request) { return shmemx_##N##_broadcast_nb(team, dest, source, nelems, PE_root, request); }
-OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
-#undef OXSHMEM_OVERLOAD
-#define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_collect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_collect_nb(team, dest, source, nelems, request); }
+    OXSHMEM_INLINE int shmemx_broadcast_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root, shmem_req_h *request) { return shmemx_##N##_broadcast_nb(team, dest, source, nelems, PE_root, request); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_fcollect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_fcollect_nb(team, dest, source, nelems, request); }
+    OXSHMEM_INLINE int shmemx_collect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_collect_nb(team, dest, source, nelems, request); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_alltoall_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_alltoall_nb(team, dest, source, nelems, request); }
+    OXSHMEM_INLINE int shmemx_fcollect_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_fcollect_nb(team, dest, source, nelems, request); }
+OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
+#undef OXSHMEM_OVERLOAD
+#define OXSHMEM_OVERLOAD(T, N) \
+    OXSHMEM_INLINE int shmemx_alltoall_nb(shmem_team_t team, T *dest, const T *source, size_t nelems, shmem_req_h *request) { return shmemx_##N##_alltoall_nb(team, dest, source, nelems, request); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmemx_and_reduce_nb(F) F(int8_t, int8) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_and_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_and_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_and_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_and_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_or_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_or_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_or_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_or_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_xor_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_xor_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_xor_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_xor_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_and_reduce_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_max_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_max_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_max_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_max_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_min_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_min_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_min_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_min_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_put_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
 #define OXSHMEM_EACH_shmemx_sum_reduce_nb(F) F(float, float) F(double, double) F(long double, longdouble) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong) F(oxshmem_complexd_t, complexd) F(oxshmem_complexf_t, complexf)
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_sum_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_sum_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_sum_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_sum_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_sum_reduce_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmemx_sum_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
-template <template <typename> class Z> inline int shmemx_sum_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmemx_sum_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmemx_sum_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_sum_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
 #define OXSHMEM_OVERLOAD(T, N) \
-    inline int shmemx_prod_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_prod_reduce_nb(team, dest, source, nreduce, request); }
+    OXSHMEM_INLINE int shmemx_prod_reduce_nb(shmem_team_t team, T *dest, const T *source, size_t nreduce, shmem_req_h *request) { return shmemx_##N##_prod_reduce_nb(team, dest, source, nreduce, request); }
 OXSHMEM_EACH_shmemx_sum_reduce_nb(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
-template <template <typename> class Z> inline int shmemx_prod_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
-template <template <typename> class Z> inline int shmemx_prod_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
-template <typename T> inline int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }
-inline void shmemx_broadcast(float *dest, const float *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(int *dest, const int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(double *dest, const double *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(long *dest, const long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(long long *dest, const long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
-inline void shmemx_broadcast(unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmemx_prod_reduce_nb(shmem_team_t team, Z<double> *dest, const Z<double> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<double>, double); return shmemx_complexd_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexd_t *>(dest), reinterpret_cast<const oxshmem_complexd_t *>(source), nreduce, request); }
+template <template <typename> class Z> OXSHMEM_INLINE int shmemx_prod_reduce_nb(shmem_team_t team, Z<float> *dest, const Z<float> *source, size_t nreduce, shmem_req_h *request) { OXSHMEM_TWO_PARTS(Z<float>, float); return shmemx_complexf_prod_reduce_nb(team, reinterpret_cast<oxshmem_complexf_t *>(dest), reinterpret_cast<const oxshmem_complexf_t *>(source), nreduce, request); }
+template <typename T> OXSHMEM_INLINE int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }
+OXSHMEM_INLINE void shmemx_broadcast(float *dest, const float *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(int *dest, const int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast32(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(double *dest, const double *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(long *dest, const long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(long long *dest, const long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
+OXSHMEM_INLINE void shmemx_broadcast(unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync) { shmem_broadcast64(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }
 #undef OXSHMEM_EACH_shmemx_put_nb
 #undef OXSHMEM_EACH_shmemx_and_reduce_nb
 #undef OXSHMEM_EACH_shmemx_sum_reduce_nb
+#undef OXSHMEM_INLINE
 }
 #endif
 

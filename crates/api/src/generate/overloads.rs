@@ -11,6 +11,16 @@ const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
     (void) sizeof(char[sizeof(complex) == 2 * sizeof(part) ? 1 : -1])
 ";
 
+/// Profiles and reports of races know the address to which a call of the library returns. It lies in a line of the program
+/// if the overload is inlined, and without this attribute compilers inline nothing unless they optimise.
+const INLINED: &str = "/* Inlined without optimisation too, so that tools find the line of the program. */
+#ifdef __GNUC__
+#define OXSHMEM_INLINE inline __attribute__((__always_inline__))
+#else
+#define OXSHMEM_INLINE inline
+#endif
+";
+
 /// The overloads for one header: those whose name begins with `prefix`.
 pub(super) fn functions(prefix: &str) -> String {
     let routines = symbols();
@@ -51,7 +61,7 @@ pub(super) fn functions(prefix: &str) -> String {
         text += &std_complex(&generic);
     }
     if prefix == "shmem_" {
-        text += "inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
+        text += "OXSHMEM_INLINE int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }\n";
     }
     if prefix == "shmemx_" {
         text += &older_broadcast();
@@ -59,18 +69,22 @@ pub(super) fn functions(prefix: &str) -> String {
     let undefine: String = lists.iter().map(|(_, each)| format!("#undef {each}\n")).collect();
     let parts = if text.contains("OXSHMEM_TWO_PARTS") { TWO_PARTS } else { "" };
     // Programs put `extern "C"` around headers of C, where there is no overload and no template.
-    format!("\n/* Overloads for C++. */\n#ifdef __cplusplus\nextern \"C++\" {{\n{parts}{text}{undefine}}}\n#endif\n")
+    format!(
+        "\n/* Overloads for C++. */\n#ifdef __cplusplus\nextern \"C++\" {{\n{INLINED}{parts}{text}{undefine}\
+         #undef OXSHMEM_INLINE\n}}\n#endif\n"
+    )
 }
 
 /// See the macro of that name.
 fn older_broadcast() -> String {
-    let team = "template <typename T> inline int shmemx_broadcast(shmem_team_t team, T *dest, const T *source, \
-                size_t nelems, int PE_root) { return shmem_broadcast(team, dest, source, nelems, PE_root); }\n";
+    let team = "template <typename T> OXSHMEM_INLINE int shmemx_broadcast(shmem_team_t team, T *dest, \
+                const T *source, size_t nelems, int PE_root) \
+                { return shmem_broadcast(team, dest, source, nelems, PE_root); }\n";
     let sets = broadcast_on_sets().map(|(element, routine)| {
         let t = element.c;
         format!(
-            "inline void shmemx_broadcast({t} *dest, const {t} *source, size_t nelems, int PE_root, int PE_start, \
-             int logPE_stride, int PE_size, long *pSync) \
+            "OXSHMEM_INLINE void shmemx_broadcast({t} *dest, const {t} *source, size_t nelems, int PE_root, \
+             int PE_start, int logPE_stride, int PE_size, long *pSync) \
              {{ {routine}(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync); }}\n"
         )
     });
@@ -100,7 +114,7 @@ fn inline(prototype: &Prototype, name: &str, target: &str) -> String {
     let value = if prototype.result == "void" { "" } else { "return " };
     prototype.name = name.into();
     let head = prototype.to_c();
-    format!("inline {} {{ {value}{target}({arguments}); }}\n", head.trim_end_matches(';'))
+    format!("OXSHMEM_INLINE {} {{ {value}{target}({arguments}); }}\n", head.trim_end_matches(';'))
 }
 
 /// Lets `std::complex` through without its header: any template of that shape and size.
@@ -121,7 +135,7 @@ fn std_complex(generic: &Generic) -> String {
             })
             .collect();
         format!(
-            "template <template <typename> class Z> inline int {}({}) {{ \
+            "template <template <typename> class Z> OXSHMEM_INLINE int {}({}) {{ \
              OXSHMEM_TWO_PARTS(Z<{part}>, {part}); \
              return {}({}); }}\n",
             generic.name,
