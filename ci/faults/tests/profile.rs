@@ -81,9 +81,13 @@ fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
 #[test]
 fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     let folder = TestFolder::new("profile-2");
-    let (_, cpp) = profile("-n 2", &program("recorded.cc"), &folder);
-    assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
-    assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
+    for options in [&["-O0"][..], &[]] {
+        let (_, cpp) = profile("-n 2", &program_with("recorded.cc", options), &folder);
+        assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
+        assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
+        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        assert!(page.contains("recorded.cc:11") && !page.contains("shmem.h:"), "the line of the program: {page}");
+    }
     if !has_program("gfortran") {
         println!("not run: profile_2 for Fortran: there is no gfortran");
         return;

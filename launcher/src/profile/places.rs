@@ -47,15 +47,23 @@ pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec
     rows
 }
 
-/// The call lies before the address to which it returns.
+/// The call lies before the address to which it returns. The routines of the header that C++ inlines are not the program's.
 fn look_up(file: &Loader, behind: u64) -> Option<String> {
     let at = behind.checked_sub(1)?;
-    let line =
-        file.find_location(at).ok().flatten().and_then(|location| Some((location.file?.to_owned(), location.line?)));
-    match line {
-        Some((path, line)) => Some(format!("{}:{line}", last_part(&path))),
-        None => file.find_symbol(at).map(|function| format!("in {function}")),
+    let mut place = None;
+    if let Ok(mut frames) = file.find_frames(at) {
+        while let Ok(Some(frame)) = frames.next() {
+            let Some((path, line)) = frame.location.and_then(|location| location.file.zip(location.line)) else {
+                continue;
+            };
+            let name = last_part(path);
+            place = Some(format!("{name}:{line}"));
+            if !["shmem.h", "shmemx.h"].contains(&name) {
+                break;
+            }
+        }
     }
+    place.or_else(|| file.find_symbol(at).map(|function| format!("in {function}")))
 }
 
 fn plain(site: &CallAddress) -> String {
