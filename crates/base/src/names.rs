@@ -26,6 +26,26 @@ pub fn in_source(symbol: &str) -> &str {
     }
 }
 
+/// The name that a variable of C++ has in its source, as far as that is written plainly: `_ZL4data`, `_ZN4heat4dataE`, and
+/// variables of functions, `_ZZL4mainE4data`. Other names stay as they are, those with arguments of templates too.
+pub fn of_cpp(symbol: &str) -> String {
+    let Some(mut rest) = symbol.strip_prefix("_Z") else { return symbol.into() };
+    if rest.starts_with('Z') {
+        // The last name that follows the function is the variable's.
+        let Some((_, last)) = rest.rsplit_once('E').filter(|(_, last)| !last.is_empty()) else { return symbol.into() };
+        rest = last.trim_start_matches('s');
+    }
+    rest = rest.trim_start_matches(['N', 'L']);
+    let mut names = Vec::new();
+    while let Some(end) = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|&end| end > 0) {
+        let len = rest[..end].parse().unwrap_or(usize::MAX);
+        let Some(name) = rest[end..].get(..len) else { return symbol.into() };
+        names.push(if name.starts_with("_GLOBAL__N") { "(anonymous)" } else { name });
+        rest = rest[end + len..].trim_start_matches('L');
+    }
+    if names.is_empty() || rest.starts_with('I') { symbol.into() } else { names.join("::") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +57,24 @@ mod tests {
             [("message.2", "message"), ("now.4", "now"), ("a.b", "a.b"), ("x", "x"), (".7", ".7"), ("y.", "y.")]
         {
             assert_eq!(in_source(symbol), name);
+        }
+    }
+
+    #[test]
+    fn variables_of_cpp_have_the_names_of_their_source() {
+        for (symbol, name) in [
+            ("_ZL4flag", "flag"),
+            ("_ZN4heat4dataE", "heat::data"),
+            ("_ZN4heatL4dataE", "heat::data"),
+            ("_ZN12_GLOBAL__N_15countE", "(anonymous)::count"),
+            ("_ZZ4mainE4data", "data"),
+            ("_ZN4heat6SolverIdE5fieldE", "_ZN4heat6SolverIdE5fieldE"),
+            ("_Z2piIdE", "_Z2piIdE"),
+            ("_Z9x", "_Z9x"),
+            ("_Z", "_Z"),
+            ("flag", "flag"),
+        ] {
+            assert_eq!(of_cpp(symbol), name);
         }
     }
 

@@ -86,26 +86,6 @@ fn in_source(symbol: &str) -> String {
     match rustc_demangle::try_demangle(symbol).ok().filter(|_| standard::in_rust()) {
         // Without the hash.
         Some(name) => format!("{name:#}"),
-        None => of_cpp(symbol),
+        None => names::of_cpp(symbol),
     }
-}
-
-/// The name that a variable of C++ has in its source, as far as that is written plainly: `_ZL4data`, `_ZN4heat4dataE`, and
-/// variables of functions, `_ZZL4mainE4data`. Other names stay as they are.
-fn of_cpp(symbol: &str) -> String {
-    let Some(mut rest) = symbol.strip_prefix("_Z") else { return symbol.into() };
-    if rest.starts_with('Z') {
-        // The last name that follows the function is the variable's.
-        let Some((_, last)) = rest.rsplit_once('E').filter(|(_, last)| !last.is_empty()) else { return symbol.into() };
-        rest = last.trim_start_matches('s');
-    }
-    rest = rest.trim_start_matches(['N', 'L']);
-    let mut names = Vec::new();
-    while let Some(end) = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|&end| end > 0) {
-        let len = rest[..end].parse().unwrap_or(usize::MAX);
-        let Some(name) = rest[end..].get(..len) else { return symbol.into() };
-        names.push(if name.starts_with("_GLOBAL__N") { "(anonymous)" } else { name });
-        rest = rest[end + len..].trim_start_matches('L');
-    }
-    if names.is_empty() { symbol.into() } else { names.join("::") }
 }

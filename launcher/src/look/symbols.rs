@@ -80,9 +80,9 @@ impl Symbols {
         let probe = address.checked_sub(bias(&path, base))?;
         let symbol = file.find_symbol_info(probe)?;
         let name = addr2line::demangle_auto(symbol.name().into(), None);
-        let name = names::in_source(&name);
+        let name = names::of_cpp(names::in_source(&name));
         Some(match probe - symbol.address() {
-            0 => name.to_owned(),
+            0 => name,
             offset => format!("{name}+{offset}"),
         })
     }
@@ -122,6 +122,8 @@ fn is_library(function: &str) -> bool {
     const CRATES: [&str; 4] = ["oxshmem::", "std::", "core::", "alloc::"];
     let of = |name: &str| {
         let name = name.trim_start_matches(['<', '&']).trim_start_matches("mut ");
+        // C++ has its overloads of our names in its own spelling.
+        let name = name.trim_start_matches("_Z").trim_start_matches(|letter: char| letter.is_ascii_digit());
         let is_crate = CRATES.iter().any(|path| name.starts_with(path));
         is_crate || name.starts_with("__rust_") || OURS.iter().any(|ours| name.starts_with(ours))
     };
@@ -150,12 +152,14 @@ mod tests {
             "__rust_try",
             "shmem_barrier_all",
             "__shmem_f08_MOD_shmem_team_sync",
+            "_Z16shmem_sum_reduceP12oxshmem_teamPlPKlm",
         ] {
             assert!(is_library(name), "{name}");
         }
         for name in ["ring::main", "ring::pass_on", "<ring::Cell as core::ops::drop::Drop>::drop", "main", "solve_"] {
             assert!(!is_library(name), "{name}");
         }
+        assert!(!is_library("_Z4halov"));
         assert!(is_main("main") && is_main("ring::main") && is_main("MAIN__"));
         assert!(!is_main("ring::main::{{closure}}") && !is_main("ring::inner::main"));
     }

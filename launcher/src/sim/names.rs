@@ -29,7 +29,7 @@ impl StaticNames {
         let address = self.start.checked_add(offset)?;
         let symbol = self.file.find_symbol_info(address)?;
         let name = addr2line::demangle_auto(symbol.name().into(), None);
-        let name = names::in_source(&name);
+        let name = names::of_cpp(names::in_source(&name));
         Some(match address - symbol.address() {
             0 => format!("`{name}`"),
             byte => format!("`{name}` from its byte {byte}"),

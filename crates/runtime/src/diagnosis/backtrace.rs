@@ -35,7 +35,9 @@ fn program_part(all: &str) -> String {
 
 /// Whether a function is ours, or of what captures the stack.
 fn is_library(name: &str) -> bool {
-    let name = name.trim_start_matches('<');
+    // C++ has its overloads of our names in its own spelling.
+    let name = name.trim_start_matches('<').trim_start_matches("_Z");
+    let name = name.trim_start_matches(|letter: char| letter.is_ascii_digit());
     ["oxshmem_", "std::backtrace", "pshmem", "shmem", "pstart_pes", "start_pes"]
         .iter()
         .any(|ours| name.starts_with(ours))
@@ -52,6 +54,8 @@ mod tests {
                    5: __libc_start_call_main\n";
         let expected = "\n  called from: exchange (/home/me/app.c:12)\n  called from: main (/home/me/app.c:30)";
         assert_eq!(program_part(all), expected);
+        let overload = "3: _Z7shmem_pPlli\n             at /home/me/shmem.h:2355\n   4: exchange\n";
+        assert_eq!(program_part(&all.replace("3: exchange\n", overload)), expected);
         assert_eq!(program_part("disabled backtrace"), "");
         let stripped = "   0: <unknown>\n   1: <unknown>\n   2: main\n             at /home/me/app.c:7:28\n";
         assert_eq!(program_part(stripped), "\n  called from: main (/home/me/app.c:7:28)");

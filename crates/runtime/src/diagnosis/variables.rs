@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
 
-use oxshmem_base::size;
+use oxshmem_base::{names, size};
 use oxshmem_os::statics;
 
 /// A table of symbols or names that is longer is left alone.
@@ -98,7 +98,8 @@ impl SymbolTable {
             }
             None => (end > size).then(|| {
                 let size = size::counted(size);
-                format!("the variable `{}` has {size} and the transfer ends at its byte {end}", variable.name)
+                let name = names::of_cpp(&variable.name);
+                format!("the variable `{name}` has {size} and the transfer ends at its byte {end}")
             }),
         }
     }
@@ -137,7 +138,8 @@ fn nearest(before: &[ProgramVariable], behind: &[ProgramVariable], start: u64) -
         0 => "there".to_owned(),
         _ => format!("{} {side} that address", size::counted(distance)),
     };
-    Some((distance, format!("`{}` ({}) {happens} {place}", variable.name, size::counted(variable.size))))
+    let name = names::of_cpp(&variable.name);
+    Some((distance, format!("`{name}` ({}) {happens} {place}", size::counted(variable.size))))
 }
 
 /// The variables in a file of the format ELF, 64 bits.
