@@ -4,6 +4,7 @@
 #include <string.h>
 
 static int target[8], source[8];
+static const int constant = 3;
 static long lock;
 static int work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static long sync_array[SHMEM_REDUCE_SYNC_SIZE];
@@ -34,6 +35,8 @@ int main(int count, char **words) {
     if (!strcmp(name, "signalled")) shmem_int_put_signal(&private, source, 1, &signal_word, 1, SHMEM_SIGNAL_SET, 0);
     if (!strcmp(name, "atomic")) shmem_int_atomic_inc(&private, 0);
     if (!strcmp(name, "get")) private = shmem_int_g(&private, 0);
+    if (!strcmp(name, "constant")) private = shmem_int_g(&constant, 0);
+    if (!strcmp(name, "color")) shmemx_team_split(SHMEM_TEAM_WORLD, -32766, 0, &row);
     if (!strcmp(name, "member")) {
         int *nothing = shmem_malloc(0);
         shmem_int_put((int *)((uintptr_t)nothing + 12), source, 1, 0);

@@ -71,6 +71,8 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("signalled", "2", &["shmem_int_put_signal: dest (4 bytes at 0x", "is not symmetric memory"]),
         ("atomic", "1", &["shmem_int_atomic_inc: dest (4 bytes at 0x", "is not symmetric memory"]),
         ("get", "2", &["shmem_int_g: source (4 bytes at 0x", "is not symmetric memory"]),
+        ("constant", "1", &["shmem_int_g: source (4 bytes at 0x", "it is a constant of the program"]),
+        ("color", "0", &["shmemx_team_split: color is -32766", "SHMEM_COLOR_UNDEFINED (-1) on a PE"]),
         ("member", "1", &["shmem_int_put: dest is 0xc, 12 bytes after NULL", "check the result of shmem_malloc"]),
         ("minus", "1", &["shmem_int_put: nelems is 18446744073709551611", "as a signed number it is -5"]),
         ("minus blocks", "2", &["shmem_int_iput: nelems is 18446744073709551611", "as a signed number it is -5"]),

@@ -134,7 +134,11 @@ pub unsafe fn split_color(parent: TeamHandle, color: c_int, key: c_int, new_team
     }
     let parent = standard::live_argument(NAME, "parent_team", parent);
     if color < 0 && color != COLOR_UNDEFINED {
-        bad(NAME, "color", color.into(), "a colour is not negative; SHMEM_COLOR_UNDEFINED (-1) opts out".into());
+        errors::fail(
+            &Error::new(format!("{NAME}: color is {color}"))
+                .because("a colour is not negative")
+                .fix("pass 0 or more, or SHMEM_COLOR_UNDEFINED (-1) on a PE that is to be in no team"),
+        );
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);

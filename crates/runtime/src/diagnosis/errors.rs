@@ -270,10 +270,17 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
         error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
     } else if let Err(reason) = oxshmem_os::statics::region() {
         error.because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"))
+    } else if is_constant(address) {
+        error.because("it is a constant of the program, and only static variables that are not const are symmetric")
     } else {
         error.because("it is neither in the symmetric heap nor a static variable of the program")
     };
     fail(&error.fix(remedy::private(call)));
+}
+
+/// Whether an address lies before the static variables in the executable, where its constants and its code are.
+fn is_constant(address: usize) -> bool {
+    oxshmem_os::statics::executable().is_some_and(|own| (own.bias..own.statics.0).contains(&address))
 }
 
 /// The argument that an atomic names, or a signal that is updated, by the name of the call. Other calls name theirs.
