@@ -30,7 +30,10 @@ pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
                     "SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {}'s",
                     world.my
                 ))
-                .fix("set these variables alike on all PEs, and give them the same file"),
+                .fix(
+                    "set these variables alike on all PEs, and give them the same file. If they are alike, look for \
+                     two threads of a PE that make collective calls of one team at the same time",
+                ),
         );
     }
 }
