@@ -67,8 +67,10 @@ pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool
         }
         Some(libc::SIGFPE) => "look for an integer that is divided by 0 (/, %). Otherwise ".into(),
         Some(libc::SIGABRT) => {
-            "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free. Otherwise "
-                .into()
+            let first = "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, \
+                         never by free";
+            let names = "; if it speaks of a double free, SHMEM_CHECK=3 names destroyed teams and contexts";
+            format!("{first}{}. Otherwise ", if is_checked { "" } else { names })
         }
         _ => return String::new(),
     };
@@ -145,7 +147,8 @@ mod tests {
         assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
         assert!(advice(crash, false, 3, false).contains("make it static or allocate it. Otherwise let a debugger"));
         let [abort, kill, divided] = [libc::SIGABRT, libc::SIGKILL, libc::SIGFPE].map(ExitStatus::from_raw);
-        assert!(advice(abort, true, 1, false).contains("by shmem_free"));
+        assert!(advice(abort, true, 1, false).contains("never by free; if it speaks of a double free, SHMEM_CHECK=3"));
+        assert!(advice(abort, true, 3, false).contains("never by free. Otherwise let a debugger"));
         assert!(advice(divided, true, 1, false).contains("divided by 0"));
         assert!(advice(divided, true, 1, true).contains("declare SHMEM_N_PES INTEGER"));
         assert_eq!(advice(abort, false, 1, false) + &advice(kill, true, 1, false), "");
