@@ -161,7 +161,10 @@ pub(crate) fn level(node: &RaceNode, level: &str, by: StrandName, site: Site, ea
             .fix("let one thread call at a time, with a lock, or ask shmem_init_thread for SHMEM_THREAD_MULTIPLE"),
         _ => error
             .because(format!("{} is not made by the thread that has initialised the library", sides[0].told()))
-            .fix("ask shmem_init_thread for SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE"),
+            .fix(match name(site.call) {
+                "shmem_finalize" => "let the thread that has initialised finalize",
+                _ => "ask shmem_init_thread for SHMEM_THREAD_SERIALIZED or SHMEM_THREAD_MULTIPLE",
+            }),
     };
     make_known("threads", &error, None, &sides);
 }
