@@ -17,7 +17,8 @@ pub(crate) const FIRST_LINK: usize = 2;
 /// Tokens of connections that have not proven themselves begin here; below are those of links.
 pub(crate) const FIRST_PENDING: usize = 1 << 40;
 
-/// How often the thread looks at the clock while somebody owes something, and while nobody does.
+/// How often the thread looks at the clock while somebody owes something, and while nobody does; where patience is short,
+/// the second is less.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// With more links the thread looks at the clock less often.
@@ -135,7 +136,7 @@ pub(crate) struct ThreadPoller {
     links: usize,
     /// How long that took.
     took: Duration,
-    /// The longest time between two looks that took long.
+    /// The longest time between two looks, also of those that took long.
     longest: Duration,
 }
 
@@ -150,7 +151,9 @@ impl ThreadPoller {
     pub(crate) fn interval(&self) -> Duration {
         // A look takes each link's lock. With a thousand links on each of a thousand PEs a look every 20 ms takes both processors.
         let looks = u32::try_from(self.links / LINKS_IN_A_LOOK).unwrap_or(u32::MAX);
-        let interval = if self.owed { LOOKS.0.saturating_mul(1 + looks).min(LOOKS.1) } else { LOOKS.1 };
+        // A peer whose frame comes slowly waits for a sign of life, so the first look at the frame comes in time where patience is short.
+        let longest = LOOKS.1.min(self.longest);
+        let interval = if self.owed { LOOKS.0.saturating_mul(1 + looks).min(longest) } else { longest };
         interval.max(self.took.saturating_mul(LOOK_SHARE.0).min(self.longest))
     }
 
@@ -166,5 +169,23 @@ impl ThreadPoller {
             self.looked = Instant::now();
         }
         is_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A silent peer's connection is replaced after a third of the patience.
+    #[test]
+    fn who_is_owed_nothing_gives_signs_of_life_in_time() {
+        for limit in [1, 2, 3, 30].map(Duration::from_secs) {
+            let mut thread = ThreadPoller::new(Poller::new().expect("there are descriptors"), limit);
+            for (owed, links, took) in [(false, 1, 0), (true, 4096, 0), (false, 4096, 1_000)] {
+                (thread.owed, thread.links, thread.took) = (owed, links, Duration::from_millis(took));
+                let interval = thread.interval();
+                assert!(interval < limit / 4, "{interval:?} with a patience of {limit:?}");
+            }
+        }
     }
 }
