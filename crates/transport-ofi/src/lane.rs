@@ -344,7 +344,9 @@ unsafe impl Lane for OfiLane {
                 self.read_back(engine);
             }
         });
-        if self.has_failed() { Err(Failed) } else { Ok(self.outstanding() == 0) }
+        // Before the look at failures: another thread may complete the last operation now.
+        let is_complete = self.outstanding() == 0;
+        if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
     }
 
     /// A put that is to be read back has left its source before.

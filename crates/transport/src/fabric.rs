@@ -287,13 +287,15 @@ pub unsafe trait Lane: Send + Sync {
     /// back from every later call; the failed operation no longer counts as outstanding, and other lanes go on.
     fn progress(&self) -> Result<usize, Error>;
 
-    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more. An error comes back
-    /// from [`Lane::progress`].
+    /// As [`Lane::progress`], for a caller that waits for completion. Returns whether nothing is outstanding any more, and nothing that
+    /// was has failed. An error comes back from [`Lane::progress`].
     fn poll_completion(&self) -> Result<bool, Failed> {
-        match self.progress() {
-            Ok(_) => Ok(self.outstanding() == 0),
-            Err(_) => Err(Failed),
+        if self.progress().is_err() {
+            return Err(Failed);
         }
+        // Before the look at failures: another thread may complete the last operation now.
+        let is_complete = self.outstanding() == 0;
+        if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
     }
 
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its

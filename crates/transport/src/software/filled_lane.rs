@@ -164,10 +164,12 @@ impl FilledLane {
     /// [`Lane::poll_completion`] where this layer has operations of its own, or one of them has failed.
     #[inline(never)]
     fn poll_both(&self) -> Result<bool, Failed> {
-        match self.progress() {
-            Ok(_) => Ok(self.outstanding() == 0),
-            Err(_) => Err(Failed),
+        if self.progress().is_err() {
+            return Err(Failed);
         }
+        // Before the look at failures: another thread may complete the last operation now.
+        let is_complete = self.outstanding() == 0;
+        if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
     }
 
     /// The first error of operations that this layer does.

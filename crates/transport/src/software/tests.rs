@@ -1,4 +1,4 @@
-//! A wait, and messages that somebody else has taken from the network.
+//! A wait, messages that somebody else has taken from the network, and operations that somebody else completes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::active_message::{ActiveMessage, TargetTask};
 use super::*;
-use crate::{Amo, NotIssued, Position, Width};
+use crate::{Amo, Busy, Failed, NotIssued, Position, Remote, SignalUpdate, Width};
 
 /// A network on which nothing happens: a caller that rests there would sleep.
 struct StillNetwork(Capabilities);
@@ -74,4 +74,71 @@ fn a_caller_that_rests_takes_a_message_of_which_the_network_does_not_tell_any_mo
     assert_eq!(fabric.rest(Duration::ZERO), Some(1));
     assert_eq!(word.load(Ordering::Relaxed), 5);
     assert_eq!(fabric.rest(Duration::ZERO), Some(0), "nothing else has come");
+}
+
+/// A lane whose last operation another thread completes, with a failure, just before it is asked whether any is left.
+#[derive(Default)]
+struct FailingLane(Account);
+
+// SAFETY: it touches no memory.
+unsafe impl Lane for FailingLane {
+    unsafe fn put(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
+        Ok(n)
+    }
+
+    unsafe fn put_nbi(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
+        Ok(n)
+    }
+
+    unsafe fn get_nbi(&self, _dest: *mut u8, _from: Remote, n: usize) -> Result<usize, Busy> {
+        Ok(n)
+    }
+
+    unsafe fn amo(&self, _to: Remote, _width: Width, _amo: Amo, _old: *mut u8) -> Result<(), Busy> {
+        Ok(())
+    }
+
+    unsafe fn put_signal(
+        &self,
+        _to: Remote,
+        _source: *const u8,
+        _n: usize,
+        _signal: Remote,
+        _update: SignalUpdate,
+    ) -> Result<(), Busy> {
+        Ok(())
+    }
+
+    fn fence(&self) -> Result<(), Busy> {
+        Ok(())
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.0.fail(Error::new("the peer is lost"));
+        0
+    }
+
+    fn has_failed(&self) -> bool {
+        self.0.has_failed()
+    }
+
+    fn progress(&self) -> Result<usize, Error> {
+        self.0.error().map_or(Ok(0), Err)
+    }
+}
+
+#[test]
+fn who_sees_the_end_of_an_operation_sees_its_failure() {
+    let messages = Box::new(TakenMessages(Mutex::default()));
+    let by_messages = ByMessages {
+        requester: Requester::new(Arc::new(Service::new(messages, Arc::default()))),
+        follows: false,
+        skips_acknowledgements: false,
+        skips_put_acknowledgements: false,
+    };
+    for asked in [None, Some(by_messages)] {
+        let (lane, memory) = (Box::<FailingLane>::default(), Arc::default());
+        let filled = FilledLane { me: 0, lane, memory, by_network: false, own: Account::default(), asked };
+        assert_eq!(filled.poll_completion(), Err(Failed));
+    }
 }
