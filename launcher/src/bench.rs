@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use clap::Args;
 use oxshmem_base::{Error, file, size};
+use oxshmem_os::process;
 
 use campaign::{Campaign, FORMAT};
 use contender::{Contender, JobShape, free_name};
@@ -193,7 +194,7 @@ impl BenchArgs {
             contenders.push(Contender::other(&name, compiler, launcher, &shape, scratch.path())?);
         }
         let (date, mut machine) = (surroundings::now(), surroundings::describe());
-        surroundings::note().iter().for_each(|note| eprintln!("oxshmem: note: {note}"));
+        surroundings::note().iter().for_each(|note| process::say(&format!("oxshmem: note: {note}\n")));
         let processors = surroundings::ProcessorTime::so_far();
         let mut findings = measure(&contenders, &self.effort())?;
         machine.extend(processors.of_others().map(|share| (surroundings::OTHERS.to_owned(), format!("{share:.0} %"))));

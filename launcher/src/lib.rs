@@ -65,7 +65,8 @@ pub fn usage(tool: &str, error: &clap::Error) -> i32 {
         && let Some(clap::error::ContextValue::String(option)) = error.get(clap::error::ContextKind::InvalidArg)
     {
         // The options of `oxshmem` are those of its tasks.
-        let task = std::env::args().nth(1).filter(|word| tool == "oxshmem" && !word.starts_with('-'));
+        let task = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
+        let task = task.filter(|word| tool == "oxshmem" && !word.starts_with('-'));
         let command = task.map_or_else(|| tool.to_owned(), |task| format!("{tool} {task}"));
         text = format!("{mistake}\n  to fix:  let the value follow the option, as in `{command} {option} ...`\n{rest}");
     }

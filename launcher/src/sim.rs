@@ -15,6 +15,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use oxshmem_base::Error;
 use oxshmem_base::simulated::STRATEGIES;
+use oxshmem_os::process;
 
 use self::run::{JobUnderSim, SimulatedRun};
 use crate::races::{self, FoundRaces};
@@ -168,7 +169,7 @@ impl SimArgs {
                 let _ = writeln!(found.digests, "seed {seed}: {}", outcome.digest());
             }
             if outcome.is_failure() {
-                eprintln!("oxshmem: seed {seed}: {}", outcome.in_words());
+                process::say(&format!("oxshmem: seed {seed}: {}\n", outcome.in_words()));
                 found.failed.push((seed, outcome));
                 if !self.keep_going {
                     found.left.numbers = 0..0;

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use oxshmem_base::Error;
+use oxshmem_os::process;
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
@@ -39,11 +40,11 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
     let unwritten = results::unwritten(file, "choose another place for --output");
     results::create(file).map_err(unwritten)?;
     let runs = ROUNDS as usize * (1 + NAMES.len() + LONG_CHAINS.len());
-    eprintln!("oxshmem: {runs} jobs of some seconds each follow, a minute or more in all");
+    process::say(&format!("oxshmem: {runs} jobs of some seconds each follow, a minute or more in all\n"));
     let mut times = Times::new();
     for round in 1..=ROUNDS {
         for name in [STANDARD].into_iter().chain(NAMES).chain(LONG_CHAINS) {
-            eprintln!("oxshmem: round {round} of {ROUNDS}, {name}");
+            process::say(&format!("oxshmem: round {round} of {ROUNDS}, {name}\n"));
             for (collective, bytes, nanoseconds) in measured(oshrun, name)? {
                 let best = times.entry((collective, bytes)).or_default().entry(name).or_insert(f64::MAX);
                 *best = best.min(nanoseconds);

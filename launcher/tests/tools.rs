@@ -3,6 +3,7 @@
 mod launch;
 
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -60,6 +61,20 @@ fn a_word_that_is_not_utf_8_is_refused_like_any_other() {
     let word = std::ffi::OsStr::from_bytes(b"\xff");
     let output = Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg(word).output().expect("the tool starts");
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    // And as the name of the tool, where an option misses its value.
+    let output = Command::new(env!("CARGO_BIN_EXE_oshrun")).arg0(word).arg("-n").output().expect("the tool starts");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_mistake_whose_words_cannot_be_written_keeps_its_status() {
+    for (tool, arguments) in
+        [(env!("CARGO_BIN_EXE_oshrun"), &["-n", "2"][..]), (env!("CARGO_BIN_EXE_oxshmem"), &["profile", "/nowhere"])]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = Ended::from(Command::new(tool).args(arguments).stderr(full).output().unwrap());
+        assert_eq!(ended.status, Some(2), "{tool} {arguments:?}");
+    }
 }
 
 #[test]

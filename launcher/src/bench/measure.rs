@@ -5,6 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
+use oxshmem_os::process;
 use serde::Deserialize;
 
 use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Unmeasured};
@@ -166,7 +167,7 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
             }
             Ok(PrintedLine::Complete { complete: said }) => complete = said,
             // Libraries may print sentences of their own.
-            Err(_) => eprintln!("{line}"),
+            Err(_) => process::say(&format!("{line}\n")),
         }
     }
     // Some libraries crash when they are finalized; what was measured before is good.

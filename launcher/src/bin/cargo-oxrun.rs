@@ -7,6 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::cargo::{self, FAILED, OxrunRequest};
 use oxshmem_launcher::{stdout, usage};
+use oxshmem_os::process;
 
 fn main() -> ExitCode {
     // Cargo repeats the name of the command.
@@ -24,14 +25,14 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(usage("cargo oxrun", &error)).unwrap_or(FAILED));
         }
         Err(Refusal::Error(error)) => {
-            eprintln!("cargo oxrun: {error}");
+            process::say(&format!("cargo oxrun: {error}\n"));
             return ExitCode::from(FAILED);
         }
     }
     let program = match request.build() {
         Ok(program) => program,
         Err((status, error)) => {
-            eprintln!("cargo oxrun: {error}");
+            process::say(&format!("cargo oxrun: {error}\n"));
             return ExitCode::from(status);
         }
     };
@@ -39,13 +40,13 @@ fn main() -> ExitCode {
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
     if beside.is_none() {
         // Other implementations of OpenSHMEM have an oshrun, too, which does not know our options.
-        eprintln!("cargo oxrun: there is no oshrun beside cargo-oxrun, so the one in PATH is run, whosever it is");
+        process::say("cargo oxrun: there is no oshrun beside cargo-oxrun, so the one in PATH is run, whosever it is\n");
     }
     let mut oshrun = Command::new(beside.unwrap_or_else(|| "oshrun".into()));
     let error = oshrun.args(request.run).arg(program).args(request.program).exec();
     let error = Error::new("oshrun cannot be run")
         .because(format!("it is neither beside cargo-oxrun nor in PATH ({error})"))
         .fix("run `cargo xtask install --prefix DIR` in a checkout of oxshmem, and put DIR/bin into PATH");
-    eprintln!("cargo oxrun: {error}");
+    process::say(&format!("cargo oxrun: {error}\n"));
     ExitCode::from(FAILED)
 }

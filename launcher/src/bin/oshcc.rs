@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use oxshmem_base::Error;
 use oxshmem_launcher::stdout;
 use oxshmem_launcher::wrapper::{Action, Wrapper};
+use oxshmem_os::process;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         },
         Action::Run(command) => {
             if let Some(note) = wrapper.note(&arguments) {
-                eprintln!("{name}: note: {note}");
+                process::say(&format!("{name}: note: {note}\n"));
             }
             let error = Command::new(&command[0]).args(&command[1..]).exec();
             let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
@@ -57,6 +58,6 @@ fn print(name: &str, text: &str) -> ExitCode {
 }
 
 fn fail(name: &str, status: u8, error: &Error) -> ExitCode {
-    eprintln!("{name}: {error}");
+    process::say(&format!("{name}: {error}\n"));
     ExitCode::from(status)
 }

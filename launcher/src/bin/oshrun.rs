@@ -6,6 +6,7 @@ use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::plan::{JobPlan, WaitingHosts};
 use oxshmem_launcher::waiting::{self, JobPart, host, reach};
 use oxshmem_launcher::{agent, guardian, job, usage};
+use oxshmem_os::process;
 
 /// The exit status for a wrong command line.
 const USAGE: i32 = 2;
@@ -31,7 +32,7 @@ fn main() {
     std::process::exit(status.unwrap_or_else(|refusal| match refusal {
         Refusal::Usage(error) => usage("oshrun", &error),
         Refusal::Error(error) => {
-            eprintln!("oshrun: {error}");
+            process::say(&format!("oshrun: {error}\n"));
             USAGE
         }
     }))

@@ -17,6 +17,7 @@ use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, stdout, tune, usage};
+use oxshmem_os::process;
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
@@ -249,7 +250,7 @@ fn main() -> ExitCode {
     let options = ToolOptions::try_parse_from(words).unwrap_or_else(|error| {
         let status = usage("oxshmem", &error);
         if let Some(tool) = std::env::args_os().nth(1).and_then(|word| other_tool(word.to_str()?)) {
-            eprintln!("oxshmem: note: {tool}");
+            process::say(&format!("oxshmem: note: {tool}\n"));
         }
         std::process::exit(status)
     });
@@ -287,7 +288,7 @@ fn judged(report: Result<(String, bool), Error>) -> ExitCode {
             stdout::print("oxshmem", &text).map_or_else(ExitCode::from, |()| status)
         }
         Err(error) => {
-            eprintln!("oxshmem: {error}");
+            process::say(&format!("oxshmem: {error}\n"));
             ExitCode::from(2)
         }
     }

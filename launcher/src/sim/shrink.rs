@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use oxshmem_base::Error;
+use oxshmem_os::process;
 
 use super::ScratchFile;
 use super::explain;
@@ -63,7 +64,7 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
 
 /// Says what is tried now: a run that hangs takes until its limit, and there may be twenty of them.
 fn tell(what: &str) {
-    eprintln!("oxshmem sim: {what}");
+    process::say(&format!("oxshmem sim: {what}\n"));
 }
 
 /// The job on as few PEs as still fails with this choice.

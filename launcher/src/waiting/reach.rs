@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use oxshmem_os::process;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -63,7 +64,7 @@ pub fn carry(arguments: &[OsString]) -> i32 {
 
 /// Says why the agent is not, or no longer, there. The launcher puts the name of the host before it.
 fn failed(why: &str) -> i32 {
-    eprintln!("{why}");
+    process::say(&format!("{why}\n"));
     1
 }
 
