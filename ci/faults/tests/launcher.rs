@@ -1,11 +1,13 @@
 //! PEs that end without a word, and the order of their output.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::ffi::OsStr;
 use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, has_program, program, program_with};
+use oxshmem_faults::{Job, TestFolder, has_program, program, program_with};
 
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -76,6 +78,12 @@ fn fault_L12_lines_of_the_library_that_cannot_be_written_end_nothing() {
     let ways = ["SHMEM_INFO", "SHMEM_VERSION", "SHMEM_DEBUG", "SHMEM_NO_VARIABLE"];
     let status = hello.envs(ways.map(|way| (way, "1"))).stdout(full()).stderr(full()).status().expect("it starts");
     assert_eq!(status.code(), Some(0), "{status}");
+    // A PE whose folder for records has gone has something to say, too.
+    let (folder, hello) = (TestFolder::new("lines-lost"), program("hello.c"));
+    let script = OsStr::new("rm -r \"$0\"; exec \"$1\" 2>/dev/full");
+    let job = Job::new(&format!("-n 1 --profile={}", folder.display()));
+    let ended = job.run(Path::new("sh"), [OsStr::new("-c"), script, folder.as_os_str(), hello.as_os_str()]).expect(1);
+    ended.says(&["cannot be read"]);
 }
 
 /// A PE without descriptors is no PE that is gone.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_base::{Error, output, size};
+use oxshmem_os::process;
 use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
@@ -99,7 +100,7 @@ fn tell_left_out() {
     let message = Error::new(format!("PE {pe} is recorded in part"))
         .because(format!("more than {MOST_THREADS} of its threads call the library, and each has a file of its own"))
         .fix("let the program use the same threads again and again, as a pool does");
-    eprintln!("oxshmem: {message}");
+    process::say(&format!("oxshmem: {message}\n"));
 }
 
 /// Says that a thread has no ledger, and leaves a file whose name tells it to the launcher.
@@ -115,7 +116,7 @@ fn unrecorded(folder: &Folder, thread: u64, error: &std::io::Error) {
     let message = Error::new(format!("PE {pe} is not recorded"))
         .because(format!("a file of {} for its calls cannot be kept in {path}: {error}", size::display(bytes)))
         .fix(fix);
-    eprintln!("oxshmem: {message}");
+    process::say(&format!("oxshmem: {message}\n"));
     let number = error.raw_os_error().unwrap_or(libc::EIO);
     let name = format!("pe.{pe}.{thread}.{number}.{}", layout::UNRECORDED);
     // Where not even a name can be kept, the sentence above has told it.
