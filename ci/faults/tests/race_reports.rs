@@ -1,5 +1,6 @@
 //! `oshcc --race`: the kinds of reports, and what a user can make of them.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -53,6 +54,9 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
     let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(&LEVELS, ["letter", "wrong"]).expect(0);
     assert!(ended.stderr.is_empty(), "{ended}");
+    // A full disk takes the lines away, and not the status.
+    let words = ["-c", "exec \"$0\" letter wrong 2>/dev/full"].map(OsStr::new).into_iter().chain([LEVELS.as_os_str()]);
+    Job::new("-n 2").env("SHMEM_RACE_STATUS", "many").run(Path::new("sh"), words).expect(FOUND);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use oxshmem_base::Error;
 use oxshmem_os::fortran_module;
 use oxshmem_os::mappings;
 use oxshmem_os::memory::{SharedMemory, page_size};
+use oxshmem_os::process;
 use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
 use oxshmem_race::cell::CellHalf;
@@ -156,7 +157,7 @@ pub(crate) fn open() {
         }
         Err(error) => {
             if standard::pshmem_my_pe() == 0 {
-                eprintln!("oxshmem: {error}");
+                process::say(&format!("oxshmem: {error}\n"));
             }
         }
     }
@@ -182,7 +183,7 @@ pub(crate) fn close() {
 /// Gives pages back.
 fn release(memory: &SharedMemory, part: &Range<u64>) {
     if let Err(error) = memory.release(part.start, part.end - part.start) {
-        eprintln!("oxshmem: memory of the race detector stays in use: {error}");
+        process::say(&format!("oxshmem: memory of the race detector stays in use: {error}\n"));
     }
 }
 
@@ -215,7 +216,7 @@ fn make() -> Result<RaceNode, Error> {
                 .fix(
                     "run the job on one machine, with --nodes if its PEs shall use the network, where PEs share memory",
                 );
-            eprintln!("oxshmem: {error}");
+            process::say(&format!("oxshmem: {error}\n"));
         }
         made = meet(block, &node, true, loaded);
     }

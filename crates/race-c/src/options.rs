@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use oxshmem_os::process;
+
 /// The exit status of a process that has reported a race, unless SHMEM_RACE_STATUS names another one.
 const FOUND: c_int = 66;
 
@@ -15,9 +17,9 @@ pub(crate) fn status() -> c_int {
     *STATUS.get_or_init(|| {
         let Ok(text) = std::env::var("SHMEM_RACE_STATUS") else { return FOUND };
         text.trim().parse().ok().filter(|status| (0..256).contains(status)).unwrap_or_else(|| {
-            eprintln!(
-                "oxshmem: SHMEM_RACE_STATUS is not set to a number from 0 to 255, but to `{text}`; it stays {FOUND}"
-            );
+            process::say(&format!(
+                "oxshmem: SHMEM_RACE_STATUS is not set to a number from 0 to 255, but to `{text}`; it stays {FOUND}\n"
+            ));
             FOUND
         })
     })
@@ -35,7 +37,7 @@ pub(crate) fn append(file: &Path, line: &str) {
     let written =
         OpenOptions::new().create(true).append(true).open(file).and_then(|mut file| file.write_all(line.as_bytes()));
     if let Err(error) = written {
-        eprintln!("oxshmem: the report is not added to {}: {error}", file.display());
+        process::say(&format!("oxshmem: the report is not added to {}: {error}\n", file.display()));
     }
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn leave_out(report: &str) -> bool {
             return Vec::new();
         };
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| {
-            eprintln!("oxshmem: SHMEM_RACE_IGNORE: {} cannot be read: {error}", file.display());
+            process::say(&format!("oxshmem: SHMEM_RACE_IGNORE: {} cannot be read: {error}\n", file.display()));
             String::new()
         });
         text.lines()
