@@ -29,7 +29,7 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
     file.filter(|&(_, number)| number != "0").map(|_| end - address)
 }
 
-/// The number of the memory file of this name whose mapping begins at `address`.
+/// The number of the memory file of this name whose shared mapping begins at `address`.
 pub(crate) fn memory_file_at(address: usize, name: &CStr) -> Option<u64> {
     memory_file_in(&fs::read_to_string("/proc/self/maps").ok()?, address, name)
 }
@@ -39,9 +39,11 @@ fn memory_file_in(maps: &str, address: usize, name: &CStr) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();
         let from = usize::from_str_radix(fields.next()?.split_once('-')?.0, 16).ok()?;
-        let number = fields.nth(3)?.parse().ok()?;
+        // The child of a fork may have the file of its parent privately.
+        let is_shared = fields.next()?.ends_with('s');
+        let number = fields.nth(2)?.parse().ok()?;
         let path = line.find('/').map_or("", |begin| &line[begin..]);
-        (from == address && is_memory_file(path, name)).then_some(number)
+        (from == address && is_shared && is_memory_file(path, name)).then_some(number)
     })
 }
 
@@ -76,10 +78,11 @@ mod tests {
             00404000-00405000 rw-s 00000000 00:01 1024 /memfd:oxshmem statics (deleted)\n\
             00405000-00406000 rw-s 00000000 00:01 1025 /memfd:oxshmem heap (deleted)\n\
             00406000-00407000 rw-p 00000000 00:00 0 \n\
-            00407000-00408000 rw-s 00000000 fe:00 1026 /memfd:oxshmem statics of another\n";
-        let found = [0x404000, 0x404800, 0x405000, 0x406000, 0x407000, 0x408000]
+            00407000-00408000 rw-s 00000000 fe:00 1026 /memfd:oxshmem statics of another\n\
+            00408000-00409000 rw-p 00000000 00:01 1024 /memfd:oxshmem statics (deleted)\n";
+        let found = [0x404000, 0x404800, 0x405000, 0x406000, 0x407000, 0x408000, 0x409000]
             .map(|address| memory_file_in(maps, address, c"oxshmem statics"));
-        assert_eq!(found, [Some(1024), None, None, None, None, None]);
+        assert_eq!(found, [Some(1024), None, None, None, None, None, None]);
     }
 
     #[test]
