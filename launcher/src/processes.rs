@@ -214,13 +214,15 @@ impl Processes {
         }
         let (host, side) = (self.host, self.side.clone());
         tokio::task::spawn_blocking(move || {
-            let mut witnesses = look::witnesses(&pes, calls);
+            let mut report = AgentReport::Seen { host, question, witnesses: look::witnesses(&pes, calls) };
             // The last calls of some thousand PEs are more than an agent can send, and tell least.
-            if !frame::has_room(&witnesses) {
+            if !frame::has_room(&report)
+                && let AgentReport::Seen { witnesses, .. } = &mut report
+            {
                 witnesses.iter_mut().for_each(|one| one.calls.clear());
             }
             // The receiver lives as long as the job; without it nobody wants to know.
-            let _ = side.send(AgentReport::Seen { host, question, witnesses });
+            let _ = side.send(report);
         });
     }
 
