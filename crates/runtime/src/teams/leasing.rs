@@ -8,6 +8,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::lease::{Leases, Search, Settled, Slots, WORDS};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers;
 use crate::collectives::node_exchange;
@@ -22,6 +23,11 @@ const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
 /// Pieces from which active sets have their slots: all that teams over several nodes may have but the last one. Sets keep their
 /// slots, and a program may use a new work array for each call. So the last piece is there for the splits of such a program.
 const SET_PIECES: usize = (SPANNING - REGISTRY) / (64 * WORDS) - 1;
+
+/// A search in all pieces that have slots, where a PE has so many of them. In a piece without slots all members would offer nothing.
+const fn search_all(seed: u64, slots: usize) -> Search {
+    Slots::<PIECES>::search_in(seed, slots.div_ceil(64 * WORDS))
+}
 
 /// Slots that the world's first splits take without a message.
 const WORLD_SHARE: u16 = 32;
@@ -58,7 +64,7 @@ impl TeamLeases {
 
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> TeamLeases {
-    let (slots, leases) = Slots::new(crate::collectives::between_nodes::slots() as u16, WORLD_SHARE);
+    let (slots, leases) = Slots::new(between_nodes::slots() as u16, WORLD_SHARE);
     *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
     free_buffers::begin();
     TeamLeases { leases, base: 0 }
@@ -82,7 +88,7 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
     let slot = match held.leases.pop() {
         Some(slot) => slot,
         None => {
-            agree(call, parent, Slots::<PIECES>::search(parent.identity()), &mut held)?;
+            agree(call, parent, search_all(parent.identity(), between_nodes::slots()), &mut held)?;
             held.leases.pop()?
         }
     };
@@ -103,7 +109,7 @@ pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
 
 /// Finds a slot for a team whose members alone meet, as `meeting`. The agreement grants this one; teams that are split agree again.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
-    meet_in(call, meeting, identity, Slots::<PIECES>::search(identity))
+    meet_in(call, meeting, identity, search_all(identity, between_nodes::slots()))
 }
 
 /// The same for an active set, which has one of the slots that sets may have.
@@ -146,8 +152,8 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
     let _recorded = call.record(0);
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        crate::collectives::between_nodes::all_of(call, span, &mut agreed);
-        return (agreed, crate::collectives::between_nodes::greatest(call, span, base));
+        between_nodes::all_of(call, span, &mut agreed);
+        return (agreed, between_nodes::greatest(call, span, base));
     }
     let mut payload = [0; PAYLOAD_WORDS];
     payload[..WORDS].copy_from_slice(&words);
@@ -180,7 +186,7 @@ pub(crate) fn decline(mut lease: Lease) {
 /// Gives back in `call` what a destroyed team had. The team is quiet: its last exchange had no payload.
 pub(crate) fn give_back(call: &'static str, team: TeamState) {
     let Some(slot) = team.slot else { return };
-    crate::collectives::between_nodes::give_back(call, &team);
+    between_nodes::give_back(call, &team);
     let last = team.passed();
     let mut held = team.held.into_inner();
     with_ledger(|ledger| {
@@ -200,6 +206,19 @@ mod tests {
 
     fn alone(slot: u32, base: u64) -> TeamState {
         TeamState::new(Members::Triplet { start: 0, stride: 1 }, 1, 0, slot, base)
+    }
+
+    #[test]
+    fn a_search_begins_in_a_piece_that_has_slots() {
+        for slots in [SLOTS, SPANNING - REGISTRY] {
+            for seed in 0..2 * PIECES as u64 {
+                let mut ledger = Slots::<PIECES>::new(slots as u16, WORLD_SHARE).0;
+                let offer = ledger.offer(&search_all(seed, slots));
+                let offered: u32 = offer.words().iter().copied().map(u64::count_ones).sum();
+                // One bit is no slot.
+                assert!(offered > 1, "{slots} slots: nothing is offered from {seed} on");
+            }
+        }
     }
 
     /// One test, because a process has one ledger.
