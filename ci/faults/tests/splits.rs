@@ -50,6 +50,14 @@ fn a_chain_of_a_thousand_teams_is_made() {
     }
 }
 
+/// A PE has 4096 places for teams, of which every 384th is none: its bit says something else where members agree.
+#[test]
+fn every_place_has_a_team() {
+    let ended = Job::new("-n 1").limit(LIMIT).run(&program("every_slot.c"), [""; 0]);
+    assert!(ended.stdout.contains("4086 teams\n"), "{ended}");
+    ended.expect(0);
+}
+
 #[test]
 fn fault_S4_right_splits_are_not_taken_for_wrong_ones() {
     let program = program("splits.c");

@@ -56,6 +56,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("ended_in_call", "one of its PEs dies"),
     ("ends", "its PEs end in the middle of the job"),
     ("every_second", "its 40,000 barriers take too long where PEs take turns"),
+    ("every_slot", "its 2,000 teams take too long where PEs take turns"),
     ("far_block", "it takes 12 GiB of memory"),
     ("finalized_late", "its PE sleeps for seconds, which says nothing about the network"),
     ("first_hours", "its mistakes end the job"),

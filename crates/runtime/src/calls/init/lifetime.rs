@@ -31,7 +31,7 @@ use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
 use crate::teams::live_contexts;
 use crate::teams::members::Members;
-use crate::teams::team::{TeamHandle, TeamState};
+use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::direct::FAST;
 use crate::wait::pace;
@@ -120,10 +120,11 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     };
     let checked = state::is_checked();
     let world = TeamHandle::world().fill(Box::new(whole(0).holding(leasing::begin())));
-    // The two first leases of the world, on all PEs alike.
+    // The two first leases of the world, on all PEs alike, with what the world hands down to the children of these teams.
     for team in [TeamHandle::shared(), TeamHandle::node()] {
-        if let Some(lease) = leasing::pop("shmem_init", world) {
-            team.fill(Box::new(of_node(lease.slot.into())));
+        if let Some(mut lease) = leasing::pop("shmem_init", world) {
+            let held = TeamLeases::inherited(&mut lease);
+            team.fill(Box::new(of_node(lease.slot.into()).holding(held)));
         }
     }
     ContextHandle::default_context().fill(world);
