@@ -55,9 +55,21 @@ static inline int is_free(uint64_t key, uint32_t low, int kind)
     return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0);
 }
 
+/* Puts an access into the place of the same one at an earlier time. Strands that store to other bytes of the cell at the same time are in
+   no race, and a wait for what they have stored must find it. So nothing of theirs is overwritten. Where the access has the whole cell,
+   they are in a race with it, of which one side may be missed, and a store suffices. */
+static inline __attribute__((always_inline)) int is_replaced(uint64_t *at, uint64_t old, uint64_t key, size_t len)
+{
+    if (len < 8)
+        return __atomic_compare_exchange_n(at, &old, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_store_n(at, key, __ATOMIC_RELAXED);
+    return 1;
+}
+
 /* Remembers an access to bytes of one cell if it is there, at the present time, or at an earlier one with others that need no order, or
-   if nothing is. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that come
-   at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
+   if nothing is and it has the whole cell. The detector learns nothing from it then: whoever comes without an order finds it in the cell.
+   Of two strands that touch the same bytes at the very same time without an order one may be missed. Calls nothing, and takes no lock,
+   which a handler of a signal might want. */
 static inline __attribute__((always_inline)) int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
 {
     const struct race_reach *reach = view.reach;
@@ -89,16 +101,13 @@ static inline __attribute__((always_inline)) int is_renewed(uintptr_t address, s
     uintptr_t at = (uintptr_t)pc - reach->code;
     uint64_t place = view.place | (uint64_t)kind << CALL | (at < reach->code_len ? at : 0);
     uint64_t there = word(&cell->slots[1].place);
-    if ((uint32_t)first == low && !(there & FLAGS) && word(&cell->slots[0].place) == place) {
-        __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
-        return 1;
-    }
-    if ((uint32_t)second == low && there == place) {
-        __atomic_store_n(&cell->slots[1].key, key, __ATOMIC_RELAXED);
-        return 1;
-    }
+    if ((uint32_t)first == low && !(there & FLAGS) && word(&cell->slots[0].place) == place)
+        return is_replaced(&cell->slots[0].key, first, key, len);
+    if ((uint32_t)second == low && there == place)
+        return is_replaced(&cell->slots[1].key, second, key, len);
     /* Into an empty cell, where the detector puts the first access too. It finds out itself who has called the module. */
-    if (first == 0 && second == 0 && !(there & FLAGS) && (uintptr_t)pc - reach->module >= reach->module_len) {
+    if (len == 8 && first == 0 && second == 0 && !(there & FLAGS) &&
+        (uintptr_t)pc - reach->module >= reach->module_len) {
         __atomic_store_n(&cell->slots[0].place, place, __ATOMIC_RELAXED);
         __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELEASE);
         return 1;

@@ -161,9 +161,10 @@ impl<'m> ShadowCell<'m> {
     /// Remembers an access of the program if that is simple: the same strand alone has accessed these bytes, and so once before.
     /// Another strand that comes at the very same time may be missed. Returns whether the access is remembered.
     ///
-    /// The shim does the same where the place stays what it is, with a store in the place of the last exchange, and puts an access
-    /// into the first slot of an empty cell. So it may put its words over those of a strand that comes at the very same time: one of
-    /// both is missed, and `Access::of` keeps the place of the one from the name of the other.
+    /// The shim does the same where the place stays what it is. An access to all eight bytes it also puts into the first slot of an
+    /// empty cell, and renews it by a store. So it may put its words over those of a strand that touches some of these bytes at the
+    /// very same time: both may be missed, and `Access::of` keeps the place of the one from the name of the other. An access to some
+    /// bytes overwrites nothing: strands that store to others are in no race, and a wait for their values learns from the cell.
     #[inline]
     pub(crate) fn renew(&self, new: &Access) -> bool {
         let (key, place) = (new.key(), new.place());

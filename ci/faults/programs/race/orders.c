@@ -1,6 +1,7 @@
 /* The ways in which programs order accesses: flags, tests, locks by hand, signals, barriers, contexts. */
 #include "cases.h"
 #include <stdatomic.h>
+#include <time.h>
 
 enum { SLOTS = 16 };
 static long data, flag, back, counter, serving, table[64], copy[64], flags[SLOTS], slots[SLOTS];
@@ -439,6 +440,48 @@ static void bytes_of_a_word(void)
         sink = bytes[1];
 }
 
+static uint64_t nanoseconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Two PEs store one flag each into a word of PE 0, as nearly at the same moment as the clock tells. The words are new in each round. */
+static void flags_in_one_word(void)
+{
+    enum { ROUNDS = 400 };
+    static _Alignas(8) int pairs[ROUNDS][2];
+    static long ready, made[ROUNDS];
+    static uint64_t moment;
+    int (*there)[2] = shmem_ptr(pairs, 0);
+    uint64_t at = 0;
+    for (int round = 0; round < ROUNDS && me < 2; round++) {
+        if (me == 0) {
+            shmem_long_wait_until(&ready, SHMEM_CMP_GT, round);
+            at = nanoseconds() + 20000;
+            shmem_uint64_p(&moment, at, 1);
+            at += (uint64_t)round * 7 % 200;
+        } else {
+            shmem_long_p(&ready, round + 1, 0);
+            shmem_uint64_wait_until(&moment, SHMEM_CMP_GT, at);
+            at = moment + 100;
+            if (right)
+                made[round] = round;
+        }
+        while (nanoseconds() < at)
+            ;
+        there[round][1 - me] = 1;
+        if (me == 0) {
+            shmem_int_wait_until(&pairs[round][0], SHMEM_CMP_EQ, 1);
+            sink = shmem_long_g(&made[round], 1);
+        } else if (!right) {
+            shmem_long_p(&ready, round + 1, 0); /* what follows comes after the flag for the detector, too */
+            made[round] = round;
+        }
+    }
+}
+
 static void tasks_from_a_counter(void)
 {
     for (int turn = 0; turn < 4; turn++) {
@@ -540,8 +583,8 @@ static const struct race_case cases[] = {
     CASE(contexts_of_a_team_that_ends), CASE(lock_of_the_language), CASE(flag_of_the_language),
     CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
     CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer), CASE(source_used_again),
-    CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(tasks_from_a_counter),
-    CASE(list_of_nodes), CASE(block_allocated_again), CASE(block_of_fortran_that_grows),
+    CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(flags_in_one_word),
+    CASE(tasks_from_a_counter), CASE(list_of_nodes), CASE(block_allocated_again), CASE(block_of_fortran_that_grows),
     CASE(blocking_put_source_used_again), CASE(halo_exchange),
 };
 MAIN(cases)
