@@ -317,7 +317,8 @@ pub(crate) mod collective {
         let meeting = crate::told::started(team);
         if is_told() {
             let (one, call) = (size_of::<T>(), detector::number(NAME));
-            let (dst, sst) = (dst * one as isize, sst * one as isize);
+            // Of one element or none a stride may be any number.
+            let (dst, sst) = (dst.wrapping_mul(one as isize), sst.wrapping_mul(one as isize));
             let count = nelems * size(team);
             detector::race_use_strided(dest as usize, dst, source as usize, sst, one, count, site(), call);
         }

@@ -50,7 +50,8 @@ macro_rules! blocks {
             if is_told() {
                 let one = size_of::<T>();
                 let block = one $(* $block)?;
-                let (dst, sst) = (dst * one as isize, sst * one as isize);
+                // Of one element or none a stride may be any number.
+                let (dst, sst) = (dst.wrapping_mul(one as isize), sst.wrapping_mul(one as isize));
                 let call = detector::number(via.call());
                 detector::race_blocks(
                     context_of(via), dest as usize, source as usize, dst, sst, block, count, pe, $way, site(), call,
