@@ -23,9 +23,9 @@ fn name(call: u16) -> &'static str {
     standard::call_name(call).unwrap_or("a call")
 }
 
-/// Whether the access is a call that moves one element: `shmem_long_g`, `shmem_ctx_int_p`, in Rust `Symmetric::put`.
+/// Whether the access is a call that moves one element: `shmem_long_g`, `shmem_ctx_int_p`, in Rust `Symmetric::put`. (`Scope::put` moves many.)
 fn moves_one(access: &Access) -> bool {
-    ["_p", "_g", "::put", "::get"].iter().any(|ending| name(access.site.call).ends_with(ending))
+    ["_p", "_g", "Symmetric::put", "Symmetric::get"].iter().any(|ending| name(access.site.call).ends_with(ending))
 }
 
 /// One side of a report.
