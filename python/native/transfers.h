@@ -72,8 +72,8 @@ static PyObject *dtype_in(const struct array *array) {
     return dtype;
 }
 
-/* Whether two types that have no code are one. Numpy writes one dtype in two ways if one of the arrays is not aligned, so
- * formats that differ may say the same. */
+/* Whether two types are one, where one of them has no code. Numpy writes one dtype in two ways if one of the arrays is not
+ * aligned, so formats that differ may say the same. */
 static int is_same_other(const struct array *dest, const struct array *source) {
     enum { EQUAL = 2 };
     const char *into = dest->buffer.format, *from = source->buffer.format;
@@ -86,9 +86,10 @@ static int is_same_other(const struct array *dest, const struct array *source) {
     return is_same;
 }
 
+/* A long double has no code where it is not aligned. */
 static int is_one_type(const struct array *dest, const struct array *source) {
-    return dest->code == source->code && dest->size == source->size && dest->is_bool == source->is_bool &&
-           (dest->code != OTHER || is_same_other(dest, source));
+    return dest->size == source->size && dest->is_bool == source->is_bool &&
+           ((dest->code == source->code && dest->code != OTHER) || is_same_other(dest, source));
 }
 
 /* Whether the elements of both are of one type and lie in one order; a single one lies in both. What a put sends can be converted; what

@@ -41,7 +41,7 @@ class Transfers(unittest.TestCase):
 
     def test_types_that_numpy_alone_knows(self) -> None:
         padded = np.dtype([("a", "i4"), ("b", "f8")], align=True)
-        for kind in (padded, np.dtype([("a", "i2", (3,)), ("b", "S2")]), np.dtype(">f8"), np.dtype("f2"), np.dtype("U3"), np.dtype("G")):
+        for kind in (padded, np.dtype([("a", "i2", (3,)), ("b", "S2")]), *(np.dtype(name) for name in (">f8", "f2", "U3", "G", "g"))):
             with self.subTest(kind=kind):
                 # Numpy describes the memory of an array otherwise where it is not aligned.
                 raw = np.zeros(1 + 4 * kind.itemsize, dtype="u1")
