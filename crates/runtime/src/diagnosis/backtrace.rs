@@ -37,7 +37,7 @@ fn program_part(all: &str) -> String {
 fn is_library(name: &str) -> bool {
     // C++ has its overloads of our names in its own spelling.
     let name = name.trim_start_matches('<').trim_start_matches("_Z");
-    let name = name.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let name = name.trim_start_matches(|character: char| character.is_ascii_digit());
     ["oxshmem_", "std::backtrace", "pshmem", "shmem", "pstart_pes", "start_pes"]
         .iter()
         .any(|ours| name.starts_with(ours))
