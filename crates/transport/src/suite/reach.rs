@@ -28,7 +28,7 @@ pub(super) fn grown_memory_is_reached(pe: &mut SuitePe) {
 /// which is still more than any lane takes.
 pub(super) fn who_never_waits_is_held_back(pe: &mut SuitePe) {
     const MOST_MEMORY: usize = 64 << 20;
-    let count = rounds(if pe.alone { 200_000 } else { 20_000 }) as u64;
+    let count = rounds(if pe.alone { 200_000 } else { 6_000 }) as u64;
     pe.word(0).store(0, Ordering::Release);
     pe.word(8).store(pe.me.into(), Ordering::Release);
     pe.meet();
@@ -209,7 +209,8 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
         let lane =
             pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
         let mut source = vec![0; size];
-        let count = rounds(10) as u64;
+        // The longest are many messages each.
+        let count = if size > 1_000_000 { 3 } else { rounds(10) as u64 };
         for round in 0..count {
             source.copy_from_slice(&pattern((turn as u64) << 40 | u64::from(pe.me) << 20 | round, size));
             issue(&*pe.fabric, &*lane, |lane| {

@@ -131,7 +131,8 @@ pub(super) fn the_source_of_a_put_is_free_on_return(pe: &mut SuitePe) {
         [1, 8, 100, 5_000, 40_000, 100_000, 300_000, 2_000_001].into_iter().filter(|&size| !cfg!(miri) || size < 1_000)
     {
         let count = if size > 1_000 { 20 } else { rounds(500) };
-        let count = count.min(pe.words(Region::Heap).len() * 8 / size);
+        // Six megabytes of each size at most: the longest puts are many messages each.
+        let count = count.min(pe.words(Region::Heap).len() * 2 / size);
         let mut buffer = vec![0; size];
         for i in 0..count {
             buffer.copy_from_slice(&pattern((u64::from(pe.me) << 20) + i as u64, size));
