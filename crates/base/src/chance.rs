@@ -17,6 +17,7 @@ impl Dice {
     }
 
     /// The next number.
+    #[inline]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,11 +26,13 @@ impl Dice {
     }
 
     /// A number below `n`; 0 if that is 0.
+    #[inline]
     pub const fn below(&mut self, n: usize) -> usize {
         (self.next() % if n == 0 { 1 } else { n as u64 }) as usize
     }
 
     /// `true` once in `n` times.
+    #[inline]
     pub const fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
