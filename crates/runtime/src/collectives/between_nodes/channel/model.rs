@@ -10,6 +10,8 @@
 
 mod steps;
 
+use core::hash::{Hash, Hasher};
+
 use oxshmem_schedule::algorithm::alltoall::Direct;
 use oxshmem_schedule::algorithm::dissemination::Dissemination;
 use oxshmem_schedule::algorithm::gather::Fcollect;
@@ -71,11 +73,34 @@ pub(super) enum MemoryKind {
 
 /// The exchange, counted from 1, that wrote a value, and what the value stands for: a bit for each member, the member that it is
 /// for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
 struct ModelValue {
     exchange: u8,
     of: u16,
     to: u8,
+}
+
+impl ModelValue {
+    fn bits(self) -> u32 {
+        u32::from(self.of) << 16 | u32::from(self.exchange) << 8 | u32::from(self.to)
+    }
+}
+
+impl Hash for ModelValue {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u32(self.bits());
+    }
+
+    /// An array at once: a state has hundreds of values, and the search hashes each state that it meets.
+    fn hash_slice<H: Hasher>(values: &[Self], hasher: &mut H) {
+        for values in values.chunks(MOST) {
+            let mut bytes = [0; 4 * MOST];
+            for (place, value) in bytes.chunks_exact_mut(4).zip(values) {
+                place.copy_from_slice(&value.bits().to_ne_bytes());
+            }
+            hasher.write(&bytes[..4 * values.len()]);
+        }
+    }
 }
 
 /// A mailbox, or a word: the runs whose words have come last, and the content.
