@@ -46,11 +46,14 @@ pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
     command.output().map_err(|error| cannot_start(command, &error))
 }
 
-/// Compiles a C program with an installation's wrapper, as a user does.
+/// Compiles a C program with an installation's wrapper, as a user does. The other lane may build and run the same program: its name
+/// stands for a whole one at any time.
 pub(crate) fn compile(prefix: &Path, options: &[&str], sources: &[PathBuf], program: &Path) -> Outcome {
     let folder = program.parent().unwrap_or(program);
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(program)).map(drop)
+    let fresh = program.with_extension(format!("fresh-{}", std::process::id()));
+    read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(&fresh))?;
+    std::fs::rename(&fresh, program).map_err(|error| format!("{}: {error}", program.display()))
 }
 
 /// Whether a program, or the file with this path, is on this machine.
