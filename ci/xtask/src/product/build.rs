@@ -48,8 +48,7 @@ pub(crate) fn checked_library() -> Outcome<PathBuf> {
     recipe.cargo(&["build", "--quiet", "--lib", "--package", "oxshmem-c"], &[])?;
     let built = recipe.toolchain.built(recipe.profile);
     let folder = built.join("lib");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    library::link(&recipe, &built.join("liboxshmem_c.a"), &folder)?;
+    library::link_shared(&recipe, &built.join("liboxshmem_c.a"), &folder)?;
     Ok(folder)
 }
 

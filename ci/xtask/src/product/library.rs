@@ -19,6 +19,8 @@ pub(crate) const FILE: &str = "liboxshmem.so.1.0";
 pub(crate) const RECORDER: &str = "liboxshmem-profile.so";
 /// The name that programs ask the loader for.
 const SONAME: &str = "liboxshmem.so.1";
+/// The name that the linker looks for.
+const DEVELOPMENT: &str = "liboxshmem.so";
 /// The race detector's library.
 const RACE: &str = "liboxshmem-race.so.1";
 /// The GNU compilers proper get these options besides.
@@ -32,11 +34,24 @@ pub(crate) fn link(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     fixed(recipe, archive, folder)
 }
 
+/// Makes the shared library alone, in a folder from which jobs of the other lane may load it meanwhile: its names stand for a whole
+/// library at any time.
+pub(crate) fn link_shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
+    let fresh = folder.join(format!("fresh-{}", std::process::id()));
+    fs::create_dir_all(&fresh).map_err(|error| format!("{}: {error}", fresh.display()))?;
+    shared(recipe, archive, &fresh)?;
+    for name in [FILE, SONAME, DEVELOPMENT] {
+        let path = folder.join(name);
+        fs::rename(fresh.join(name), &path).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    fs::remove_dir(&fresh).map_err(|error| format!("{}: {error}", fresh.display()))
+}
+
 fn shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     let mut linker = linker(recipe, archive, &folder.join(FILE), SONAME, &top().join("crates/shmem-c/liboxshmem.map"));
     command::run(linker.arg("-Wl,-z,nodelete").args(SYSTEM))?;
     link_to(FILE, &folder.join(SONAME))?;
-    link_to(SONAME, &folder.join("liboxshmem.so"))
+    link_to(SONAME, &folder.join(DEVELOPMENT))
 }
 
 /// The linker with all of `archive` for a shared library of which the names in `map` can be seen.
