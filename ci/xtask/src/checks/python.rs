@@ -156,6 +156,8 @@ impl Environment {
         let python = || {
             let mut python = Command::new("/usr/bin/python3");
             python.env("PYTHONPATH", prefix.join("lib/python")).env("OPENBLAS_NUM_THREADS", "1");
+            // Younger files in the installation would let the other lane compile all of its programs again.
+            python.env("PYTHONDONTWRITEBYTECODE", "1");
             python
         };
         if let Err(why) = command::read(python().args(["-c", "import torch.distributed, oxshmem"])) {
