@@ -49,11 +49,13 @@ fn a_program_that_cannot_find_its_races_is_refused() {
     assert!(!output.status.success() && text(&output).contains("oshcc --race"), "{}", text(&output));
 }
 
-/// The collection's cases, where each seed must name all and accuse none.
+/// The collection's cases, where the seeds must name all and accuse none; with `CHECK_LONG=1` 20 seeds, and the cases of all languages.
 #[test]
 fn every_seed_finds_the_races_of_the_collection() {
-    let options: &[(&str, &[&str])] = &[("atomics.c", &[]), ("openmp.c", &["-fopenmp"])];
-    for (file, more) in options {
+    let brief: [(&str, &[&str]); 2] = [("atomics.c", &[]), ("openmp.c", &["-fopenmp"])];
+    let others: [(&str, &[&str]); 3] =
+        [("pthreads.c", &["-pthread"]), ("threads.cc", &["-std=c++20", "-pthread"]), ("openmp.f90", &["-fopenmp"])];
+    for (file, more) in brief.iter().chain(others.iter().filter(|_| is_long())) {
         let program = program_with(&format!("race/{file}"), &[&["--race"], *more].concat());
         let seeds = if is_long() { "20" } else { "2" };
         let run = |way: &str| {
