@@ -246,8 +246,9 @@ impl SuitePe {
     fn breathe(&self, start: Instant, what: &str) {
         let Self { me, test, .. } = self;
         assert!(!self.failed.load(Ordering::Relaxed), "PE {me} gives up waiting in {test}: another PE has failed");
-        assert!(start.elapsed() < PATIENCE, "PE {me} hangs in {test}: it waits for {what}");
-        std::thread::yield_now();
+        let waited = start.elapsed();
+        assert!(waited < PATIENCE, "PE {me} hangs in {test}: it waits for {what}");
+        rest(waited);
     }
 
     fn words(&self, region: Region) -> &[AtomicU64] {
@@ -280,6 +281,14 @@ impl SuitePe {
     }
 }
 
+/// Lets others run. A PE that has waited for long sleeps: its peers, who have work, share the processors with it.
+fn rest(waited: Duration) {
+    match waited < Duration::from_millis(1) {
+        true => std::thread::yield_now(),
+        false => std::thread::sleep(Duration::from_micros(50)),
+    }
+}
+
 /// Where `words` begin, for those who will write there.
 fn base(words: &[AtomicU64]) -> *mut u8 {
     words.as_ptr().cast_mut().cast()
@@ -291,8 +300,9 @@ pub fn issue<R>(fabric: &dyn Fabric, lane: &dyn Lane, act: impl FnOnce(&Issuer<'
         let start = Instant::now();
         while !attempt() {
             fabric.progress();
-            std::thread::yield_now();
-            assert!(start.elapsed() < PATIENCE, "a lane is busy for ever");
+            let waited = start.elapsed();
+            assert!(waited < PATIENCE, "a lane is busy for ever");
+            rest(waited);
         }
     };
     act(&Issuer::new(lane, fabric.capabilities(), &wait))
