@@ -112,7 +112,8 @@ pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
     text
 }
 
-const HEAD: &str = "step                 s  CPU s  passed  failed  not run";
+/// Begins the table.
+pub(crate) const HEAD: &str = "step                 s  CPU s  passed  failed  not run";
 const FAILED: &str = "FAILED ";
 /// Begins the second and later lines of a failure.
 const MORE: &str = "  | ";

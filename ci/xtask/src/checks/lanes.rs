@@ -1,16 +1,21 @@
 //! Runs the steps of `cargo xtask test`: the named ones one after the other, or all of them in two lanes.
 //!
 //! Half of the steps leave a processor idle: they wait for limits, silence and deaths. So steps that share nothing with the others
-//! run beside them, in a process of their own, whose output is shown when it has ended. Two steps share something if they write the
-//! same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
+//! run beside them, each in a process of its own, whose output is shown when it has ended. Two steps share something if they write
+//! the same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
+//! Once the second lane has run its own steps, it takes the last of those that either lane may run. So both end at about the same
+//! time, whatever the machine.
 
-use std::io::{self, Read};
+use std::collections::VecDeque;
+use std::io::Read;
+use std::iter;
 use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
 use crate::checks::steps::{CheckStep, STEPS};
-use crate::counts::{CheckCounts, StepResult, finish, results_in, table, take_failures};
+use crate::counts::{CheckCounts, HEAD, StepResult, finish, results_in, table, take_failures};
 use crate::{OWN_PATH, Outcome, processors, top};
 
 /// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes.
@@ -37,6 +42,9 @@ const BESIDE: &[&str] = &[
 
 /// The second lane begins behind this step.
 const AFTER: &str = "build";
+
+/// From this step on, the steps of the first lane need nothing but the installation: either lane may run them.
+const EITHER_FROM: &str = "conformance";
 
 /// Runs the named steps, or all. The last line counts.
 pub(crate) fn run(names: &[String]) -> Outcome {
@@ -67,42 +75,47 @@ fn run_step(step: &CheckStep) -> StepResult {
 
 /// All steps, with their results in the order of the list.
 fn all() -> Outcome<Vec<StepResult>> {
-    let mut results = Vec::new();
-    let mut beside = None;
-    for step in STEPS.iter().filter(|step| !BESIDE.contains(&step.name)) {
-        results.push(run_step(step));
-        if step.name == AFTER {
-            beside = Some(second_lane()?);
-        }
+    let at = |name: &str| STEPS.iter().position(|step| step.name == name).expect("the list has that step");
+    let first = |from, to| STEPS[from..to].iter().filter(|step| !BESIDE.contains(&step.name));
+    let (after, either) = (at(AFTER) + 1, at(EITHER_FROM));
+    let mut results: Vec<StepResult> = first(0, after).map(run_step).collect();
+    let open: Mutex<VecDeque<&'static CheckStep>> = Mutex::new(first(either, STEPS.len()).collect());
+    let take = |from: fn(&mut VecDeque<&'static CheckStep>) -> Option<&'static CheckStep>| {
+        from(&mut open.lock().expect("nobody panics while a step is taken"))
+    };
+    let beside = thread::scope(|lanes| {
+        let beside = lanes.spawn(|| {
+            let own = BESIDE.iter().map(|name| &STEPS[at(name)]);
+            own.chain(iter::from_fn(|| take(VecDeque::pop_back))).map(run_beside).collect::<Outcome<Vec<_>>>()
+        });
+        results.extend(first(after, either).map(run_step));
+        results.extend(iter::from_fn(|| take(VecDeque::pop_front)).map(run_step));
+        beside.join().expect("a lane does not panic")
+    })?;
+    for (result, mut ended) in beside {
+        ended.wait().map_err(|error| format!("the process of the step {} is gone: {error}", result.name))?;
+        results.push(result);
     }
-    println!("== the second lane: {}", BESIDE.join(", "));
-    let (mut lane, output) = beside.expect("the list has that step");
-    let output = output.join().expect("a thread that reads does not panic");
-    let output = output.map_err(|error| format!("the output of the second lane cannot be read: {error}"))?;
-    // Its processor time counts from here on, which is no part of a step of the first lane.
-    let status = lane.wait().map_err(|error| format!("the second lane is gone: {error}"))?;
-    let text = String::from_utf8_lossy(&output);
-    print!("{text}");
-    results.extend(results_in(&text, BESIDE));
-    if let Some(missing) = STEPS.iter().find(|step| !results.iter().any(|result| result.name == step.name)) {
-        return Err(format!("the second lane ended with {status} before it had run {}", missing.name));
-    }
-    results.sort_by_key(|result| STEPS.iter().position(|step| step.name == result.name));
+    results.sort_by_key(|result| at(&result.name));
     Ok(results)
 }
 
-/// Starts the steps of the second lane, with a thread that reads what they print: a full pipe would stop them. What they say as
-/// errors is seen at once.
-fn second_lane() -> Outcome<(Child, JoinHandle<io::Result<Vec<u8>>>)> {
-    let mut lane = Command::new(&*OWN_PATH);
-    lane.arg("test").args(BESIDE).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut lane = lane.spawn().map_err(|error| format!("the second lane cannot be started: {error}"))?;
-    let mut output = lane.stdout.take().expect("a pipe was asked for");
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        output.read_to_end(&mut text).map(|_| text)
-    });
-    Ok((lane, reader))
+/// Runs a step in a process of its own and prints what it has said when it ends; what it says as errors is seen at once. The process
+/// is not waited for: from then on its processor time would count for the step that the first lane runs.
+fn run_beside(step: &CheckStep) -> Outcome<(StepResult, Child)> {
+    let failed = |why: String| format!("the step {} in the second lane: {why}", step.name);
+    let mut process = Command::new(&*OWN_PATH);
+    process.args(["test", step.name]).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut process = process.spawn().map_err(|error| failed(format!("it cannot be started: {error}")))?;
+    let mut said = Vec::new();
+    let mut output = process.stdout.take().expect("a pipe was asked for");
+    output.read_to_end(&mut said).map_err(|error| failed(format!("its output cannot be read: {error}")))?;
+    let said = String::from_utf8_lossy(&said);
+    // The table is part of the one at the end.
+    print!("{}", said.rsplit_once(HEAD).map_or(&*said, |(said, _)| said));
+    let result =
+        results_in(&said, &[step.name]).pop().ok_or_else(|| failed("it has ended without its counts".into()))?;
+    Ok((result, process))
 }
 
 #[cfg(test)]
@@ -113,6 +126,7 @@ mod tests {
     fn the_second_lane_names_steps_behind_the_one_that_it_needs() {
         let at = |name: &str| STEPS.iter().position(|step| step.name == name);
         assert!(at(AFTER).is_some());
-        BESIDE.iter().for_each(|name| assert!(at(name).is_some(), "{name} is not a step"));
+        BESIDE.iter().for_each(|name| assert!(at(name) > at(AFTER), "{name} is no step, or one before {AFTER}"));
+        assert!(at(EITHER_FROM) > at(AFTER) && !BESIDE.contains(&EITHER_FROM));
     }
 }
