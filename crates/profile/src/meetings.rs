@@ -81,9 +81,9 @@ pub struct LateComer {
     pub compared: u64,
     /// Nanoseconds that others waited for it, together.
     pub waited: f64,
-    /// Between which two of its collectives it was when the others waited most: the sites in the ledger of this number. Nothing if only
-    /// some of its meetings are known.
-    pub between: Option<(usize, [u32; 2])>,
+    /// Between which two of its collectives it was when the others waited most: the sites in the ledger of this number, without the
+    /// earlier one if it had been in none. Nothing if only some of its meetings are known.
+    pub between: Option<(usize, Option<u32>, u32)>,
 }
 
 /// Finds the PE that kept others waiting longest in collectives, if any did.
@@ -109,15 +109,20 @@ pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
 }
 
 /// Between which two collectives a PE was when others waited for it, weighted by how long they did.
-fn between(job: &RecordedJob, pe: u32, moments: &BTreeMap<(u32, u32), Vec<(u64, f64)>>) -> Option<(usize, [u32; 2])> {
-    let mut weights: BTreeMap<(usize, [u32; 2]), f64> = BTreeMap::new();
+fn between(
+    job: &RecordedJob,
+    pe: u32,
+    moments: &BTreeMap<(u32, u32), Vec<(u64, f64)>>,
+) -> Option<(usize, Option<u32>, u32)> {
+    let mut weights: BTreeMap<(usize, Option<u32>, u32), f64> = BTreeMap::new();
     for (number, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
         let mut own: Vec<(u64, u32)> = ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
         own.sort_unstable();
         for (entry, waited) in moments.get(&(pe, ledger.thread)).into_iter().flatten() {
             let at = own.partition_point(|(when, _)| when < entry);
-            if at > 0 && at < own.len() {
-                *weights.entry((number, [own[at - 1].1, own[at].1])).or_default() += waited;
+            if let Some((_, to)) = own.get(at) {
+                let from = at.checked_sub(1).map(|earlier| own[earlier].1);
+                *weights.entry((number, from, *to)).or_default() += waited;
             }
         }
     }
@@ -253,10 +258,21 @@ mod tests {
         // PE 1 came last in meetings 0 and 2, and others waited longest before the last one.
         let late = late_comer(&job).unwrap();
         assert_eq!((late.pe, late.late, late.compared, late.waited), (1, 2, 3, 150.0 + 170.0));
-        assert_eq!(late.between, Some((1, [4, 5])));
+        assert_eq!(late.between, Some((1, Some(4), 5)));
         let shared = shared(&job);
         assert_eq!(shared[&(0, 0, 4, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
         assert_eq!(late_comer(&RecordedJob::of(vec![ledger(0, 1, &[])])), None);
+    }
+
+    #[test]
+    fn a_pe_that_came_late_to_its_first_meeting_was_in_none_before() {
+        let job = RecordedJob::of(vec![
+            ledger(0, 1, &[(0, 10, 301), (1, 400, 421)]),
+            ledger(1, 1, &[(0, 300, 302), (1, 420, 421)]),
+            ledger(2, 1, &[(0, 40, 301), (1, 410, 421)]),
+        ]);
+        let late = late_comer(&job).unwrap();
+        assert_eq!((late.pe, late.late, late.between), (1, 2, Some((1, None, 7))));
     }
 
     #[test]

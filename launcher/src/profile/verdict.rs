@@ -61,17 +61,21 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
 
 /// Between which of its calls the late PE was.
 fn between(job: &RecordedJob, late: &LateComer, places: &mut ProgramPlaces) -> String {
-    let Some((number, sites)) = late.between else { return String::new() };
+    let Some((number, from, to)) = late.between else { return String::new() };
     let ledger = &job.ledgers[number];
-    let name = |site: &u32| ledger.sites.get(site).map(|site| places.name(&totals::place(ledger, site)));
-    match sites.each_ref().map(name) {
-        // Without lines a place is its function.
-        [Some(from), Some(to)] if from == to && from.starts_with("in ") => {
+    let mut name = |site: u32| ledger.sites.get(&site).map(|site| places.name(&totals::place(ledger, site)));
+    let Some(to) = name(to) else { return String::new() };
+    // Without lines a place is its function.
+    let is_function = to.starts_with("in ");
+    match from.map(name) {
+        None if is_function => format!("; it was before its first one, {to}"),
+        None => format!("; it was before its first one, at {to}"),
+        Some(Some(from)) if from == to && is_function => {
             format!("; it was between two calls {from} (-g when compiling names lines)")
         }
-        [Some(from), Some(to)] if from == to => format!("; it was between two calls at {from}"),
-        [Some(from), Some(to)] => format!("; it was between {from} and {to}"),
-        _ => String::new(),
+        Some(Some(from)) if from == to => format!("; it was between two calls at {from}"),
+        Some(Some(from)) => format!("; it was between {from} and {to}"),
+        Some(None) => String::new(),
     }
 }
 
@@ -223,7 +227,9 @@ mod tests {
     #[test]
     fn a_pe_that_works_longer_and_comes_late_is_the_one_to_look_at() {
         let sentences = told([(105, 0.0), (105, 0.0), (605, 0.0), (620, 10.0)]);
-        assert!(sentences[0].starts_with("PE 3 came last in 1 of 1 meetings and kept others"), "{sentences:?}");
+        let start = "PE 3 came last in 1 of 1 meetings and kept others";
+        assert!(sentences[0].starts_with(start), "{sentences:?}");
+        assert!(sentences[0].ends_with("; it was before its first one, at ring.py:18"), "{sentences:?}");
         assert!(sentences.iter().any(|sentence| sentence.contains("not evenly divided: PE 3 is")), "{sentences:?}");
     }
 }
