@@ -49,7 +49,7 @@ pub(crate) struct FuzzArguments {
 impl FuzzArguments {
     /// Every target, so that the step takes half a minute.
     pub(crate) fn brief() -> FuzzArguments {
-        FuzzArguments { seconds: 5, keep: false, targets: Vec::new() }
+        FuzzArguments { seconds: 3, keep: false, targets: Vec::new() }
     }
 }
 
