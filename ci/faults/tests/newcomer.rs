@@ -23,6 +23,8 @@ fn fault_N1_arguments_of_a_set_that_do_not_fit_together_are_named_together() {
     }
     let words = ["PE_start is 4", "the values that PE_start may have are 0 to 3"];
     Job::new("-n 4").run(&NEWCOMER, ["no start"]).expect(1).says(&words);
+    let words = ["PE_start is 4", "correct the argument; the job has one PE, and `oshrun -n 4 …` starts more"];
+    Job::new("-n 1").run(&NEWCOMER, ["no start"]).expect(1).says(&words);
     let words = [
         "shmemx_team_split_strided: PE_start, PE_stride and PE_size do not fit together",
         "with PE_start 0, PE_stride 2 and PE_size 4 the last member would be PE 6, and the PEs are 0 to 3",

@@ -99,11 +99,19 @@ pub(crate) fn note(message: &str) {
 /// A PE number that the team of the context does not have.
 #[cold]
 pub(crate) fn no_such_pe(call: &str, pe: c_int, size: u32) -> ! {
-    fail(
-        &Error::new(format!("{call}: PE {pe} does not exist"))
+    fail(&or_more_pes(
+        Error::new(format!("{call}: PE {pe} does not exist"))
             .because(format!("the job, or the team of the context, has the PEs 0 to {}", size.saturating_sub(1)))
             .fix(remedy::no_such_pe(call, pe)),
-    )
+    ))
+}
+
+/// More for a job of one PE: a program that was started without a launcher has no others.
+fn or_more_pes(error: Error) -> Error {
+    match job::identity() {
+        Some((_, 1)) => error.also_fix(remedy::MORE_PES),
+        _ => error,
+    }
 }
 
 /// A handle that stands for nothing.
@@ -122,11 +130,10 @@ pub(crate) fn invalid_handle(call: &str, argument: &str, invalid: &str) -> ! {
 /// An argument whose value the call does not know.
 #[cold]
 pub(crate) fn bad_argument(call: &str, argument: &str, value: i64, allowed: &str) -> ! {
-    fail(
-        &Error::new(format!("{call}: {argument} is {value}"))
-            .because(format!("the values that {argument} may have are {allowed}"))
-            .fix(remedy::bad_argument(call)),
-    )
+    let error = Error::new(format!("{call}: {argument} is {value}"))
+        .because(format!("the values that {argument} may have are {allowed}"))
+        .fix(remedy::bad_argument(call));
+    fail(&if argument.starts_with("PE_") { or_more_pes(error) } else { error });
 }
 
 /// The first PE, the stride and the number of PEs of a set, each possible, name a PE that is not there. `values` has all three.

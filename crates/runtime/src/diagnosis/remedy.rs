@@ -46,6 +46,9 @@ pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
     if is_garbage && is_fortran(call) { format!("{fix}. {NO_INTERFACE}") } else { fix.into() }
 }
 
+/// For a PE that a job of one PE does not have.
+pub(super) const MORE_PES: &str = "the job has one PE, and `oshrun -n 4 …` starts more";
+
 /// For an address that is NULL: why that is wrong, and the remedy.
 pub(super) fn null(call: &str) -> [&'static str; 2] {
     match is_fortran(call) {
