@@ -24,6 +24,7 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::deadline::at;
+use crate::hosts::allocation;
 use crate::input::{self, InputReader};
 use crate::job::agenda::{Agenda, Due};
 use crate::job::inquiry::{JobQuestion, ReportReason};
@@ -80,7 +81,12 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     };
     // A program that is not there may have its name from an option before it; then the note would mislead.
     let of_programs = prepared.iter().flat_map(Prepared::notes);
-    plan.notes.iter().chain(of_programs).for_each(|note| say(note));
+    // Hosts that wait belong to one job, although another launcher may have started `oshrun` on each.
+    let repeated = match plan.places.waiting {
+        None => allocation::repeated(|name| std::env::var(name).ok()),
+        Some(_) => None,
+    };
+    plan.notes.iter().chain(of_programs).chain(&repeated).for_each(|note| say(note));
     prepared.as_ref().map_or(Ok(()), Prepared::check_room)?;
     // A job that cannot start leaves the records of the one before it alone.
     if let Some(recording) = &plan.recording {

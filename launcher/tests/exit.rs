@@ -35,6 +35,17 @@ fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
 }
 
 #[test]
+fn the_first_task_of_another_launcher_notes_that_each_has_a_job() {
+    let task = |rank| {
+        let tasks = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", rank)];
+        Ended::from(oshrun(["-n", "1", "true"]).envs(tasks).output().expect("oshrun starts")).expect(0).stderr
+    };
+    let note = task("0");
+    assert!(note.starts_with("oshrun: note: mpirun runs oshrun in 4 tasks, and each of them starts a job"), "{note}");
+    assert_eq!((note.lines().count(), task("1").as_str()), (1, ""), "{note}");
+}
+
+#[test]
 fn problem_20_the_first_failure_in_time_counts() {
     let ended = run_script("-n 3", "if [ $PMI_RANK = 1 ]; then exit 3; fi; sleep 600; exit 5").expect(3);
     assert!(ended.stderr.starts_with("oshrun: PE 1 (pid "), "{}", ended.stderr);

@@ -44,6 +44,26 @@ pub(crate) fn found(variable: impl Fn(&str) -> Option<String>) -> Result<Option<
     Ok(None)
 }
 
+/// Launchers that start a command once for each task: what they are called, how they start a program, and the variables
+/// with the number of tasks and with that of this one.
+const FOR_EACH_TASK: [(&str, &str, &str, &str); 3] = [
+    ("srun", "srun --mpi=pmi2", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+    ("mpirun", "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("a launcher (mpiexec, oshrun)", "mpiexec", "PMI_SIZE", "PMI_RANK"),
+];
+
+/// A note, from the first task alone, that each task of another launcher runs `oshrun`: there are as many jobs as tasks.
+pub(crate) fn repeated(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    let several = |size: &str| number(size).is_some_and(|tasks| tasks > 1);
+    let (name, start, size, rank) = FOR_EACH_TASK.into_iter().find(|(_, _, size, _)| several(size))?;
+    let tasks = number(size).filter(|_| number(rank) == Some(0))?;
+    Some(format!(
+        "note: {name} runs oshrun in {tasks} tasks, and each of them starts a job of its own: write `oshrun …` alone, or \
+         let the launcher start the program itself, `{start} -n {tasks} …`"
+    ))
+}
+
 fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Allocation, String> {
     let names = nodelist::expand(list)?;
     let counts = |name| variable(name).and_then(|text| nodelist::counts(&text)).filter(|all| all.len() == names.len());
@@ -102,6 +122,10 @@ mod tests {
         found(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())).unwrap()
     }
 
+    fn note(variables: &[(&str, &str)]) -> Option<String> {
+        repeated(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
+    }
+
     #[test]
     fn slurm_tells_hosts_tasks_and_processors() {
         let allocation = read(&[
@@ -117,6 +141,21 @@ mod tests {
         assert!(allocation.shell.unwrap().contains("--nodelist={host}"));
         let bare = read(&[("SLURM_JOB_ID", "7"), ("SLURM_NODELIST", "n1")]).unwrap();
         assert_eq!(bare.hosts, [("n1".into(), Room { slots: None, most: None })]);
+    }
+
+    #[test]
+    fn oshrun_in_every_task_is_noted_once() {
+        let slurm = note(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "0"), ("PMI_SIZE", "4")]).unwrap();
+        assert!(slurm.contains("srun runs oshrun in 4 tasks") && slurm.contains("`srun --mpi=pmi2 -n 4 …`"), "{slurm}");
+        assert!(note(&[("PMI_SIZE", "2"), ("PMI_RANK", "0")]).unwrap().contains("`mpiexec -n 2 …`"));
+        for silent in [
+            &[][..],
+            &[("SLURM_NTASKS", "4"), ("SLURM_PROCID", "0")],
+            &[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")],
+            &[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "1")],
+        ] {
+            assert_eq!(note(silent), None, "{silent:?}");
+        }
     }
 
     #[test]
