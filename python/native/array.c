@@ -97,7 +97,8 @@ static void not_symmetric(const struct array *array, const char *routine, const 
     const char *what = has_ended(array) ? "finalize() has ended the memory of this array: make it again after init()"
                        : array->buffer.ndim == 0 && array->buffer.readonly
                            ? "this is a number that was copied out of an array: pass a slice, as a[3:4]. A call that has "
-                             "the argument index also takes the array with index=3"
+                             "the argument index also takes the array with index=3. A number that was computed goes into a symmetric "
+                             "array first, as b[0] = a.sum()"
                        : strcmp(argument, "signal") == 0
                            ? "this array is not symmetric: make it with oxshmem.new_signal, on all PEs"
                            : "this array is not symmetric: make it with oxshmem.zeros (or empty, full, array), on all PEs. An "

@@ -30,6 +30,7 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.get(np.zeros(4), np.zeros(4), 0), ValueError, "get: source: this array is not symmetric"),
             (lambda: shmem.sum_reduce(np.zeros(4), a), ValueError, "sum_reduce: dest: this array is not symmetric"),
             (lambda: shmem.p(a[2], 1.0, 0), ValueError, r"a number that was copied out of an array: pass a slice, as a\[3:4\]"),
+            (lambda: shmem.sum_reduce(a, a.sum()), ValueError, r"computed goes into a symmetric array first, as b\[0\] = a.sum\(\)$"),
             (lambda: shmem.p(a, 1.0, PES), ValueError, f"there is no PE {PES}: PEs have numbers from 0 to {PES - 1}"),
             (lambda: shmem.p(a, 1.0, -1), ValueError, "there is no PE -1"),
             (lambda: shmem.p(a, 1.0, "one"), TypeError, "the PE is 'one'"),  # type: ignore[arg-type]
