@@ -4,7 +4,8 @@ In Jupyter this file is imported: `from notebook import Job; job = Job(4); print
 and hear of cells through a pipe to PE 0, which broadcasts them; so the kernel needs no library and can be restarted alone.
 
 A cell is any text of Python. An exception is the answer of its PE, and the job goes on. If one PE alone has it, and the others wait
-for that PE in a call of the library, the job ends: the library says why on the terminal.
+for that PE in a call of the library, the job ends. The terminal, in newer kernels the output of the cell, too, has the exception
+in one line, and what the library says.
 """
 
 import ast
@@ -41,7 +42,7 @@ class Job:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            raise RuntimeError(f"the job has ended with status {self.process.wait()}; its last words are on the terminal")
+            raise RuntimeError(f"the job has ended with status {self.process.wait()}; its last words are below the cell or on the terminal")
         answers: List[str] = json.loads(answer)
         return answers
 
@@ -52,7 +53,7 @@ class Job:
         return self.process.returncode
 
 
-def run(cell: str, names: Dict[str, Any]) -> str:
+def run(cell: str, names: Dict[str, Any], me: int) -> str:
     """Runs a cell on this PE; returns what it has printed and the value of the last line, or the traceback."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -68,6 +69,8 @@ def run(cell: str, names: Dict[str, Any]) -> str:
             is_read = not isinstance(error, SyntaxError) or error.filename != "cell"
             of_cell = error.__traceback__.tb_next if is_read and error.__traceback__ else None
             print("".join(traceback.format_exception(type(error), error, of_cell)))
+            # The answer is lost if the others wait for this PE in the cell.
+            print(f"PE {me}: {traceback.format_exception_only(type(error), error)[-1].rstrip()}", file=sys.stderr, flush=True)
     return said.getvalue().rstrip("\n")
 
 
@@ -88,7 +91,7 @@ def serve() -> None:
         line = cell.tobytes().rstrip(b"\0").decode()
         if not line:
             return
-        answer = run(json.loads(line), names).encode()[:ROOM]
+        answer = run(json.loads(line), names, shmem.my_pe()).encode()[:ROOM]
         mine[:] = np.frombuffer(answer.ljust(ROOM, b"\0"), dtype="u1")
         shmem.fcollect(answers, mine)
         if shmem.my_pe() == 0:

@@ -420,6 +420,19 @@ class Jobs(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "the job has ended with status 4"):
             job("import os; os._exit(4)")
         job.end()
+        with tempfile.TemporaryFile() as words:
+            terminal = os.dup(2)
+            os.dup2(words.fileno(), 2)
+            try:
+                job = notebook.Job(2)
+            finally:
+                os.dup2(terminal, 2)
+                os.close(terminal)
+            with self.assertRaisesRegex(RuntimeError, "the job has ended with status 1"):
+                job("shmem.barrier_all() if shmem.my_pe() else 1 / 0")
+            job.end()
+            words.seek(0)
+            self.assertIn("PE 0: ZeroDivisionError: division by zero", words.read().decode())
 
     def test_a_crash_has_a_hint_for_python(self) -> None:
         ended = self.job("import ctypes\nctypes.string_at(0)\n", "-n", "2")
