@@ -83,6 +83,10 @@ pub(super) fn story(text: &str, kind: u64) -> String {
     if under_way.len() > MOST {
         let _ = writeln!(out, "    and {} more", under_way.len() - MOST);
     }
+    if !under_way.is_empty() && under_way.iter().all(|(_, operation)| operation.is_library()) {
+        out += "    all of this is the library's own, and nothing is the program's: the order in which PEs run is what matters. \
+                Look for an access that no wait or barrier separates from a put or get of another PE\n";
+    }
     out += "If the network had done all of this first, the job would have passed. The last steps before:\n";
     for line in &before[before.len().saturating_sub(BEFORE)..] {
         let who = if line.is_program { "PE" } else { "the network of PE" };
@@ -127,6 +131,16 @@ mod tests {
         assert!(story.contains(open), "{story}");
         assert!(!story.contains("of PE 0: put #2"), "{story}");
         assert!(!story.contains("step      9"), "{story}");
+        assert!(!story.contains("the library's own"), "{story}");
+    }
+
+    #[test]
+    fn operations_of_the_library_alone_are_told_to_be_its_own() {
+        let text = "3 0 network issues put #2 to PE 1 Control+0x40 (a.c:10) of 64 bytes\n\
+                    4 1 program goes on at a.c:10\n";
+        let told = story(text, 5);
+        let own = "Control+0x40 (a.c:10) of 64 bytes, of which 0 have landed\n    all of this is the library's own, and nothing";
+        assert!(told.contains(own), "{told}");
     }
 
     #[test]
