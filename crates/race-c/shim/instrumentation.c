@@ -66,11 +66,9 @@ static inline __attribute__((always_inline)) int is_replaced(uint64_t *at, uint6
     return 1;
 }
 
-/* Remembers an access to bytes of one cell if it is there, at the present time, or at an earlier one with others that need no order, or
-   if nothing is and it has the whole cell. The detector learns nothing from it then: whoever comes without an order finds it in the cell.
-   Of two strands that touch the same bytes at the very same time without an order one may be missed. Calls nothing, and takes no lock,
-   which a handler of a signal might want. */
-static inline __attribute__((always_inline)) int is_renewed(uintptr_t address, size_t len, int kind, const void *pc)
+/* The front half of the cell with these bytes and, in `within`, where in it they begin. Null if they are in two cells, or where this thread
+   has touched nothing in this life. */
+static inline __attribute__((always_inline)) struct race_half *cell_of(uintptr_t address, size_t len, size_t *within)
 {
     const struct race_reach *reach = view.reach;
     if (reach != __atomic_load_n(&race_reach, __ATOMIC_RELAXED))
@@ -86,33 +84,59 @@ static inline __attribute__((always_inline)) int is_renewed(uintptr_t address, s
                 return 0;
         }
     }
+    *within = len == 8 ? 0 : offset % 8;
     if (offset % 8 + len > 8)
         return 0;
-    struct race_half *cell = &part->fronts[offset / 8];
-    uint32_t low = view.key | (uint32_t)kind << KIND | ((1u << len) - 1) << (offset % 8);
-    uint64_t key = (uint64_t)__atomic_load_n(view.now, __ATOMIC_RELAXED) << 32 | low;
-    uint64_t first = word(&cell->slots[0].key), second = word(&cell->slots[1].key);
-    /* A store of the same bytes covers a load. */
-    uint64_t any = kind == RACE_READ ? A_STORE : 0;
-    if ((first | any) == (key | any) || (second | any) == (key | any))
-        return 1;
-    if (!is_free(first, low, kind) || !is_free(second, low, kind))
-        return 0;
-    uintptr_t at = (uintptr_t)pc - reach->code;
-    uint64_t place = view.place | (uint64_t)kind << CALL | (at < reach->code_len ? at : 0);
-    uint64_t there = word(&cell->slots[1].place);
-    if ((uint32_t)first == low && !(there & FLAGS) && word(&cell->slots[0].place) == place)
-        return is_replaced(&cell->slots[0].key, first, key, len);
-    if ((uint32_t)second == low && there == place)
-        return is_replaced(&cell->slots[1].key, second, key, len);
+    /* The same as the index offset / 8, in one instruction. */
+    struct race_half *cell = (struct race_half *)((char *)part->fronts + (offset - *within) * (sizeof *cell / 8));
+    if (!cell)
+        __builtin_unreachable(); /* a part with a length has cells */
+    return cell;
+}
+
+/* The key of an access that the thread makes now. */
+static inline __attribute__((always_inline)) uint64_t key_of(size_t within, size_t len, int kind)
+{
+    uint64_t mask = (uint64_t)((1u << len) - 1) << within;
+    return (uint64_t)__atomic_load_n(view.now, __ATOMIC_RELAXED) << 32 | view.key | (uint64_t)kind << KIND | mask;
+}
+
+/* Its place, when code at `pc` makes it. */
+static inline __attribute__((always_inline)) uint64_t place_of(int kind, const void *pc)
+{
+    uintptr_t at = (uintptr_t)pc - view.reach->code;
+    return view.place | (uint64_t)kind << CALL | (at < view.reach->code_len ? at : 0);
+}
+
+/* Whether the cell remembers this access at this time. A store of the same bytes covers a load. */
+static inline __attribute__((always_inline)) int is_there(const struct race_half *cell, uint64_t key, int kind)
+{
+    uint64_t compared = kind == RACE_READ ? ~A_STORE : ~(uint64_t)0;
+    return ((word(&cell->slots[0].key) ^ key) & compared) == 0 || ((word(&cell->slots[1].key) ^ key) & compared) == 0;
+}
+
+/* Remembers an access to bytes of one cell if an earlier one is there with others that need no order, or if nothing is and it has the
+   whole cell. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that touch the
+   same bytes at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might
+   want. */
+static inline __attribute__((always_inline)) int is_renewed(struct race_half *cell, uint64_t key, size_t len, int kind, const void *pc)
+{
+    uint32_t low = (uint32_t)key;
+    uint64_t first = word(&cell->slots[0].key);
+    if ((uint32_t)first == low)
+        return is_free(word(&cell->slots[1].key), low, kind) && !(word(&cell->slots[1].place) & FLAGS) &&
+               word(&cell->slots[0].place) == place_of(kind, pc) && is_replaced(&cell->slots[0].key, first, key, len);
+    uint64_t second = word(&cell->slots[1].key);
+    if ((uint32_t)second == low)
+        return is_free(first, low, kind) && word(&cell->slots[1].place) == place_of(kind, pc) &&
+               is_replaced(&cell->slots[1].key, second, key, len);
     /* Into an empty cell, where the detector puts the first access too. It finds out itself who has called the module. */
-    if (len == 8 && first == 0 && second == 0 && !(there & FLAGS) &&
-        (uintptr_t)pc - reach->module >= reach->module_len) {
-        __atomic_store_n(&cell->slots[0].place, place, __ATOMIC_RELAXED);
-        __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELEASE);
-        return 1;
-    }
-    return 0;
+    if (len < 8 || first || second || word(&cell->slots[1].place) & FLAGS ||
+        (uintptr_t)pc - view.reach->module < view.reach->module_len)
+        return 0;
+    __atomic_store_n(&cell->slots[0].place, place_of(kind, pc), __ATOMIC_RELAXED);
+    __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELEASE);
+    return 1;
 }
 
 /* Whether the bytes may be a buffer that is in use. */
@@ -126,14 +150,27 @@ static int is_lent(uintptr_t address, size_t len)
     return 0;
 }
 
+/* Whether an access to one cell is there or is remembered. */
+static int is_remembered(uintptr_t address, size_t len, int kind, const void *pc)
+{
+    size_t within;
+    struct race_half *cell = cell_of(address, len, &within);
+    uint64_t key = cell ? key_of(within, len, kind) : 0;
+    return cell && (is_there(cell, key, kind) || is_renewed(cell, key, len, kind, pc));
+}
+
 /* An access where no buffer is. */
 static inline __attribute__((always_inline)) void look_at_free(uintptr_t address, size_t len, int kind, const void *pc)
 {
-    if (__builtin_expect(is_watched(address), 0)) {
-        if (len <= 8 && is_renewed(address, len, kind, pc))
-            return;
-        if (len == 16 && is_renewed(address, 8, kind, pc) && is_renewed(address + 8, 8, kind, pc))
-            return;
+    if (!__builtin_expect(is_watched(address), 0))
+        return;
+    size_t within;
+    struct race_half *cell = len <= 8 ? cell_of(address, len, &within) : 0;
+    if (cell) {
+        uint64_t key = key_of(within, len, kind);
+        if (!is_there(cell, key, kind) && !is_renewed(cell, key, len, kind, pc))
+            race_plain(address, len, kind, pc, &view);
+    } else if (len != 16 || !is_remembered(address, 8, kind, pc) || !is_remembered(address + 8, 8, kind, pc)) {
         race_plain(address, len, kind, pc, &view);
     }
 }

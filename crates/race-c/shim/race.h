@@ -205,7 +205,7 @@ struct race_view {
     uint64_t place;
     /* The part of another PE's memory that the thread has accessed last, or null. */
     const struct race_part *far;
-    uint32_t key;
+    uint64_t key;
 };
 /* `view` is the thread's, which may change, or null. */
 void race_plain(uintptr_t address, size_t len, int kind, const void *pc, struct race_view *view);

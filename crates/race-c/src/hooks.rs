@@ -149,7 +149,7 @@ struct ShimView {
     place: u64,
     /// The part of another PE's memory that the thread has accessed last; null if there is none.
     far: *const ShimPart,
-    key: u32,
+    key: u64,
 }
 
 /// A load or store of the program. `view` is null, or the thread's.
@@ -171,7 +171,7 @@ extern "C" fn race_plain(address: usize, len: usize, kind: c_int, pc: *const c_v
             let ProgramMark { now, key, place } = strand.mark();
             (&raw mut (*view).now).write(now);
             (&raw mut (*view).place).write(place);
-            (&raw mut (*view).key).write(key);
+            (&raw mut (*view).key).write(u64::from(key));
             (&raw mut (*view).far).write(far.map_or(std::ptr::null(), std::ptr::from_ref));
             compiler_fence(Release);
             (&raw mut (*view).reach).write(node.reach);

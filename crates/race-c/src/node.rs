@@ -145,7 +145,8 @@ pub(crate) fn open() {
                     window.segment == segment && (own == (window.pe == node.me) || segment == MemoryPart::Heap)
                 }))
             };
-            let windows = [of(MemoryPart::Statics, true), of(MemoryPart::Heap, true), of(MemoryPart::Statics, false)];
+            // In the order in which the shim looks: most accesses to symmetric memory are to a heap.
+            let windows = [of(MemoryPart::Heap, true), of(MemoryPart::Statics, true), of(MemoryPart::Statics, false)];
             let reach = std::ptr::from_ref(node.reach).cast_mut();
             let node: &'static RaceNode = Box::leak(Box::new(node));
             race_lent.store(std::ptr::from_ref(node.detector.lent()).cast_mut(), Release);
