@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::{namespaces, placement};
 use crate::counts::CheckCounts;
-use crate::{OWN_PATH, Outcome, rigs};
+use crate::{OWN_PATH, Outcome, command, default_prefix, rigs, target, top};
 
 /// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
@@ -71,12 +71,18 @@ pub(crate) struct RdmaArguments {
     /// Run every case, each printed as it ends, which takes hours
     #[arg(long)]
     everything: bool,
+    /// Instead of cases: operations in turns with those of the bare library, over rc and over verbs
+    #[arg(long)]
+    rows: bool,
     /// Only cases whose `program/NAME` contains one of these texts, separated by commas
     filter: Option<String>,
 }
 
 /// Runs the cases that were asked for, or a brief selection.
 pub(crate) fn run(arguments: &RdmaArguments) -> Outcome<CheckCounts> {
+    if arguments.rows {
+        return rows(&default_prefix());
+    }
     let numbers = [("limit", arguments.limit), ("at-once", arguments.at_once.map(|number| number as u64))];
     let numbers = numbers.map(|(name, number)| (name, number.map(|number| number.to_string())));
     let texts = [("amo", arguments.amo.clone()), ("from", arguments.from.clone())];
@@ -91,6 +97,45 @@ pub(crate) fn run(arguments: &RdmaArguments) -> Outcome<CheckCounts> {
     let more = given.collect::<String>();
     let check = MachineCheck::conformance(&arguments.transports, &arguments.pes, filter, &more);
     in_one_machine(&[check], seconds)
+}
+
+/// The jobs of `--rows`: their names, the programs, and the variables that give both sides the same card.
+const ROWS: [(&str, &str, &str); 4] = [
+    ("UCX over rc", "ucx", "SHMEM_TRANSPORT=ucx:rc UCX_NET_DEVICES=rxe0:1"),
+    ("UCX over rc, its atomics", "ucx", "SHMEM_TRANSPORT=ucx:rc UCX_NET_DEVICES=rxe0:1 SHMEM_AMO=network"),
+    (
+        "libfabric over verbs",
+        "ofi",
+        "SHMEM_TRANSPORT='ofi:verbs;ofi_rxm' SHMEM_OFI_DOMAIN=rxe0 SHMEM_RAILS=1 BESIDE_DOMAIN=rxe0",
+    ),
+    (
+        "libfabric over verbs, its atomics",
+        "ofi",
+        "SHMEM_TRANSPORT='ofi:verbs;ofi_rxm' SHMEM_OFI_DOMAIN=rxe0 SHMEM_RAILS=1 BESIDE_DOMAIN=rxe0 SHMEM_AMO=network",
+    ),
+];
+
+/// Operations beside those of the bare library (`ci/beside`), in turns in one process. The machine is emulated: a time says nothing, and
+/// the ratio of two says what a layer adds where the card is slow.
+fn rows(prefix: &Path) -> Outcome<CheckCounts> {
+    let (folder, sources) = (target().join("beside"), top().join("ci/beside"));
+    for (program, libraries) in [("ucx", &["-lucp", "-lucs"][..]), ("ofi", &["-lfabric"])] {
+        let files = [sources.join("main.c"), sources.join(program).with_extension("c")];
+        command::compile(
+            prefix,
+            &[&["-O2", "-Wall", "-Wl,--no-as-needed"], libraries].concat(),
+            &files,
+            &folder.join(program),
+        )?;
+    }
+    let job = |(name, program, variables): &(&str, &str, &str)| {
+        let (oshrun, program) = (prefix.join("bin/oshrun"), folder.join(program));
+        let name = (*name).to_string();
+        let command =
+            format!("echo '{name}'; env {variables} '{}' --nodes 2 -n 2 '{}'", oshrun.display(), program.display());
+        MachineCheck { name, command: format!("( {command} )") }
+    };
+    in_one_machine(&ROWS.each_ref().map(job), SECONDS)
 }
 
 impl MachineCheck {
