@@ -80,7 +80,8 @@ fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     };
     let ended = job(&[]).says(&["needs the new value, complete the put", "needs the old value, let the writer wait"]);
     assert!(!ended.stderr.contains("shmem_atomic_add"), "{ended}");
-    job(&["update"]).says(&["if several PEs update one variable, use shmem_atomic_add"]);
+    let remedy = "if several PEs update one variable, use shmem_atomic_add or, if it is no integer, shmem_sum_reduce";
+    job(&["update"]).says(&[remedy]);
 }
 
 /// By the type of the variable: that of a block of the heap is not known.

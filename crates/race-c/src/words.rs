@@ -13,19 +13,21 @@ use crate::symbols::ProgramSymbols;
 pub(crate) fn advice(earlier: &Access, later: &Access, single: bool) -> String {
     let mut advice = order(earlier, later).to_owned();
     if single && earlier.by.pe != later.by.pe {
-        advice += "; if several PEs update one variable, use shmem_atomic_add";
+        advice +=
+            "; if several PEs update one variable, use shmem_atomic_add or, if it is no integer, shmem_sum_reduce";
     }
     if standard::in_rust() { of_rust(&advice) } else { advice }
 }
 
 /// The calls that advice names, in C and in Rust. The longer names come first.
-const IN_RUST: [(&str, &str); 6] = [
+const IN_RUST: [(&str, &str); 7] = [
     ("shmem_ctx_quiet", "Context::quiet"),
     ("shmem_quiet", "World::quiet"),
     ("shmem_fence", "World::fence"),
     ("shmem_wait_until", "wait_until"),
     ("put-with-signal", "put_signal"),
     ("use shmem_atomic_add", "make it an Atomic, and use its add"),
+    ("shmem_sum_reduce", "Team::sum_of"),
 ];
 
 /// Advice with the names of Rust.

@@ -159,7 +159,8 @@ fn wrong_programs_are_accused_with_their_lines() {
             ],
         );
         is_found(nodes, "barrier", &["race_detector::CELL", "a store by PE 0", "Symmetric::get by PE 1"]);
-        is_found(nodes, "variable", &["race_detector::CELL", "Symmetric::put by PE 0", "make it an Atomic"]);
+        let remedy = "make it an Atomic, and use its add or, if it is no integer, Team::sum_of";
+        is_found(nodes, "variable", &["race_detector::CELL", "Symmetric::put by PE 0", remedy]);
         is_found(nodes, "allocated", &["of the block of 32 bytes of PE 0, allocated at race_detector.rs:", "get_vec"]);
         is_found(nodes, "started", &["race_detector::CELL", "Symmetric::get by PE 1"]);
         is_found(nodes, "signal", &["race_detector::DATA", "Symmetric::put_slice by PE 0"]);
