@@ -205,7 +205,7 @@ impl<'a> Call<'a> {
             errors::fail(
                 &Error::new(format!("{}: {members} pass different lengths", self.name))
                     .because(format!("{who} {} {theirs}, this PE ({me}) {own}", verb(self.signature)))
-                    .fix(format!("pass the same {} on {all}", errors::count_name(self.name))),
+                    .fix(errors::equal_lengths(self.name, all)),
             );
         }
         let have_types = is_like && said.is_some_and(|said| said.root() != mine.root());

@@ -224,13 +224,20 @@ pub(crate) fn longer_than_memory(call: &str, argument: &str, address: usize, byt
 }
 
 /// The argument of a call that counts elements.
-pub(crate) fn count_name(call: &str) -> &'static str {
+fn count_name(call: &str) -> &'static str {
     let call = call.to_ascii_lowercase();
     match () {
         () if !call.starts_with("shmem") => "number of elements",
         () if ["reduce", "to_all"].iter().any(|part| call.contains(part)) => "nreduce",
         () => "nelems",
     }
+}
+
+/// The remedy where the members, `all`, pass different lengths to a collective. Every fcollect has a collect beside it.
+pub(crate) fn equal_lengths(call: &str, all: &str) -> String {
+    let same = format!("pass the same {} on {all}", count_name(call));
+    let other = call.replace("fcollect", "collect").replace("FCOLLECT", "COLLECT");
+    if other == call { same } else { format!("{same}, or call {other}, whose lengths may differ") }
 }
 
 /// Addresses below are those of members and elements of an object at NULL: the system maps nothing there.
