@@ -60,6 +60,11 @@ pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<La
     Some(LateCause { chain, site: site?, outside: works(pe), mean })
 }
 
+/// The PE for which a PE waited longest at variables and locks; nothing if nobody is known to be the reason.
+pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
+    longest_wait(job, totals, pe).map(|wait| wait.reason)
+}
+
 /// The PE for which a PE waited longest outside of collectives, and where it did.
 fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<LongestWait> {
     let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();

@@ -33,7 +33,7 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
         // The cause comes first: waits of other PEs follow from it.
         sentences.push((if cause.is_some() { f64::INFINITY } else { late.waited }, text));
     }
-    sentences.extend(variables(totals).filter(|(time, _)| share(*time) >= NOTABLE));
+    sentences.extend(variables(job, totals).filter(|(time, _)| share(*time) >= NOTABLE));
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
     let told = sentences.into_iter().map(|(_, text)| text);
     let mut sentences: Vec<String> = unended(job, places).into_iter().chain(told).collect();
@@ -123,14 +123,14 @@ fn unended(job: &RecordedJob, places: &mut ProgramPlaces) -> Option<String> {
 
 /// The longest wait of one PE for another one's updates of variables, with the time of all such waits: of many PEs none alone waits
 /// for a notable share of all time.
-fn variables(totals: &Totals) -> impl Iterator<Item = (f64, String)> {
+fn variables(job: &RecordedJob, totals: &Totals) -> impl Iterator<Item = (f64, String)> {
     let waits = || totals.times.iter().map(|(pe, time)| (*pe, time.inside[RoutineKind::Waiting as usize]));
     let all: f64 = waits().map(|(_, time)| time).sum();
     let longest = waits().filter(|(_, time)| *time > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     longest.into_iter().map(move |(pe, time)| {
-        let reasons = totals.blame.pairs.iter().filter(|((waiter, _), _)| *waiter == pe);
-        let reason = reasons.max_by(|a, b| a.1.total_cmp(b.1)).map(|((_, reason), _)| *reason);
-        let whom = reason.map_or_else(String::new, |reason| format!(", most of all for PE {reason}"));
+        // Not the pairs of the job: those have waits in collectives, too.
+        let whom =
+            cause::awaited(job, totals, pe).map_or_else(String::new, |reason| format!(", most of all for PE {reason}"));
         (all, format!("PE {pe} waited {} for variables and locks{whom}", units::time(time)))
     })
 }
@@ -222,6 +222,14 @@ mod tests {
         let sentences = told([(990, 900.0); 64]);
         assert!(sentences[0].starts_with("PE 63 waited 900 ns for variables and locks, most"), "{sentences:?}");
         assert!(told([(990, 10.0); 64])[0].starts_with("nothing to blame"));
+    }
+
+    #[test]
+    fn a_wait_in_a_collective_is_no_wait_for_a_variable() {
+        // PE 0 waits 400 ns for the signal of PE 3, and then 490 ns in the barrier for PE 2.
+        let sentences = told([(500, 400.0), (105, 0.0), (990, 0.0), (105, 0.0)]);
+        let sentence = "PE 0 waited 400 ns for variables and locks, most of all for PE 3";
+        assert!(sentences.iter().any(|found| found == sentence), "{sentences:?}");
     }
 
     #[test]
