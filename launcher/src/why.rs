@@ -64,14 +64,21 @@ impl WhyArgs {
     }
 }
 
-/// How to see where PEs are that compute outside of the library.
+/// How to see where PEs are that compute or sleep outside of the library.
 fn stacks(view: &JobView) -> String {
     let is_outside = |one: &&Witness| {
         let is_inside = one.is_waiting() || one.calls.first().is_some_and(|call| call.took.is_none());
-        one.activity == Activity::Computes && one.state == State::Running && !is_inside
+        one.state == State::Running && !is_inside
     };
     let mut text = String::new();
-    for one in view.witnesses.iter().filter(is_outside).take(STACKS) {
+    let doing = |one: &Witness| match one.activity {
+        Activity::Computes => Some("computes in the program"),
+        // It may read a file, or wait for a lock of its own.
+        Activity::Sleeps => Some("sleeps in the system"),
+        _ => None,
+    };
+    let outside = view.witnesses.iter().filter(is_outside).filter_map(|one| Some((one, doing(one)?)));
+    for (one, doing) in outside.take(STACKS) {
         let Some(pid) = one.process else { continue };
         let host = view.hosts.get(one.pe as usize).filter(|host| !host.is_empty());
         let on = host.map_or_else(String::new, |host| format!("{host}, "));
@@ -79,7 +86,7 @@ fn stacks(view: &JobView) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  PE {} ({on}pid {pid}) computes in the program: `gdb -p {pid} -batch -ex backtrace`{there} shows where.",
+            "  PE {} ({on}pid {pid}) {doing}: `gdb -p {pid} -batch -ex backtrace`{there} shows where.",
             one.pe
         );
     }
@@ -91,23 +98,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pe_that_computes_is_told_with_its_process_and_its_host() {
+    fn a_pe_outside_of_the_library_is_told_with_its_process_and_its_host() {
         let one = |pe, activity| {
             let process = Some(40 + pe);
             Witness { activity, process, ..Witness::new(pe, State::Running, Vec::new()) }
         };
         let view = JobView {
             job: 7,
-            pes: 3,
+            pes: 4,
             seconds: 1.0,
             command: "./a".into(),
-            hosts: vec![String::new(), String::new(), "n2".into()],
-            witnesses: vec![one(0, Activity::Sleeps), one(1, Activity::Computes), one(2, Activity::Computes)],
+            hosts: vec![String::new(), String::new(), "n2".into(), "n2".into()],
+            witnesses: [Activity::Stopped, Activity::Computes, Activity::Computes, Activity::Sleeps]
+                .into_iter()
+                .zip(0..)
+                .map(|(activity, pe)| one(pe, activity))
+                .collect(),
         };
         assert_eq!(
             stacks(&view),
             "  PE 1 (pid 41) computes in the program: `gdb -p 41 -batch -ex backtrace` shows where.\n  \
-             PE 2 (n2, pid 42) computes in the program: `gdb -p 42 -batch -ex backtrace` there shows where.\n"
+             PE 2 (n2, pid 42) computes in the program: `gdb -p 42 -batch -ex backtrace` there shows where.\n  \
+             PE 3 (n2, pid 43) sleeps in the system: `gdb -p 43 -batch -ex backtrace` there shows where.\n"
         );
     }
 }
