@@ -177,7 +177,8 @@ fn of_type(&FortranType { name, declaration, .. }: &FortranType) -> String {
     text += &format!(
         "\n    subroutine point_{name}(address, array, shape)\n        type(c_ptr), intent(in) :: address\n{}{shape}        \
          integer :: dimensions\n        dimensions = 0\n        if (present(shape)) dimensions = size(shape)\n        \
-         if (dimensions /= rank(array)) error stop 'the shape of a symmetric array has another number of dimensions than its pointer'\n        \
+         if (dimensions /= rank(array)) error stop &\n            \
+         'the shape of a symmetric array needs one extent for each dimension of its pointer, as [3, 4] for u(:, :)'\n        \
          select rank (array)\n{}        end select\n    end subroutine\n",
         array("out"),
         ranks(|rank| {
