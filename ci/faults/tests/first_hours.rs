@@ -208,7 +208,7 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
     let compiled = program("named_lines.f90");
     for (word, told) in [
         ("no PE", "PE 7 does not exist"),
-        ("allocatable", "an ALLOCATABLE array is private even with SAVE"),
+        ("allocatable", "an ALLOCATABLE array is private even with SAVE. If the elements of a section"),
         ("unlocked", "shmem_clear_lock"),
         ("past", "shmem_int64_put"),
         ("sizes", "shmem_malloc"),

@@ -170,11 +170,13 @@ pub fn lies_apart(routine: &str, argument: &str) -> ! {
 /// The way to pass such a section.
 fn instead_of_section(routine: &str, argument: &str) -> String {
     let strided = ["iput", "iget", "ibput", "ibget", "alltoalls"].iter().any(|name| routine.contains(name));
+    let is_collective = ["reduce", "scan", "broadcast", "collect"].iter().any(|name| routine.contains(name));
     let fix = match routine {
         _ if strided => "pass its first element: the distances are arguments of the call",
         "shmem_put" | "shmem_put_nbi" => "use shmem_iput",
         "shmem_get" | "shmem_get_nbi" => "use shmem_iget",
         "shmem_alltoall" => "use shmem_alltoalls",
+        _ if is_collective => "pass a symmetric array whose elements lie together, and copy between it and the section",
         _ => "pass elements that follow each other",
     };
     // The source of a collective is symmetric, and that of a nonblocking put is read behind the call: no copy serves there.
@@ -310,7 +312,11 @@ mod tests {
             ("shmem_put_nbi", "source", "use shmem_iput"),
             ("shmem_get", "source", "use shmem_iget"),
             ("shmem_iput", "dest", "pass its first element: the distances are arguments of the call"),
-            ("shmem_sum_reduce", "source", "pass elements that follow each other"),
+            (
+                "shmem_sum_reduce",
+                "source",
+                "pass a symmetric array whose elements lie together, and copy between it and the section",
+            ),
         ] {
             assert_eq!(instead_of_section(routine, argument), fix, "{routine} {argument}");
         }

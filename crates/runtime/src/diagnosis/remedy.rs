@@ -36,7 +36,8 @@ const PRIVATE: &str = "pass a static variable or memory from shmem_malloc, not t
 
 /// More for a program that uses the module `shmem_f08`: its calls have the names of C.
 const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are static, and an ALLOCATABLE array is private even \
-                         with SAVE";
+                         with SAVE. If the elements of a section lie apart, a dummy argument such as u(n) is a private copy of \
+                         it";
 
 /// For the number of a PE that does not exist.
 pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
