@@ -40,8 +40,9 @@ __attribute__((cold)) static void refuse_type(struct routine *routine, const str
     }
     PyObject *own = array_type(array);
     if (own == NULL) return;
-    PyErr_Format(PyExc_TypeError, "%s: the array has %S; this call takes %s: make it with dtype=int%s", routine->name, own, list,
-                 array_is_swapped(array) ? ", or another dtype in the byte order of this machine" : "");
+    PyErr_Format(PyExc_TypeError, "%s: the array has %S; this call takes %s: make it with dtype=int%s%s", routine->name, own, list,
+                 array_is_swapped(array) ? ", or another dtype in the byte order of this machine" : "",
+                 strstr(routine->name, "_add") != NULL ? "; sum_reduce adds floats, and so do g and p under an oxshmem.Lock" : "");
     Py_DecRef(own);
 }
 

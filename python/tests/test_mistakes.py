@@ -73,7 +73,9 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(a.view("f2"), 1e9, 0), OverflowError, "^p: the value 1000000000.0 does not fit float16$"),
             (lambda: shmem.p(a.view("F"), 1e300, 0), OverflowError, r"^p: the value 1e\+300 does not fit complex64$"),
             (lambda: shmem.p(a.view("f4"), 1e300, 0), OverflowError, r"^p: the value 1e\+300 does not fit float32$"),
-            (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64: make it with dtype=int$"),
+            (lambda: shmem.atomic_add(a, 1, 0), TypeError, "the array has float64; this call takes int32, uint32, int64, uint64: make it with "
+             "dtype=int; sum_reduce adds floats, and so do g and p under an oxshmem.Lock$"),
+            (lambda: shmem.atomic_inc(a, 0), TypeError, "the array has float64; .*: make it with dtype=int$"),
             (lambda: shmem.atomic_inc(a.view("?"), 0), TypeError, "the array has bool; this call"),
             (lambda: shmem.atomic_inc(a.view("f2"), 0), TypeError, "the array has float16; this call"),
             (lambda: shmem.atomic_inc(a.view(">i4"), 0), TypeError, "the array has >i4; .* in the byte order of this machine$"),
