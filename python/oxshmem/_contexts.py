@@ -37,6 +37,8 @@ _OPTIONS = int(CTX.PRIVATE | CTX.SERIALIZED | CTX.NOSTORE)
 def _options(options: Any) -> int:
     """Options of a context as the library takes them."""
     text = f"oxshmem.Ctx: the options are {options!r}; they are oxshmem.CTX.PRIVATE, SERIALIZED and NOSTORE, joined by |"
+    if hasattr(options, "_valid"):
+        text += ". A team goes by its name, as oxshmem.Ctx(team=row)"
     try:
         wanted = operator.index(options)
     except TypeError:

@@ -145,6 +145,8 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.fence("x"), TypeError, "^fence: ctx is 'x'; pass a context"),  # type: ignore[arg-type]
             (lambda: shmem.Ctx(team=5), TypeError, "^oxshmem.Ctx: team is 5; pass a team, as oxshmem.TEAM_WORLD"),  # type: ignore[arg-type]
             (lambda: shmem.Ctx("private"), TypeError, "the options are 'private'; they are oxshmem.CTX.PRIVATE"),  # type: ignore[arg-type]
+            (lambda: shmem.Ctx(shmem.TEAM_WORLD), TypeError, r"joined by \|. A team goes by its name, as "  # type: ignore[arg-type]
+             r"oxshmem.Ctx\(team=row\)$"),
             (lambda: shmem.zeros_like([1, 2]), TypeError, r"^zeros_like: other is \[1, 2\]; pass an array of numpy"),  # type: ignore[arg-type]
             (lambda: shmem.empty_like(3), TypeError, "^empty_like: other is 3; pass an array of numpy"),  # type: ignore[arg-type]
             (lambda: shmem.alltoalls(a, a, 1.0, 1, 1), TypeError, "^alltoalls: dst is 1.0; it is a whole number$"),  # type: ignore[arg-type]
