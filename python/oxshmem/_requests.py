@@ -15,7 +15,8 @@ _TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
 
 
 class Request:
-    """A collective that goes on: await it, or call `wait` or `test`.
+    """A collective that goes on: await it, or call `wait` or `test`. Until it is over its source must stay as it is, and its dest has no
+    result yet.
 
     >>> part, total = shmem.ones(10), shmem.zeros(10)
     >>> request = shmem.sum_reduce_nb(total, part)
