@@ -120,7 +120,8 @@ def _refuse_process_of_pe() -> None:
     job, mark = os.environ.get("OXSHMEM_JOB"), os.environ.get(_MARK)
     if job and mark and mark.partition(" ")[2] == job and mark.partition(" ")[0] != str(os.getpid()):
         raise RuntimeError("the library cannot begin in this process. A process that a PE has started is no PE: do the work in the PE, "
-                           "or in a forked process that makes no calls of oxshmem")
+                           "or in a forked process that makes no calls of oxshmem. A process of multiprocessing that is not forked runs "
+                           "the program's file: keep what it runs there free of oxshmem by `if __name__ == \"__main__\":`")
     if job:
         os.environ[_MARK] = f"{os.getpid()} {job}"
 

@@ -369,6 +369,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertTrue(ended.stdout.startswith("1 "), ended.stdout)
         self.assertIn("A process that a PE has started is no PE", ended.stdout)
+        self.assertIn('free of oxshmem by `if __name__ == "__main__":`', ended.stdout)
         self.assertNotIn("PMI", ended.stdout)
 
     def test_a_forked_child_is_told_that_it_is_one(self) -> None:
