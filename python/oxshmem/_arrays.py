@@ -69,7 +69,7 @@ class Heap:
         if not taken:
             used = sum(bytes for _, bytes in self.blocks.values())
             raise MemoryError(f"{name}: the symmetric heap has no room for {_in_words(size)} more; arrays take {_in_words(used)} of it. "
-                              "Free arrays with oxshmem.free, or set SHMEM_SYMMETRIC_SIZE")
+                              "Free arrays with oxshmem.free; the message of PE 0 says what limits the heap, and what to do")
         number, self.made = self.made, self.made + 1
         self.blocks[number] = (taken, size)
         self.since, self.calls = self.since + size, self.calls + 1

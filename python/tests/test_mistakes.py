@@ -307,7 +307,7 @@ class Jobs(unittest.TestCase):
         ended = self.job("a = shmem.empty(1 << 20)\nshmem.zeros(10**12)\n", "-n", "1")
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertIn("MemoryError: zeros: the symmetric heap has no room for 7.3 TiB more; arrays take 8 MiB of it. Free arrays with "
-                      "oxshmem.free, or set SHMEM_SYMMETRIC_SIZE", ended.stderr)
+                      "oxshmem.free; the message of PE 0 says what limits the heap, and what to do", ended.stderr)
 
     def test_a_heap_that_is_full_gives_back_what_all_have_dropped(self) -> None:
         program = ("from oxshmem import _arrays, _core\n"
