@@ -1,5 +1,5 @@
 /* Known calls by the overloads of C++. */
-#include <shmem.h>
+#include <shmemx.h>
 
 static long target[4];
 
@@ -12,6 +12,7 @@ int main() {
     }
     shmem_barrier_all();
     shmem_atomic_add(target, 1L, next);
+    shmemx_long_put_nb(target, source, 1, next, NULL);
     shmem_finalize();
     return 0;
 }

@@ -166,7 +166,7 @@ fn with_unused_handle() -> String {
     let overloads: String = routines()
         .map(|Symbol { prototype, .. }| {
             let head = prototype.to_c().replace(");", ", void **)");
-            format!("inline {head} {{ {}({}); }}\n", prototype.name, prototype.arguments())
+            format!("OXSHMEM_INLINE {head} {{ {}({}); }}\n", prototype.name, prototype.arguments())
         })
         .collect();
     let macros: String = routines()
@@ -174,8 +174,9 @@ fn with_unused_handle() -> String {
         .collect();
     format!(
         "\n/* A fifth argument, the handle of former days, is dropped. */\n\
-         #ifdef __cplusplus\nextern \"C++\" {{\n{overloads}}}\n#else\n\
-         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n{macros}#endif\n"
+         #ifdef __cplusplus\nextern \"C++\" {{\n{}{overloads}#undef OXSHMEM_INLINE\n}}\n#else\n\
+         #define OXSHMEM_FOUR(routine, dest, source, nelems, pe, ...) routine(dest, source, nelems, pe)\n{macros}#endif\n",
+        overloads::INLINED
     )
 }
 

@@ -13,7 +13,7 @@ const TWO_PARTS: &str = "#define OXSHMEM_TWO_PARTS(complex, part) \\
 
 /// Profiles and reports of races know the address to which a call of the library returns. It lies in a line of the program
 /// if the overload is inlined, and without this attribute compilers inline nothing unless they optimise.
-const INLINED: &str = "/* Inlined without optimisation too, so that tools find the line of the program. */
+pub(super) const INLINED: &str = "/* Inlined without optimisation too, so that tools find the line of the program. */
 #ifdef __GNUC__
 #define OXSHMEM_INLINE inline __attribute__((__always_inline__))
 #else
