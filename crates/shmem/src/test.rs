@@ -23,6 +23,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use oxshmem_base::Error;
 use oxshmem_os::process;
 use parking_lot::Mutex;
 
@@ -38,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Runs `body` on `pes` PEs, each a process of its own, and panics if some fail: with what they printed.
 ///
-/// Call it from a test; a test may call it several times.
+/// Call it from a test, in the thread in which the harness runs that test; a test may call it several times.
 ///
 /// ```no_run
 /// for pes in 1..=8 {
@@ -58,7 +59,7 @@ pub fn processes<F: FnOnce(&World)>(pes: usize, body: F) {
 #[track_caller]
 pub fn processes_on<F: FnOnce(&World)>(nodes: usize, pes: usize, body: F) {
     let test = test_of::<F>();
-    let this = nth_call_of(test);
+    let this = nth_call_of(&test);
     match std::env::var(CALL).ok().and_then(|call| call.parse().ok()) {
         // A PE: the call it is for, or another one of the same test.
         Some(call) if call == this => match World::init() {
@@ -69,7 +70,7 @@ pub fn processes_on<F: FnOnce(&World)>(nodes: usize, pes: usize, body: F) {
         None => {
             let job = launch_on(nodes, pes, |_| {
                 let mut command = Command::new(std::env::current_exe()?);
-                command.args([test, "--exact", "--nocapture", "--test-threads=1", "--include-ignored"]);
+                command.args([&*test, "--exact", "--nocapture", "--test-threads=1", "--include-ignored"]);
                 command.env(CALL, this.to_string());
                 Ok(command)
             });
@@ -80,23 +81,40 @@ pub fn processes_on<F: FnOnce(&World)>(nodes: usize, pes: usize, body: F) {
             if !words.is_empty() {
                 panic!("{test} failed\n{words}");
             }
+            if job.iter().any(|pe| pe.out.lines().any(|line| line == "running 0 tests")) {
+                ran_nothing(&test, pes);
+            }
         }
     }
 }
 
-/// The name that the test harness knows the calling test by: where its closure is from, without the crate.
-fn test_of<F>() -> &'static str {
+/// The harness ends well when no test has the name that it is given.
+#[cold]
+#[track_caller]
+fn ran_nothing(test: &str, pes: usize) -> ! {
+    let error = Error::new(format!("test::processes: the {pes} PEs have run nothing"))
+        .because(format!("each was to run the test `{test}`, and this program has no test of that name"))
+        .fix("call it in the thread in which the harness runs the test");
+    panic!("{error}")
+}
+
+/// The name that the test harness knows the calling test by, which is that of the test's thread. In a thread without a name,
+/// and in that of `main`, it is where the closure is from, without the crate.
+fn test_of<F>() -> String {
+    if let Some(name) = thread::current().name().filter(|name| *name != "main") {
+        return name.into();
+    }
     let path = std::any::type_name::<F>();
     let path = path.split_once("::{{closure}}").map_or(path, |(test, _)| test);
-    path.split_once("::").map_or(path, |(_, test)| test)
+    path.split_once("::").map_or(path, |(_, test)| test).into()
 }
 
 /// How many calls this test has made before.
-fn nth_call_of(test: &'static str) -> usize {
-    static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+fn nth_call_of(test: &str) -> usize {
+    static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let mut calls = CALLS.lock();
-    calls.push(test);
-    calls.iter().filter(|&&call| call == test).count() - 1
+    calls.push(test.into());
+    calls.iter().filter(|call| *call == test).count() - 1
 }
 
 /// How a PE ended, and what it printed.
@@ -263,6 +281,27 @@ mod tests {
         }
         let said = failed.expect_err("one PE failed");
         assert!(said.downcast_ref::<String>().expect("a message").contains("PE 1 does not like it"), "{said:?}");
+    }
+
+    #[test]
+    fn pes_run_a_function_with_a_name() {
+        fn ends_its_pe(world: &World) {
+            panic!("PE {} has run the function", world.my_pe());
+        }
+        let failed = std::panic::catch_unwind(|| processes(2, ends_its_pe));
+        if std::env::var(CALL).is_ok() {
+            return failed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        let said = failed.expect_err("the PEs run the function");
+        assert!(said.downcast_ref::<String>().expect("a message").contains("has run the function"), "{said:?}");
+    }
+
+    #[test]
+    fn pes_that_run_nothing_fail_the_test() {
+        let stranger = thread::Builder::new().name("no_test_has_this_name".into()).spawn(|| processes(2, |_| {}));
+        let said = stranger.unwrap().join().expect_err("the PEs find no test");
+        let said = said.downcast_ref::<String>().expect("a message");
+        assert!(said.contains("the 2 PEs have run nothing") && said.contains("`no_test_has_this_name`"), "{said}");
     }
 
     #[test]
