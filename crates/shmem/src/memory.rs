@@ -5,6 +5,8 @@ use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering::Relaxed;
 
+use oxshmem_os::process;
+
 use crate::backend::{self, binding, memory, order};
 use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 
@@ -140,7 +142,7 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
             if backend::in_threads() {
                 return;
             }
-            eprintln!("oxshmem: this PE panics and leaks {bytes} bytes of symmetric memory");
+            process::say(&format!("oxshmem: this PE panics and leaks {bytes} bytes of symmetric memory\n"));
             return;
         }
         let _span = tracing::debug_span!("free", bytes).entered();

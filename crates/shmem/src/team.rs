@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use core::marker::PhantomData;
 
+use oxshmem_os::process;
 use oxshmem_runtime as runtime;
 
 use crate::backend::{self, number, team as calls, team_extension};
@@ -295,7 +296,7 @@ impl Drop for Team<'_> {
             if backend::in_threads() {
                 return;
             }
-            eprintln!("oxshmem: this PE panics and leaks a team of {}", self.size);
+            process::say(&format!("oxshmem: this PE panics and leaks a team of {}\n", self.size));
             return;
         }
         context::forget_team(self.handle);

@@ -257,6 +257,27 @@ fn a_mistake_names_the_place_of_the_call() {
 }
 
 #[test]
+fn a_panic_goes_on_where_standard_error_takes_nothing() {
+    const NAME: &str = "a_panic_goes_on_where_standard_error_takes_nothing";
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        let world = World::init().unwrap();
+        let _team = world.split_strided(0, 1, 1).unwrap();
+        let _memory = world.allocate(0).unwrap();
+        panic!("both are leaked, and this PE cannot say so");
+    }
+    let job = oxshmem::test::launch(1, |_| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" 2>/dev/full"]).arg(std::env::current_exe()?);
+        command.args([NAME, "--exact", "--nocapture"]).env("OXSHMEM_TEST_CALL", "0");
+        Ok(command)
+    });
+    for pe in job.unwrap() {
+        // The status of the harness; a panic in a drop would abort the process.
+        assert_eq!(pe.status.code(), Some(101), "{}{}", pe.out, pe.err);
+    }
+}
+
+#[test]
 fn schedules_for_different_lengths() {
     if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
         let world = World::init().unwrap();
