@@ -79,9 +79,9 @@ def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bo
     """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
     _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
     _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
-    # Types without a code, as records, are told apart by their dtypes.
-    is_other = code >= len(_TYPES) and np.asarray(dest).dtype != np.asarray(source).dtype
-    if (size, code, is_bool) != (other, kind, too) or is_other:
+    # Types without a code, as records, are told apart by their dtypes. A long double has no code where it is not aligned.
+    is_one = code == kind < len(_TYPES) or max(code, kind) >= len(_TYPES) and np.asarray(dest).dtype == np.asarray(source).dtype
+    if (size, is_bool) != (other, too) or not is_one:
         raise TypeError(f"{name}: dest has {np.asarray(dest).dtype} and source has {np.asarray(source).dtype}: make both with one dtype, "
                         "as oxshmem.zeros(n, dtype=source.dtype)")
     if fortran != order:
@@ -89,7 +89,16 @@ def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bo
                          "places: make both in one order, as oxshmem.zeros(shape, order='F')")
     if step != 1 or stride != 1:
         raise ValueError(f"{name}: slices with a stride are not taken: use arrays whose elements lie together")
-    return into, number, size, code, is_bool
+    return into, number, size, max(code, kind), is_bool
+
+
+def _refuse_askew(name: str, **arrays: Array) -> None:
+    """Refuses long doubles that are not aligned: reductions of the library do not take them."""
+    for argument, array in arrays.items():
+        values = np.asarray(array)
+        if values.dtype == np.longdouble and not values.flags.aligned:
+            raise ValueError(f"{name}: the elements of {argument}, of {values.itemsize} bytes each, do not lie at multiples of their size, "
+                             "where a reduction finds long doubles: use an array of their own, or a dtype with align=True")
 
 
 def _room(name: str, into: int, needed: int, why: str) -> None:
@@ -246,6 +255,8 @@ def _operator(op: Operator, source: Array) -> str:
 def _reduction(name: str, dest: Array, source: Array, team: Optional[Team], family: str) -> Tuple[Any, ...]:
     into, number, _, code, is_bool = _pair(dest, source, name)
     _room(name, into, number, "as many as source")
+    if code >= len(_TYPES) and _symbol(family, _NAMES.index("longdouble")):
+        _refuse_askew(name, dest=dest, source=source)
     return routine(family, code, source, is_bool), "i", _team(team, name), dest, source, number
 
 

@@ -53,6 +53,9 @@ class Transfers(unittest.TestCase):
                 self.assertEqual(set(a.tobytes()) - {0}, {LAST + 1})
                 shmem.put(a, memoryview(source), NEXT)  # type: ignore[arg-type]
                 shmem.broadcast(b, a)
+                room = shmem.zeros(1 + 4 * kind.itemsize, dtype="u1")
+                shmem.broadcast(room[1:].view(kind), a)
+                self.assertEqual(room[1:].tobytes(), b.tobytes())
                 other: Any = np.zeros(4, dtype=f"S{kind.itemsize}")
                 for text in (other, memoryview(other)):
                     with self.assertRaisesRegex(TypeError, "put: dest has .* and source has .*: convert source, as"):
@@ -60,8 +63,8 @@ class Transfers(unittest.TestCase):
                 shmem.barrier_all()
                 there: Any = shmem.ptr(a, ME)
                 self.assertEqual((there.dtype, there.tobytes()), (a.dtype, a.tobytes()))
-                shmem.free(a)
-                shmem.free(b)
+                for array in (a, b, room):
+                    shmem.free(array)
 
     def test_a_field_without_bytes_has_nothing_to_move(self) -> None:
         table = shmem.zeros(4, dtype=[("number", "i4"), ("text", "S0")])

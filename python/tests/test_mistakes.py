@@ -23,6 +23,8 @@ class Mistakes(unittest.TestCase):
     def test_each_has_a_sentence(self) -> None:
         a, whole, plate = shmem.zeros(4), shmem.zeros(4, dtype=int), shmem.zeros((4, 4))
         askew = whole.view("u1")[1:25].view("i8")
+        longs, room = shmem.zeros(1, dtype="g"), shmem.zeros(17, dtype="u1")
+        odd = room[1:].view("g")
         outside = shmem.TEAM_WORLD.split(-1)
         turned, records = shmem.zeros((4, 4), order="F"), shmem.zeros(3, dtype=[("x", "f8"), ("i", "i4")])
         cases: List[Tuple[Callable[[], Any], type, str]] = [
@@ -169,6 +171,10 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.test_all(askew, "==", 0), ValueError, "test_all: the elements of ivars, of 8 bytes"),
             (lambda: shmem.signal_set(askew.view("u8"), 1, 0), ValueError, "signal_set: the elements of signal, of 8 bytes"),
             (lambda: shmem.put_signal(a, a, 0, askew.view("u8"), 1), ValueError, "put_signal: the elements of signal, of 8 bytes"),
+            (lambda: shmem.sum_reduce(longs, odd), ValueError, "^sum_reduce: the elements of source, of 16 bytes each, do not lie at multiples"),
+            (lambda: shmem.max_reduce_nb(odd, longs), ValueError, "^max_reduce_nb: the elements of dest, of 16 bytes each, .* long doubles: use"),
+            (lambda: shmem.sum_inscan(odd, odd), ValueError, "^sum_inscan: the elements of dest, of 16 bytes each"),
+            (lambda: shmem.xor_reduce(longs, odd), TypeError, "^xor_reduce: the arrays have float128; this call takes bool, int8"),
             (lambda: shmem4py.set_lock(askew), ValueError, "set_lock: the lock does not lie at a multiple of 8 bytes"),
             (lambda: shmem4py.set_lock(np.zeros(1, dtype=int)), ValueError, "set_lock: lock: this array is not symmetric"),
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
@@ -178,7 +184,7 @@ class Mistakes(unittest.TestCase):
             with self.subTest(text=text):
                 with self.assertRaisesRegex(kind, text):
                     call()
-        for array in (a, whole, plate, turned, records):
+        for array in (a, whole, plate, longs, room, turned, records):
             shmem.free(array)
 
     def test_a_collect_does_not_write_past_its_destination(self) -> None:
