@@ -14,6 +14,12 @@ pub fn nearest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>)
         .map(|(_, name)| name)
 }
 
+/// Finds the first candidate that is at most one edit from `unknown`, by the distance of [`nearest`].
+pub fn one_slip_from<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = unknown.to_ascii_uppercase();
+    candidates.into_iter().find(|name| strsim::osa_distance(&typed, &name.to_ascii_uppercase()) <= 1)
+}
+
 /// The name that a variable has in its source. Compilers number the static variables of functions: `message.2`.
 pub fn in_source(symbol: &str) -> &str {
     match symbol.rsplit_once('.') {
@@ -88,6 +94,8 @@ mod tests {
         assert_eq!(nearest("foo", ["amo", "wait"]), None);
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest("x", []), None);
+        assert_eq!(one_slip_from("shmem_debgu", names), Some("SHMEM_DEBUG"));
+        assert_eq!(one_slip_from("SHMEM_SYMETRC_SIZE", names), None);
     }
 
     proptest! {

@@ -17,8 +17,9 @@ pub(super) fn variables() -> String {
          Of variables whose value is `0 or 1`, an empty value, `0`, `n`, `no`, `f`, `false` and `off` switch off, and anything else\n\
          switches on. All others take the values that the table names. A name that begins with `SHMEM_`\n\
          and is none of these is reported. Names that begin with `SMA_`, `SHMEM_OFI_`, `SHMEM_UCX_`, `SHMEM_MPI_`, `SHMEM_PMI_`,\n\
-         `SHMEM_PORTALS_` or `SHMEM_LOCALITY_` are not, because other libraries have more of them; nor are `SHMEM_ROOT`,\n\
-         `SHMEM_HOME` and their like, by which module systems say where a library is.\n\n\
+         `SHMEM_PORTALS_` or `SHMEM_LOCALITY_` are reported only if they are one letter from a name in the table, because other\n\
+         libraries have more of them. `SHMEM_ROOT`, `SHMEM_HOME` and their like, by which module systems say where a library is,\n\
+         are never reported.\n\n\
          | variable | effect | value | default |\n|---|---|---|---|\n"
     );
     for knob in read {

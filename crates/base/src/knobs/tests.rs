@@ -147,7 +147,21 @@ fn foreign_names_are_no_typos() {
     let foreign =
         [("SHMEM_OFI_TX_POLL_LIMIT", "2"), ("SMA_OFI_DOMAIN", "x"), ("SHMEM_ROOT", "/opt"), ("OSHRUN_DEBUG", "1")];
     assert_eq!(read(&foreign), Ok((Settings::default(), vec![])));
+    let also = [("SHMEM_OFI_STX_MAX", "8"), ("SHMEM_OFI_DISABLE_MULTIRAIL", "1"), ("SHMEMX_DEBUG", "1")];
+    assert_eq!(read(&also), Ok((Settings::default(), vec![])));
     assert_eq!(read(&[("SHMEM_BOUNCE_SIZE", "8k")]), Ok((Settings::default(), vec![])));
+}
+
+#[test]
+fn a_slip_in_a_family_of_other_libraries_is_told() {
+    for (slip, meant) in [
+        ("SHMEM_OFI_PROVIDR", "SHMEM_OFI_PROVIDER"),
+        ("SHMEM_OFI_DOMIAN", "SHMEM_OFI_DOMAIN"),
+        ("SHMEM_OFI_NUM_NIC", "SHMEM_OFI_NUM_NICS"),
+        ("SMA_SYMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"),
+    ] {
+        assert_eq!(warnings(&[(slip, "1")]), [format!("{slip} is not a variable of oxshmem; did you mean {meant}?")]);
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ pub(super) fn is_ours(name: &str) -> bool {
     name.starts_with("SHMEM_") || name.starts_with("SMA_")
 }
 
-/// Families of names that belong to other libraries: they mean nothing here and are no slips of the finger either.
+/// Families of names that belong to other libraries: they mean nothing here. One of them is a slip of the finger only if it is one edit
+/// from a name of ours; no name of those libraries is so near.
 const FOREIGN: [&str; 7] =
     ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
 
@@ -28,19 +29,21 @@ const PLACES: [&str; 9] = [
 /// The warning about a name that nobody reads. It names the variable that was meant if the name resembles one.
 pub(super) fn unknown(name: &str) -> Option<String> {
     let known = || KNOBS.iter().flat_map(Knob::names);
-    let foreign = FOREIGN.iter().any(|family| name.starts_with(family)) || PLACES.contains(&name);
-    if foreign || known().any(|k| k == name) {
+    if PLACES.contains(&name) || known().any(|k| k == name) {
         return None;
     }
+    let is_foreign = FOREIGN.iter().any(|family| name.starts_with(family));
     // Letters that all names share do not make two names alike.
     let bare = |name: &'static str| name.strip_prefix("SHMEM_").unwrap_or(name);
     let meant = match name.strip_prefix("SHMEM_") {
+        _ if is_foreign => names::one_slip_from(name, known()),
         Some(rest) => names::nearest(rest, known().map(bare)).and_then(|near| known().find(|name| bare(name) == near)),
         None => names::nearest(name, known()),
     };
     let shown = cut(name);
     match meant {
         Some(meant) => Some(format!("{shown} is not a variable of oxshmem; did you mean {meant}?")),
+        None if is_foreign => None,
         // A name that begins otherwise may be a variable of anything.
         None => name.starts_with("SHMEM_").then(|| format!("{shown} is not a variable of oxshmem and is ignored")),
     }

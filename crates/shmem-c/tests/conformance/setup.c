@@ -441,8 +441,9 @@ TEST(INIT_13_silent, "without these variables the library prints nothing", .quie
     shmem_barrier_all();
 }
 
-TEST(INIT_13_unknown, "an unknown variable is answered with the nearest name", .env = "SHMEM_SYMETRIC_SIZE=1M",
-     .says = "SHMEM_SYMETRIC_SIZE|SHMEM_SYMMETRIC_SIZE")
+TEST(INIT_13_unknown, "an unknown variable is answered with the nearest name",
+     .env = "SHMEM_SYMETRIC_SIZE=1M SHMEM_OFI_PROVIDR=tcp",
+     .says = "SHMEM_SYMETRIC_SIZE|SHMEM_SYMMETRIC_SIZE|SHMEM_OFI_PROVIDR|SHMEM_OFI_PROVIDER")
 {
     shmem_barrier_all();
 }
