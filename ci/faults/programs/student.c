@@ -14,7 +14,7 @@ int main(int count, char **words) {
     uint64_t on_stack = 0;
     int private = 0, minus = -5;
     static uint64_t signal_word;
-    shmem_team_t row;
+    shmem_team_t row, column;
     shmem_init();
     int me = shmem_my_pe(), pes = shmem_n_pes();
     for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++) sync_array[i] = SHMEM_SYNC_VALUE;
@@ -27,6 +27,9 @@ int main(int count, char **words) {
     if (!strcmp(name, "indices")) shmem_int_test_some(target, 2, NULL, NULL, SHMEM_CMP_EQ, 0);
     if (!strcmp(name, "split")) shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, NULL);
     if (!strcmp(name, "split of Cray")) shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL);
+    if (!strcmp(name, "config")) shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, SHMEM_TEAM_NUM_CONTEXTS, &row);
+    if (!strcmp(name, "config of a grid")) shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &row, NULL, SHMEM_TEAM_NUM_CONTEXTS, &column);
+    if (!strcmp(name, "got config")) shmem_team_get_config(SHMEM_TEAM_WORLD, SHMEM_TEAM_NUM_CONTEXTS, NULL);
     if (!strcmp(name, "set")) shmem_int_max_to_all(target, source, 1, 0, 1, pes / 2, work, sync_array);
     if (!strcmp(name, "sync")) shmem_int_max_to_all(target, source, 1, 0, 0, pes, work, NULL);
     if (!strcmp(name, "lock")) shmem_set_lock(NULL);

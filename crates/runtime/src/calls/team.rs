@@ -8,6 +8,7 @@ use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
@@ -59,8 +60,12 @@ pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c
 /// # Safety
 /// `config` is writable unless `mask` is 0.
 pub unsafe fn get_config(team: TeamHandle, mask: c_long, config: *mut Config) -> c_int {
-    let Some(team) = team.named("shmem_team_get_config", "team") else { return -1 };
+    const NAME: &str = "shmem_team_get_config";
+    let Some(team) = team.named(NAME, "team") else { return -1 };
     if mask & NUM_CONTEXTS != 0 {
+        if config.is_null() {
+            no_config(NAME, "config");
+        }
         // SAFETY: the caller promises that `config` is writable if the mask names a field.
         unsafe { (*config).num_contexts = team.contexts_wanted.load(Relaxed) };
     }
@@ -98,6 +103,7 @@ pub unsafe fn split_strided(
     // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
     unsafe { new_team.write(TeamHandle::INVALID) };
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
+    check_config(NAME, "config", config, mask);
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
@@ -137,6 +143,8 @@ pub unsafe fn split_2d(
         y_team.write(TeamHandle::INVALID);
     }
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
+    check_config(NAME, "xaxis_config", x_config, x_mask);
+    check_config(NAME, "yaxis_config", y_config, y_mask);
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
     // Two leases, whatever the shape: rows have no member in common, nor have columns.
     let Some(x_lease) = leasing::pop(NAME, parent) else { return FAILED };
@@ -152,6 +160,23 @@ pub unsafe fn split_2d(
         y_team.write(make(parent.subset(&grid.column), grid.column.size, grid.y, y_lease, y_config, y_mask));
     }
     0
+}
+
+/// At `SHMEM_CHECK=2`: a mask that names a field comes with a configuration. Otherwise the field keeps its default, as the number of
+/// contexts is only a wish.
+fn check_config(call: &'static str, argument: &str, config: *const Config, mask: c_long) {
+    if mask & NUM_CONTEXTS != 0 && config.is_null() && state::is_checked() {
+        no_config(call, argument);
+    }
+}
+
+#[cold]
+fn no_config(call: &str, argument: &str) -> ! {
+    errors::fail(
+        &oxshmem_base::Error::new(format!("{call}: {argument} is NULL"))
+            .because("the mask has SHMEM_TEAM_NUM_CONTEXTS, which names a field of that configuration")
+            .fix(format!("pass the address of a shmem_team_config_t for {argument}, or 0 as its mask")),
+    )
 }
 
 /// A team on a leased slot.
