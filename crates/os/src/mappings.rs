@@ -1,7 +1,10 @@
 //! Where mappings of this process lie.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::fs;
+use std::io;
+
+use crate::memory::page_size;
 
 /// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
 /// is, or the system does not tell.
@@ -29,9 +32,23 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
     file.filter(|&(_, number)| number != "0").map(|_| end - address)
 }
 
-/// The number of the memory file of this name whose shared mapping begins at `address`.
-pub(crate) fn memory_file_at(address: usize, name: &CStr) -> Option<u64> {
-    memory_file_in(&fs::read_to_string("/proc/self/maps").ok()?, address, name)
+/// The number of the memory file of this name whose shared mapping begins at `address`. An error: the system does not tell.
+pub(crate) fn memory_file_at(address: usize, name: &CStr) -> io::Result<Option<u64>> {
+    Ok(memory_file_in(&fs::read_to_string("/proc/self/maps")?, address, name))
+}
+
+/// Whether the page at this address, which begins there, is mapped shared. It needs no /proc: the kernel maps a page a second time only
+/// if it is shared. Kernels before 4.14 give a private one a second mapping too, which then counts as shared.
+pub(crate) fn is_shared(address: usize) -> bool {
+    let (nothing, page, flags) = (0_usize, page_size(), libc::MREMAP_MAYMOVE as usize);
+    // Not by the C library's function, whose place UCX's hook takes.
+    // SAFETY: an old size of 0 leaves the mapping at the address as it is, and the kernel chooses a free address for the second one.
+    let Ok(second) = (unsafe { syscall!(syscall(libc::SYS_mremap, address, nothing, page, flags)) }) else {
+        return false;
+    };
+    // SAFETY: nobody else knows the second mapping, which has one page.
+    unsafe { libc::munmap(second as *mut c_void, page) };
+    true
 }
 
 /// [`memory_file_at`] in a list as [`rest_in`] has it.
@@ -56,7 +73,9 @@ pub(crate) fn is_memory_file(path: &str, name: &CStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{AddressRange, Pages, SharedMemory, page_size};
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+    use crate::memory::{AddressRange, Pages, SharedMemory};
 
     #[test]
     fn parts_of_one_file_are_one_mapping_and_neighbours_are_not() {
@@ -94,7 +113,13 @@ mod tests {
         let start = range.base() as usize;
         assert_eq!(rest_of_file(start + page_size()), Some(2 * page_size()));
         assert_eq!(rest_of_file(start + pages), None, "reserved, and no file");
-        assert!(memory_file_at(start, c"oxshmem mappings").is_some());
-        assert_eq!(memory_file_at(start + page_size(), c"oxshmem mappings"), None);
+        let found = |address| memory_file_at(address, c"oxshmem mappings").expect("a system with /proc");
+        assert!(found(start).is_some() && found(start + page_size()).is_none());
+        // The kernel tells this without /proc too.
+        static PRIVATE: AtomicU8 = AtomicU8::new(1);
+        let private = PRIVATE.as_ptr() as usize & !(page_size() - 1);
+        let shared = [start, start + page_size(), start + pages, private].map(is_shared);
+        assert_eq!(shared, [true, true, false, false]);
+        assert_eq!((rest_of_file(start), PRIVATE.load(Relaxed)), (Some(3 * page_size()), 1), "all is as it was");
     }
 }

@@ -104,11 +104,17 @@ fn share() -> Result<Statics, &'static str> {
     let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
     let data = executable.writable(page_size())?;
     let (start, len, access) = (data.start, data.end - data.start, protection(data.flags));
-    if let Some(number) = mappings::memory_file_at(start, FILE) {
+    let another = mappings::memory_file_at(start, FILE);
+    if let Ok(Some(number)) = another {
         let memory = file_of_another_copy(number)
             .ok_or("another copy of the library shares the static variables, and has closed its descriptor")?;
         watch_forks()?;
         return Ok(Statics { start, len, memory, access, is_ours: false });
+    }
+    if another.is_err() && mappings::is_shared(start) {
+        return Err(
+            "another copy of the library shares the static variables, and /proc, which has their file, cannot be read",
+        );
     }
     has_one_thread(threads())?;
     let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
