@@ -1,6 +1,6 @@
 //! The PMI-1 server without its sockets: lines in, lines out. Work per PE and fence is constant.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub(crate) enum JobEffect {
     Answer(Reply),
     /// This PE waits; the answer comes when the others are in.
     Wait,
-    /// Everybody here is in the barrier: answer all of them once the other hosts are.
+    /// Everybody here is in the barrier: it opens once the other hosts are in it.
     Release,
     /// End the job with this status.
     Abort(i32),
@@ -45,6 +45,8 @@ pub(crate) struct PmiServer {
     apps: Vec<u32>,
     stages: Vec<PmiStage>,
     waiting: usize,
+    /// The PEs in a barrier that is complete here and not open yet.
+    complete: Option<BTreeSet<usize>>,
 }
 
 impl PmiServer {
@@ -59,6 +61,7 @@ impl PmiServer {
             stages: vec![PmiStage::Silent; apps.len()],
             apps,
             waiting: 0,
+            complete: None,
         }
     }
 
@@ -78,7 +81,18 @@ impl PmiServer {
 
     /// How many PEs stand in a barrier.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting
+        self.waiting + self.complete.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Whether a barrier is complete here and not open yet.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete.is_some()
+    }
+
+    /// The other hosts are in the barrier, too. Whom to answer, and whether everybody here is in the next one already.
+    pub(crate) fn open(&mut self) -> (BTreeSet<usize>, bool) {
+        let members = self.complete.take().unwrap_or_default();
+        (members, !self.stages.is_empty() && self.completes())
     }
 
     pub(crate) fn handle(&mut self, pe: usize, request: Request) -> JobEffect {
@@ -120,16 +134,26 @@ impl PmiServer {
             self.stages[pe] = PmiStage::Waiting;
             self.waiting += 1;
         }
-        if self.waiting < self.stages.len() {
-            return JobEffect::Wait;
-        }
-        self.waiting = 0;
-        self.stages.fill(PmiStage::Joined);
-        JobEffect::Release
+        if self.completes() { JobEffect::Release } else { JobEffect::Wait }
     }
 
-    /// A PE that ends while it waits, or begins anew, no longer counts as waiting.
+    /// Completes the barrier if everybody here is in it, and the one before it is open.
+    fn completes(&mut self) -> bool {
+        let is_complete = self.waiting == self.stages.len() && self.complete.is_none();
+        if is_complete {
+            self.waiting = 0;
+            self.stages.fill(PmiStage::Joined);
+            self.complete = Some((0..self.stages.len()).collect());
+        }
+        is_complete
+    }
+
+    /// A PE that ends while it waits, or begins anew, no longer counts as waiting. A barrier that is complete here stays so,
+    /// and does not answer it.
     pub(crate) fn leave_barrier(&mut self, pe: usize) {
+        if let Some(members) = &mut self.complete {
+            members.remove(&pe);
+        }
         if self.stages[pe] == PmiStage::Waiting {
             self.stages[pe] = PmiStage::Joined;
             self.waiting -= 1;
@@ -169,6 +193,7 @@ mod tests {
             assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait, "twice from one PE is once");
             assert_eq!(server.handle(2, Request::BarrierIn), JobEffect::Wait);
             assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
+            assert_eq!((server.waiting(), server.open()), (3, (BTreeSet::from([0, 1, 2]), false)));
         }
         server.handle(0, Request::BarrierIn);
         server.leave_barrier(0);
@@ -185,6 +210,31 @@ mod tests {
         assert_eq!((server.waiting(), server.stage(0)), (0, PmiStage::Joined));
         assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait, "PE 1 has not come");
         assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
+    }
+
+    #[test]
+    fn a_barrier_that_other_hosts_open_late_answers_no_program_that_has_begun_meanwhile() {
+        let mut server = PmiServer::new("s".into(), vec![0; 2], 4, None);
+        let begin = |server: &mut PmiServer, pe| {
+            let reply = server.handle(pe, Request::Init { version: 1, subversion: 1 });
+            assert!(matches!(reply, JobEffect::Answer(Reply::Init { accepted: true, .. })));
+        };
+        (0..2).for_each(|pe| begin(&mut server, pe));
+        assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait);
+        assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
+        // The program of PE 0 is killed, and its script runs the next one.
+        begin(&mut server, 0);
+        assert_eq!((server.waiting(), server.is_complete()), (1, true));
+        assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Wait);
+        assert_eq!(server.open(), (BTreeSet::from([1]), false));
+        assert_eq!(server.handle(1, Request::BarrierIn), JobEffect::Release);
+        // Both are killed, and the next programs are all in a barrier before this one is open.
+        (0..2).for_each(|pe| begin(&mut server, pe));
+        (0..2).for_each(|pe| assert_eq!(server.handle(pe, Request::BarrierIn), JobEffect::Wait));
+        assert_eq!(server.open(), (BTreeSet::new(), true));
+        assert_eq!(server.open(), (BTreeSet::from([0, 1]), false));
+        // A host without PEs has no barrier of its own.
+        assert_eq!(PmiServer::new("s".into(), Vec::new(), 4, None).open(), (BTreeSet::new(), false));
     }
 
     #[test]

@@ -167,11 +167,6 @@ impl Processes {
         self.members[i].pe
     }
 
-    /// How many still run.
-    pub(crate) fn running(&self) -> usize {
-        self.members.iter().filter(|member| member.running).count()
-    }
-
     /// Takes note of a member's end.
     pub(crate) fn ended(&mut self, i: usize) {
         self.members[i].running = false;
@@ -187,10 +182,6 @@ impl Processes {
         if matches!(reply, Reply::Init { .. }) {
             pass_on(conversation, &|event| drop(self.tell.send((i, event))));
         }
-    }
-
-    pub(crate) fn answer_all(&self, reply: &Reply) {
-        (0..self.members.len()).for_each(|i| self.answer(i, reply));
     }
 
     /// Sends a signal to every PE that still runs, except one; the number of one that has ended may mean another process

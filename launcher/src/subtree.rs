@@ -29,8 +29,6 @@ pub(crate) struct Subtree {
     outlet: Outlet,
     processes: Processes,
     server: PmiServer,
-    /// All PEs of this host are in the fence.
-    processes_fenced: bool,
     /// The values that were put before the fence, here and below.
     values: Vec<(String, String)>,
     remotes: Vec<RemoteAgent>,
@@ -74,7 +72,6 @@ impl Subtree {
             description,
             host,
             outlet,
-            processes_fenced: false,
             values: Vec::new(),
             remotes: Vec::new(),
             ended: false,
@@ -165,9 +162,12 @@ impl Subtree {
             AgentOrder::Fenced { values, last } => {
                 self.server.learn(values);
                 if last {
-                    self.processes_fenced = false;
                     self.remotes.iter_mut().for_each(|remote| remote.fenced = false);
-                    self.processes.answer_all(&Reply::BarrierOut);
+                    let (members, is_next_complete) = self.server.open();
+                    members.into_iter().for_each(|i| self.processes.answer(i, &Reply::BarrierOut));
+                    if is_next_complete {
+                        self.take_part_in_fence();
+                    }
                 }
             }
             AgentOrder::Look { question, calls } => self.processes.look(question, calls as usize),
@@ -252,11 +252,7 @@ impl Subtree {
         match self.server.handle(i, request) {
             JobEffect::Answer(reply) => self.processes.answer(i, &reply),
             JobEffect::Wait => self.look_for_stuck_fence(),
-            JobEffect::Release => {
-                self.processes_fenced = true;
-                self.values.extend(self.server.take_news());
-                self.look_at_fence();
-            }
+            JobEffect::Release => self.take_part_in_fence(),
             JobEffect::Abort(status) => {
                 self.ready.push_back(AgentReport::Aborted { pe: self.processes.number(i), status: status & 0xff });
             }
@@ -312,9 +308,15 @@ impl Subtree {
         }
     }
 
+    /// All PEs of this host are in the fence.
+    fn take_part_in_fence(&mut self) {
+        self.values.extend(self.server.take_news());
+        self.look_at_fence();
+    }
+
     /// The fence is complete when everybody here and below is in it.
     fn look_at_fence(&mut self) {
-        let processes = self.processes.is_empty() || self.processes_fenced;
+        let processes = self.processes.is_empty() || self.server.is_complete();
         let mut below = self.remotes.iter();
         if processes && below.all(|remote| remote.fenced) {
             let mut portions = frame::portions(std::mem::take(&mut self.values)).into_iter().peekable();
@@ -328,7 +330,7 @@ impl Subtree {
 
     /// A fence cannot open any more if a PE has ended that belongs to it.
     fn look_for_stuck_fence(&mut self) {
-        let processes = if self.processes_fenced { self.processes.running() } else { self.server.waiting() };
+        let processes = self.server.waiting();
         let below: usize = self.remotes.iter().filter(|remote| remote.fenced).map(|remote| remote.pes.len()).sum();
         if self.ended && processes + below > 0 {
             self.ready.push_back(AgentReport::Stuck { waiting: (processes + below) as u32 });
