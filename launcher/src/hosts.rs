@@ -129,8 +129,13 @@ fn no_slots(word: &str) -> String {
 
 /// A host's name as `-H` takes it: an IPv6 address goes in brackets.
 pub(crate) fn as_option(name: &str) -> String {
-    let (user, host) = name.split_at(name.rfind('@').map_or(0, |at| at + 1));
+    let (user, host) = user_and_host(name);
     if host.contains(':') { format!("{user}[{host}]") } else { name.to_owned() }
+}
+
+/// The parts of `user@host`; the first one ends with `@` or is empty.
+fn user_and_host(name: &str) -> (&str, &str) {
+    name.split_at(name.rfind('@').map_or(0, |at| at + 1))
 }
 
 /// Whether a name means the machine we are on: one of its addresses, its name, or a name that every machine has for itself.
@@ -142,6 +147,12 @@ pub(crate) fn is_here(name: &str) -> bool {
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     short(name) == "localhost" || (!own.trim().is_empty() && short(name) == short(own.trim()))
+}
+
+/// Whether a name means the machine we are on, whatever user it names. `me@localhost` takes a remote shell, so that
+/// [`is_here`] does not hold, and means another machine elsewhere.
+pub(crate) fn is_this_machine(name: &str) -> bool {
+    is_here(user_and_host(name).1)
 }
 
 /// The hosts with all names of this machine as one host, at the place of the first of them.
@@ -212,6 +223,9 @@ mod tests {
         }
         for name in ["2001:db8::1", "someone-elses", "me@localhost"] {
             assert!(!is_here(name), "{name}");
+        }
+        for (name, is_ours) in [("me@localhost", true), ("me@::1", true), ("::1", true), ("me@2001:db8::1", false)] {
+            assert_eq!(is_this_machine(name), is_ours, "{name}");
         }
         let text = format!("n7,localhost:2,n8:3,{own},127.0.0.1:4");
         let hosts = together_here(&from_option(&text).unwrap());

@@ -10,7 +10,7 @@ use oxshmem_bootstrap::{process_mapping, process_mapping_of};
 
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
-use crate::hosts::{self, HostEntry, is_here};
+use crate::hosts::{self, HostEntry, is_here, is_this_machine};
 use crate::link::frame::{FAN_OUT, HostPes, JobDescription};
 use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
@@ -66,7 +66,7 @@ impl Layout {
         let mapping = process_mapping_of(&numbered(&host_pes, size));
         if host_pes.len() > FAN_OUT {
             // An agent of another host would take `localhost` for itself. The first hosts are started from here.
-            host_pes.sort_by_cached_key(|host| !is_here(&host.name));
+            host_pes.sort_by_cached_key(|host| !is_this_machine(&host.name));
         }
         match &mut host_pes[..] {
             // Where the user has named a remote shell it is used for every host, be it this one.
@@ -241,14 +241,15 @@ mod tests {
 
     #[test]
     fn no_agent_starts_the_launchers_own_host() {
-        let words = ["-H", "far[1-40],localhost,far41", "-N", "1", "./a"].map(OsString::from).to_vec();
+        let words = ["-H", "far[1-40],localhost,far41,me@localhost", "-N", "1", "./a"].map(OsString::from).to_vec();
         let plan = JobPlan::from_arguments(words).expect("the words are well formed");
         let layout = Layout::new(&plan, "mark".into()).expect("there is room for all");
         let description = &layout.description;
         let hosts: Vec<(&str, u32, &[u32])> =
             description.host_pes.iter().map(|host| (&host.name[..], host.host, &host.pes[..])).collect();
         assert_eq!(hosts[0], ("localhost", 40, &[40][..]), "it keeps its number and its PE");
-        assert_eq!(hosts[1], ("far1", 0, &[0][..]));
-        assert_eq!((hosts.len(), hosts[41]), (42, ("far41", 41, &[41][..])));
+        assert_eq!(hosts[1], ("me@localhost", 42, &[42][..]), "another user's shell is started here, too");
+        assert_eq!(hosts[2], ("far1", 0, &[0][..]));
+        assert_eq!((hosts.len(), hosts[42]), (43, ("far41", 41, &[41][..])));
     }
 }
