@@ -2,7 +2,7 @@
 
 mod launch;
 
-use launch::{Running, is_stopped, processes_with, runs, send, until};
+use launch::{Ended, Folder, Running, is_stopped, oshrun, processes_with, runs, send, until};
 
 /// Every PE tells its own number and that of a child, which would live on if nobody ended it.
 const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
@@ -31,6 +31,22 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
         let here = job.folder.0.to_str().expect("a path that is text").to_string();
         until("nothing of the job runs", || processes_with(&here).is_empty());
     }
+}
+
+/// An agent that is killed leaves the records of its host's PEs, in a folder with the mark of the host's processes.
+#[test]
+fn a_guardian_removes_the_records_of_an_agent_that_was_killed() {
+    let folder = Folder::new();
+    let mark = format!("ends-{}.1", std::process::id());
+    let [records, of_another] = ["", "0"].map(|end| folder.0.join(format!("oxshmem-{mark}{end}.records")));
+    for records in [&records, &of_another] {
+        std::fs::create_dir(records).unwrap();
+        std::fs::write(records.join("pe.0.0.ledger"), "a record").unwrap();
+    }
+    // Its input has ended, as with the agent.
+    let mut guardian = oshrun(["--guardian", &mark]);
+    Ended::from(guardian.env("TMPDIR", &folder.0).output().expect("oshrun starts")).expect(0);
+    assert_eq!((records.exists(), of_another.exists()), (false, true));
 }
 
 #[test]
