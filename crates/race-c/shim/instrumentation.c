@@ -57,12 +57,13 @@ static inline int is_free(uint64_t key, uint32_t low, int kind)
 
 /* Puts an access into the place of the same one at an earlier time. Strands that store to other bytes of the cell at the same time are in
    no race, and a wait for what they have stored must find it. So nothing of theirs is overwritten. Where the access has the whole cell,
-   they are in a race with it, of which one side may be missed, and a store suffices. */
+   they are in a race with it, of which one side may be missed, and a store suffices. The key releases the strand's clock, from which an
+   observer of the value learns what the strand knew: it may find the key before the value. */
 static inline __attribute__((always_inline)) int is_replaced(uint64_t *at, uint64_t old, uint64_t key, size_t len)
 {
     if (len < 8)
-        return __atomic_compare_exchange_n(at, &old, key, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    __atomic_store_n(at, key, __ATOMIC_RELAXED);
+        return __atomic_compare_exchange_n(at, &old, key, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    __atomic_store_n(at, key, __ATOMIC_RELEASE);
     return 1;
 }
 
@@ -135,7 +136,9 @@ static inline __attribute__((always_inline)) int is_renewed(struct race_half *ce
         (uintptr_t)pc - view.reach->module < view.reach->module_len)
         return 0;
     __atomic_store_n(&cell->slots[0].place, place_of(kind, pc), __ATOMIC_RELAXED);
-    __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELEASE);
+    /* As good as a key that releases, which the compiler would share with the renewal by a jump. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
     return 1;
 }
 

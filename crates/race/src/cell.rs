@@ -165,6 +165,9 @@ impl<'m> ShadowCell<'m> {
     /// empty cell, and renews it by a store. So it may put its words over those of a strand that touches some of these bytes at the
     /// very same time: both may be missed, and `Access::of` keeps the place of the one from the name of the other. An access to some
     /// bytes overwrites nothing: strands that store to others are in no race, and a wait for their values learns from the cell.
+    ///
+    /// A key releases even where only its time changes. Who fetches the word or awaits another value of it takes the access out before
+    /// its value has come, and learns from the clock of its strand.
     #[inline]
     pub(crate) fn renew(&self, new: &Access) -> bool {
         let (key, place) = (new.key(), new.place());
@@ -188,7 +191,7 @@ impl<'m> ShadowCell<'m> {
             && there & LOCKED == 0
             && (there & !FLAGS == place
                 || slot.place.compare_exchange(there, place | there & FLAGS, Relaxed, Relaxed).is_ok())
-            && slot.key.compare_exchange(old, key, Relaxed, Relaxed).is_ok()
+            && slot.key.compare_exchange(old, key, Release, Relaxed).is_ok()
     }
 
     /// Whether the access with this key is remembered.

@@ -141,7 +141,7 @@ pub enum StrandKind {
 }
 
 /// A clock in shared memory. Times of a strand only grow. A reader that meets a writer sees some old times and some new ones,
-/// each of which was true; words are published by the locks of cells and buckets and by the program's own synchronisation.
+/// each of which was true; words are published by keys and the locks of cells and buckets, and by the program's own synchronisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<'m> {
     pub(crate) shape: ClockShape,
