@@ -55,16 +55,25 @@ static inline int is_free(uint64_t key, uint32_t low, int kind)
     return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0);
 }
 
+/* The program's store comes behind the key that was put for it: whoever has awaited its value looks for the key. Processors that keep the
+   order of stores spend nothing on it. */
+static inline __attribute__((always_inline)) int is_ahead(int kind)
+{
+    if (kind == RACE_WRITE)
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+    return 1;
+}
+
 /* Puts an access into the place of the same one at an earlier time. Strands that store to other bytes of the cell at the same time are in
    no race, and a wait for what they have stored must find it. So nothing of theirs is overwritten. Where the access has the whole cell,
    they are in a race with it, of which one side may be missed, and a store suffices. The key releases the strand's clock, from which an
    observer of the value learns what the strand knew: it may find the key before the value. */
-static inline __attribute__((always_inline)) int is_replaced(uint64_t *at, uint64_t old, uint64_t key, size_t len)
+static inline __attribute__((always_inline)) int is_replaced(uint64_t *at, uint64_t old, uint64_t key, size_t len, int kind)
 {
     if (len < 8)
-        return __atomic_compare_exchange_n(at, &old, key, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        return __atomic_compare_exchange_n(at, &old, key, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED) && is_ahead(kind);
     __atomic_store_n(at, key, __ATOMIC_RELEASE);
-    return 1;
+    return is_ahead(kind);
 }
 
 /* The front half of the cell with these bytes and, in `within`, where in it they begin. Null if they are in two cells, or where this thread
@@ -126,11 +135,11 @@ static inline __attribute__((always_inline)) int is_renewed(struct race_half *ce
     uint64_t first = word(&cell->slots[0].key);
     if ((uint32_t)first == low)
         return is_free(word(&cell->slots[1].key), low, kind) && !(word(&cell->slots[1].place) & FLAGS) &&
-               word(&cell->slots[0].place) == place_of(kind, pc) && is_replaced(&cell->slots[0].key, first, key, len);
+               word(&cell->slots[0].place) == place_of(kind, pc) && is_replaced(&cell->slots[0].key, first, key, len, kind);
     uint64_t second = word(&cell->slots[1].key);
     if ((uint32_t)second == low)
         return is_free(first, low, kind) && word(&cell->slots[1].place) == place_of(kind, pc) &&
-               is_replaced(&cell->slots[1].key, second, key, len);
+               is_replaced(&cell->slots[1].key, second, key, len, kind);
     /* Into an empty cell, where the detector puts the first access too. It finds out itself who has called the module. */
     if (len < 8 || first || second || word(&cell->slots[1].place) & FLAGS ||
         (uintptr_t)pc - view.reach->module < view.reach->module_len)
@@ -139,7 +148,7 @@ static inline __attribute__((always_inline)) int is_renewed(struct race_half *ce
     /* As good as a key that releases, which the compiler would share with the renewal by a jump. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
-    return 1;
+    return is_ahead(kind);
 }
 
 /* Whether the bytes may be a buffer that is in use. */

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::Release, fence};
 
 use parking_lot::Mutex;
 
@@ -42,6 +42,8 @@ pub(crate) fn step_inside() -> Option<InsideDetector> {
 
 impl Drop for InsideDetector {
     fn drop(&mut self) {
+        // What the program stores next comes behind what the detector has written: whoever has awaited its value looks for that.
+        fence(Release);
         IS_INSIDE.set(false);
     }
 }
