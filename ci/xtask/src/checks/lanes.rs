@@ -18,13 +18,14 @@ use crate::checks::steps::{CheckStep, STEPS};
 use crate::counts::{CheckCounts, HEAD, StepResult, finish, results_in, table, take_failures};
 use crate::{OWN_PATH, Outcome, processors, top};
 
-/// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes.
+/// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes. The first ones build in folders of their
+/// own: the first lane compiles most of what there is meanwhile, and cargo would let others wait for that.
 const BESIDE: &[&str] = &[
-    "bindings",
-    "interface",
     "miri",
     "loom",
     "fuzz",
+    "bindings",
+    "interface",
     "dependent",
     "manual",
     "book",
