@@ -78,9 +78,11 @@ fn order(earlier: &Access, later: &Access) -> &'static str {
             "decide which write comes first, and let the other PE wait for it: a barrier between them, a flag after a fence or \
              quiet, a lock"
         }
+        // A put of a later round that comes early has the same form as one that nothing announces.
         () if is_sent(earlier) => {
             "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
-             a wait on the flag or signal, a lock"
+             a wait on the flag or signal, a lock; if the program does both, the put may be that of a later round: let its PE \
+             wait for the other one as well (a barrier, a flag back)"
         }
         () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
     }
