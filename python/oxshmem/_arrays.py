@@ -237,7 +237,7 @@ def zeros(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[A
 
 
 def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
-    """A symmetric array of ones.
+    """A symmetric array of ones. All PEs call this with the same shape and dtype.
 
     >>> shmem.ones(10, dtype=int)
     """
@@ -245,7 +245,7 @@ def ones(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[An
 
 
 def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDArray[Any]:
-    """A symmetric array of one value, which may differ between PEs; its type may not.
+    """A symmetric array of one value, which may differ between PEs; its type may not. All PEs call this.
 
     >>> shmem.full(10, shmem.my_pe())
     """
@@ -254,7 +254,7 @@ def full(shape: Shape, value: Any, dtype: DType = None, order: str = "C") -> NDA
 
 
 def array(values: Any, dtype: DType = None, order: str = "K") -> NDArray[Any]:
-    """A symmetric copy of an array or of a list. Shape and dtype are the same on all PEs.
+    """A symmetric copy of an array or of a list. All PEs call this; shape and dtype are the same on all of them.
 
     >>> shmem.array([1.0, 2.0, 3.0])
     """
