@@ -132,7 +132,8 @@ int array_take(struct array *array, PyObject *object, int need, const char *rout
         PyErr_Clear();
         if (is_not_exported(object, routine, argument)) return -1;
         PyErr_Format(PyExc_TypeError, "%s: %s is no array: pass a numpy array%s", routine, argument,
-                     need & SYMMETRIC       ? " that oxshmem.zeros, empty, full or array has made"
+                     strcmp(argument, "signal") == 0 ? " that oxshmem.new_signal has made"
+                     : need & SYMMETRIC     ? " that oxshmem.zeros, empty, full or array has made"
                      : need == LOCAL_SOURCE ? ", as numpy.array(values, dtype=dest.dtype)"
                                             : "");
         return -1;

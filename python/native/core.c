@@ -44,7 +44,12 @@ static int sort(const char *routine, const char *const *names, int required, PyO
     }
     for (int i = 0; i < required; i++) {
         if (given[i] != NULL) continue;
-        PyErr_Format(PyExc_TypeError, "%s: the argument %s is missing", routine, names[i]);
+        char form[128];
+        size_t length = 0;
+        for (int k = 0; k < required && length < sizeof form; k++) {
+            length += (size_t)snprintf(form + length, sizeof form - length, "%s%s", k == 0 ? "" : ", ", names[k]);
+        }
+        PyErr_Format(PyExc_TypeError, "%s: the argument %s is missing: write %s(%s)", routine, names[i], routine, form);
         return -1;
     }
     return 0;
@@ -76,6 +81,16 @@ static int ctx_take(struct ctx *ctx, PyObject *object, const char *routine) {
         return -1;
     }
     return 0;
+}
+
+/* For a call whose last argument is an index: a number in the place of the context is meant as one. */
+static int ctx_before_index_take(struct ctx *ctx, PyObject *object, const char *routine) {
+    if (ctx_take(ctx, object, routine) == 0) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return -1;
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError,
+                 "%s: ctx is %R; pass a context that oxshmem.Ctx has made; an index goes by its name, as index=3", routine, object);
+    return -1;
 }
 
 static int pe_take(int *pe, PyObject *object, const struct ctx *ctx, const char *routine) {

@@ -11,7 +11,7 @@ static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssiz
     PyObject *done = NULL;
     if (sort(routine->name, names, 3, args, count, kwnames, given) < 0) return NULL;
     if (array_take(&dest, given[0], SYMMETRIC, routine->name, "dest") < 0) return NULL;
-    if (array_at(&dest, given[4], routine->name) < 0 || ctx_take(&ctx, given[3], routine->name) < 0) goto out;
+    if (array_at(&dest, given[4], routine->name) < 0 || ctx_before_index_take(&ctx, given[3], routine->name) < 0) goto out;
     if (pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
     if (value_take(&value, given[1], &dest, routine->name) < 0) goto out;
     if (dest.code > F64) {
@@ -39,7 +39,7 @@ static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssiz
     PyObject *done = NULL;
     if (sort(routine->name, names, 2, args, count, kwnames, given) < 0) return NULL;
     if (array_take(&source, given[0], SYMMETRIC, routine->name, "source") < 0) return NULL;
-    if (array_at(&source, given[3], routine->name) < 0 || ctx_take(&ctx, given[2], routine->name) < 0) goto out;
+    if (array_at(&source, given[3], routine->name) < 0 || ctx_before_index_take(&ctx, given[2], routine->name) < 0) goto out;
     if (pe_take(&pe, given[1], &ctx, routine->name) < 0) goto out;
     int far = is_long(0, pe, &ctx);
     if (source.code > F64) {
@@ -139,8 +139,15 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
     if (ctx_take(&ctx, given[3], routine->name) < 0 || pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
     if (!is_same_type(&dest, &source, routine->name, is_get)) goto out;
     if (dest.count < source.count) {
-        PyErr_Format(PyExc_ValueError, "%s: dest has %zd elements and source has %zd: take a slice of source, as source[:%zd]",
-                     routine->name, (Py_ssize_t)dest.count, (Py_ssize_t)source.count, (Py_ssize_t)dest.count);
+        Py_ssize_t room = (Py_ssize_t)dest.count, needed = (Py_ssize_t)source.count;
+        if (source.buffer.ndim > 1) { /* a slice counts its rows */
+            PyErr_Format(PyExc_ValueError,
+                         "%s: dest has %zd elements and source has %zd: take a part of source that has no more elements than dest",
+                         routine->name, room, needed);
+        } else {
+            PyErr_Format(PyExc_ValueError, "%s: dest has %zd elements and source has %zd: take a slice of source, as source[:%zd]",
+                         routine->name, room, needed, room);
+        }
         goto out;
     }
     size_t bytes = source.count * source.size;

@@ -12,7 +12,8 @@ static PyObject *atomic(struct routine *routine, PyObject *const *args, Py_ssize
     union value a = {0}, b = {0}, out;
     if (sort(routine->name, names[values], values + 2, args, count, kwnames, given) < 0) return NULL;
     if (array_take(&dest, given[0], SYMMETRIC, routine->name, "dest") < 0) return NULL;
-    if (array_at(&dest, given[values + 3], routine->name) < 0 || ctx_take(&ctx, given[values + 2], routine->name) < 0) goto end;
+    if (array_at(&dest, given[values + 3], routine->name) < 0) goto end;
+    if (ctx_before_index_take(&ctx, given[values + 2], routine->name) < 0) goto end;
     if (pe_take(&pe, given[values + 1], &ctx, routine->name) < 0) goto end;
     void *f = by_type(routine, &dest);
     if (f == NULL || !array_is_aligned(&dest, routine->name, "dest")) goto end;

@@ -39,10 +39,11 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(a, 1.0, 0, index=4), IndexError, "index 4 of an array with 4 elements"),
             (lambda: shmem.p(whole, 2.5, 0), TypeError, "the value 2.5 is no integer; the array has int64"),
             (lambda: shmem.p(whole.view("i1"), 128, 0), OverflowError, "the value 128 does not fit int8"),
-            (lambda: shmem.p(a, 1.0), TypeError, "the argument pe is missing"),  # type: ignore[call-arg]
+            (lambda: shmem.p(a, 1.0), TypeError, r"the argument pe is missing: write p\(dest, value, pe\)$"),  # type: ignore[call-arg]
             (lambda: shmem.p(a, 1.0, 0, where=1), TypeError, "p has no argument 'where'"),  # type: ignore[call-arg]
             (lambda: shmem.put(a, np.zeros(4, dtype=int), 0), TypeError, r"int64: convert source, as source.astype\(dest.dtype\)$"),
             (lambda: shmem.put(a[:2], np.zeros(4), 0), ValueError, r"dest has 2 elements and source has 4: take a slice of source"),
+            (lambda: shmem.put(a, np.zeros((2, 4)), 0), ValueError, "dest has 4 elements and source has 8: take a part of source that"),
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row"),
             (lambda: shmem.put(plate, np.zeros((4, 4)).T.copy(order="F"), 0), ValueError, r"change places: pass numpy.ascontiguousarray\(source\)$"),
             (lambda: shmem.put(turned, np.zeros((4, 4)), 0), ValueError, r"would change places: pass numpy.asfortranarray\(source\)$"),
@@ -178,7 +179,10 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem4py.set_lock(askew), ValueError, "set_lock: the lock does not lie at a multiple of 8 bytes"),
             (lambda: shmem4py.set_lock(np.zeros(1, dtype=int)), ValueError, "set_lock: lock: this array is not symmetric"),
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
-            (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made"),  # type: ignore[arg-type]
+            (lambda: shmem.put_signal(a, np.zeros(4), 0, 0, 1), TypeError, "signal is no array: .* oxshmem.new_signal has made$"),  # type: ignore[arg-type]
+            (lambda: shmem.atomic_add(whole, 1, 0, 3), TypeError, "ctx is 3; .*; an index goes by its name, as index=3$"),  # type: ignore[arg-type]
+            (lambda: shmem.g(a, 0, 2), TypeError, "^g: ctx is 2; .* as index=3$"),  # type: ignore[arg-type]
+            (lambda: shmem.put(a, np.zeros(4), 0, ctx=3), TypeError, "a context that oxshmem.Ctx has made$"),  # type: ignore[arg-type]
         ]
         for call, kind, text in cases:
             with self.subTest(text=text):
