@@ -52,6 +52,12 @@ contains
             call check(even%my_pe() == me / 2 .and. even%n_pes() == (npes + 1) / 2, 'a team that its members alone make')
             call even%destroy()
         end if
+        call shmemx_team_split(world, merge(0, SHMEM_COLOR_UNDEFINED, mod(me, 2) == 0), -me, even)
+        if (mod(me, 2) == 0) then
+            call check(even%my_pe() == (npes - 1) / 2 - me / 2, 'a team of a colour, by falling numbers')
+            call even%destroy()
+        end if
+        call check(even == SHMEM_TEAM_INVALID, 'a PE without a colour is in no team')
         width = min(2, npes)
         call world%split_2d(width, xaxis_team=x, yaxis_team=y, ierr=error)
         call check(error == 0 .and. x%my_pe() == mod(me, width) .and. y%my_pe() == me / width, 'a grid')

@@ -87,11 +87,18 @@ pub(super) const PREDEFINED: &str = "
 
 ";
 
-/// Generics of the procedures in [`BODIES`], and Cray's split, which the members alone call.
+/// Generics of the procedures in [`BODIES`], and Cray's splits: by colour, and the one that the members alone call.
 pub(super) const INTERFACES: &str = "
-    public :: operator(==), operator(/=), shmem_info_get_name, shmemx_team_split_strided
-    ! The routine of the module shmemx, whose handles are the integers in these types.
+    public :: operator(==), operator(/=), shmem_info_get_name, shmemx_team_split, shmemx_team_split_strided
+    integer, parameter, public :: SHMEM_COLOR_UNDEFINED = -1
+    ! Routines of the module shmemx, whose handles are the integers in these types.
     interface
+        subroutine shmemx_team_split(parent_team, color, key, newteam)
+            import
+            type(shmem_team), intent(in) :: parent_team
+            integer, intent(in) :: color, key
+            type(shmem_team), intent(out) :: newteam
+        end subroutine
         subroutine shmemx_team_split_strided(parent_team, PE_start, PE_stride, PE_size, newteam)
             import
             type(shmem_team), intent(in) :: parent_team
