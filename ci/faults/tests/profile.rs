@@ -333,6 +333,11 @@ fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded()
     assert_eq!(counts(&totals, "shmem_barrier_all"), (40_000, 0), "{ended}");
     // Behind the table of meetings is that of pairs, and no PE has put or got anything.
     assert!(totals.pairs.is_empty(), "{:?}", totals.pairs);
+    // Waits are timed each, though these are short: a long one would stand for up to 64 of them otherwise.
+    let job = RecordedJob::read(&folder).expect("records can be read").expect("there are records");
+    let sites = job.ledgers.iter().flat_map(|ledger| ledger.sites.values());
+    let waits = sites.filter(|site| site.routine == "shmem_long_wait_until");
+    assert_eq!(waits.map(|site| (site.calls, site.timed)).collect::<Vec<_>>(), [(1000, 1000); 2]);
 }
 
 #[test]

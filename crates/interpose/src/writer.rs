@@ -283,8 +283,10 @@ impl OpenLedger {
             record[site::LONGEST].store(took, Relaxed);
         }
         let traced = self.events.records > 0;
-        // The members of a team keep the same meetings, so all of those are timed.
-        let sparse = took < SHORT && !traced && category != RoutineKind::Collective;
+        // The members of a team keep the same meetings, so all of those are timed. So are waits: where most find their value, a
+        // long one would stand for up to 64.
+        let each = matches!(category, RoutineKind::Collective | RoutineKind::Waiting);
+        let sparse = took < SHORT && !traced && !each;
         let pass = if sparse { u64::from(self.next_random() & MOST_PASSED) } else { 0 };
         record[site::LEFT].store(pass, Relaxed);
         record[site::PASSED].store(pass, Relaxed);

@@ -53,8 +53,8 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
 /// How the figures came about.
 const METHOD: [&str; 4] = [
     "Calls and bytes are counted, not sampled. The time of calls that take less than a microsecond comes from one in 32 of \
-     them, chosen at random; collectives and all longer calls are timed each. Bytes of a collective are those of one PE's array \
-     or block.",
+     them, chosen at random; collectives, waits and all longer calls are timed each. Bytes of a collective are those of one PE's \
+     array or block.",
     "In a collective a PE waits from the moment at which it comes until the last other PE comes that comes before it leaves. \
      If a job has very many collectives, every second, fourth and so on is compared and counts for those between. Waits for \
      variables are waits for the PEs that updated them by p, a put of up to 8 bytes, an atomic or a signal.",
