@@ -142,6 +142,9 @@ impl ExplainedCall {
             (Some(run), _) if in_parts => {
                 format!("the way above exchanges parts of nodes, by {run}: the row is not used")
             }
+            (Some(run), _) if matches!(way, CollectiveWay::Inline(_)) => {
+                format!("the way above is for so few bytes and runs {run}: the row is not used")
+            }
             (Some(run), _) => format!("the way above runs {run}: the row's schedule has no room for so much"),
         };
         format!("{text}  {told}\n")
@@ -200,6 +203,8 @@ mod tests {
         let own = set(|settings| settings.algorithms.reduce = "ring".into()).expect("ring is a name");
         let told = explain_with(of("sum", 16, 4, 64), &own).expect("it can be explained");
         assert!(told.contains("SHMEM_REDUCE_ALGORITHM=ring is set") && told.contains("own row ring"), "{told}");
+        let few = explain_with(of("max", 4, 2, 8), &own).expect("it can be explained");
+        assert!(few.contains("is for so few bytes and runs dissemination-4: the row is not used"), "{few}");
         let error = set(|settings| settings.algorithms.reduce = "rong".into()).expect_err("rong is none").to_string();
         assert!(error.contains("set SHMEM_REDUCE_ALGORITHM=ring"), "{error}");
         let error = set(|settings| settings.tuning_file = Some("/nowhere/t.json".into())).expect_err("no file");
