@@ -60,7 +60,9 @@ fn every_seed_finds_the_races_of_the_collection() {
         let seeds = if is_long() { "20" } else { "2" };
         let run = |way: &str| {
             let mut command = tool("oxshmem");
-            command.args(["sim", "--race", "-n", "2", "--seeds", seeds]).arg(&program).args(["all", way]);
+            // A job of all cases takes a minute where the machine is busy.
+            command.args(["sim", "--race", "-n", "2", "--timeout", "600", "--seeds", seeds]).arg(&program);
+            command.args(["all", way]);
             command.output().expect("oxshmem starts")
         };
         let (wrong, right) = (run("wrong"), run("right"));
