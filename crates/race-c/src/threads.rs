@@ -42,7 +42,7 @@ pub(crate) fn step_inside() -> Option<InsideDetector> {
 
 impl Drop for InsideDetector {
     fn drop(&mut self) {
-        // What the program stores next comes behind what the detector has written: whoever has awaited its value looks for that.
+        // The program's next store comes behind what the detector has written: a PE that has awaited its value looks for that.
         fence(Release);
         IS_INSIDE.set(false);
     }
