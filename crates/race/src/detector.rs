@@ -227,7 +227,13 @@ impl<'m> Strand<'_, 'm> {
             Column::Program => is_own || is_over(),
             Column::Heard => is_own || old.by.pe != self.name.pe || is_over() || self.knows_of_put(clock, place),
             // The own memory's buffers of operations under way are watched by address.
-            Column::Pulled(_) => is_own && owner == self.name.pe && !is_sent(new) || is_over(),
+            Column::Pulled(stream) => {
+                // A fence orders what a fetching atomic does to the word, for those who learn of the fence; not its result.
+                let is_fenced = || old.time <= clock.time(old.by, Column::Sent(stream), owner);
+                is_own && owner == self.name.pe && !is_sent(new)
+                    || is_over()
+                    || matches!(old.kind, AccessKind::Atomic(_)) && old.by.pe != self.name.pe && is_fenced()
+            }
             Column::Sent(stream) if old.by.pe == self.name.pe && old.kind.differs(new.kind) => {
                 is_sent(new) && old.time <= clock.passed(old.by, Milestone::Fenced(stream)) || is_over()
             }

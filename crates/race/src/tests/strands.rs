@@ -157,6 +157,16 @@ fn an_atomic_fetch_needs_an_order_to_a_store_and_a_nonblocking_one_a_quiet() {
         sync(&[a, b]);
         assert_eq!(write(&a, at(0, offset)).is_none(), quiet);
     }
+    // A fence orders what it does to the word before a flag.
+    for (fenced, word, flag) in [(true, 24, 32), (false, 40, 48)] {
+        assert_eq!(b.fetch(add, at(0, word), 8, SITE), None);
+        if fenced {
+            b.fence(D);
+        }
+        put(&b, at(0, flag));
+        a.observe(at(0, flag), 8);
+        assert_eq!(read(&a, at(0, word)).is_none(), fenced);
+    }
 }
 
 #[test]
