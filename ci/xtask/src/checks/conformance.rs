@@ -6,6 +6,7 @@ mod coverage;
 pub(super) mod job;
 mod kill;
 mod program;
+mod races;
 mod selection;
 
 use std::fs::File;
@@ -15,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use case::ConformanceCase;
 use program::Built;
-use selection::Environment;
 pub(crate) use selection::{CaseSelection, ConformanceArguments};
+use selection::{Environment, Instrumentation};
 
 use crate::Outcome;
 use crate::counts::{CheckCounts, failed, skipped};

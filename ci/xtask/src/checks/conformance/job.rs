@@ -13,13 +13,13 @@ use std::time::Duration;
 use oxshmem_faults::GivenTime;
 
 use super::program::output_folder;
-use super::{CaseRun, CaseSelection, CaseVerdict, case};
+use super::{CaseRun, CaseSelection, CaseVerdict, Instrumentation, case, races};
 use crate::command;
 use crate::rigs::hosts::Rig;
 
 /// A job that is still running after this time hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Sanitizers and emulated machines make everything slower.
+/// Sanitizers, the race detector and emulated machines make everything slower.
 const LONG_LIMIT: Duration = Duration::from_secs(300);
 
 /// The case of what cards do, and why not all of what stands in for them does it.
@@ -68,15 +68,24 @@ pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> 
     }
     command.envs(row.environment.iter().map(|(name, value)| (name, value)));
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
-    let usual = if options.sanitize || options.emulated { LONG_LIMIT } else { LIMIT };
+    let usual =
+        if options.instrumentation != Instrumentation::Nothing || options.emulated { LONG_LIMIT } else { LIMIT };
     let limit = options.limit.unwrap_or(usual);
     match finish(command, limit) {
         Err(why) => CaseVerdict::Failed(why),
-        Ok((status, output)) => match (row.case.judge(status, &output), case::not_run(&output)) {
+        Ok((status, output)) => match (judge(options, row, status, &output), case::not_run(&output)) {
             (Err(why), _) => CaseVerdict::Failed(format!("{why}\n{}", indented(&output))),
             (Ok(()), Some(why)) => CaseVerdict::Skipped(why.to_string()),
             (Ok(()), None) => CaseVerdict::Passed,
         },
+    }
+}
+
+/// Why a job with this exit status and output is not what the row expects.
+fn judge(options: &CaseSelection, row: &CaseRun, status: i32, output: &str) -> Result<(), String> {
+    match options.instrumentation {
+        Instrumentation::Races => races::judge(&row.built.name, row.case, status, output),
+        _ => row.case.judge(status, output),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use super::{CaseSelection, CaseVerdict, ConformanceCase};
+use super::{CaseSelection, CaseVerdict, ConformanceCase, Instrumentation};
 
 /// One build of one source.
 pub(super) struct ConformanceProgram {
@@ -79,7 +79,11 @@ fn ingredients(options: &CaseSelection) -> Option<SystemTime> {
 
 /// The folder of the executables that belong to this installation and these flags; whoever builds there makes it.
 pub(super) fn executables(options: &CaseSelection) -> PathBuf {
-    let flags = if options.sanitize { "sanitized" } else { "plain" };
+    let flags = match options.instrumentation {
+        Instrumentation::Nothing => "plain",
+        Instrumentation::Sanitizers => "sanitized",
+        Instrumentation::Races => "races",
+    };
     // The same installation always has the same folder, and none has another's.
     let mut hasher = DefaultHasher::new();
     options.prefix.hash(&mut hasher);
@@ -93,7 +97,8 @@ fn builds(source: &Path, options: &CaseSelection, ingredients: Option<SystemTime
     if builds.is_empty() {
         builds.push(Vec::new());
     }
-    if options.sanitize {
+    // Neither the sanitizers nor the race detector are for static programs.
+    if options.instrumentation != Instrumentation::Nothing {
         builds.retain(|flags: &Vec<String>| !flags.iter().any(|flag| flag.starts_with("-static")));
     }
     let stem = source.file_stem().expect("a source has a name").to_string_lossy();
@@ -170,9 +175,11 @@ impl ConformanceProgram {
         if wrapper == "oshcc" {
             command.args(["-std=gnu11", "-pthread"]);
         }
-        if options.sanitize {
-            command.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]);
-        }
+        command.args(match options.instrumentation {
+            Instrumentation::Nothing => &[][..],
+            Instrumentation::Sanitizers => &["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+            Instrumentation::Races => &["--race"],
+        });
         command.arg("-I").arg(tests_folder()).args(&self.flags).args(more);
         // The steps of the other lane build and run the same programs: a name has a whole program at any time.
         let fresh = executable.with_file_name(format!("{}.{}", self.name, std::process::id()));

@@ -16,6 +16,16 @@ const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
 /// Those of the checks: every case has four PEs on two nodes as well. With `CHECK_LONG=1` those above.
 const BRIEF_PES: [u32; 4] = [1, 2, 3, 8];
 
+/// What the compiler adds to the programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instrumentation {
+    Nothing,
+    /// The address and undefined-behaviour sanitizers.
+    Sanitizers,
+    /// The race detector of the wrappers.
+    Races,
+}
+
 /// A selection of cases, and the installation that they run on.
 pub(crate) struct CaseSelection {
     /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
@@ -27,8 +37,8 @@ pub(crate) struct CaseSelection {
     pub(crate) filter: Option<String>,
     /// Only programs from this one on, in their order.
     pub(crate) from: Option<String>,
-    /// Build the programs with the address and undefined-behaviour sanitizers.
-    pub(crate) sanitize: bool,
+    /// What the programs are built with.
+    pub(crate) instrumentation: Instrumentation,
     /// Run the kill tests too.
     pub(crate) kill: bool,
     /// As how many nodes the PEs count.
@@ -154,7 +164,7 @@ impl CaseSelection {
 
     /// Every case on 3 PEs, under the sanitizers.
     pub(crate) fn sanitized() -> CaseSelection {
-        CaseSelection { pes: vec![3], sanitize: true, ..CaseSelection::usual() }
+        CaseSelection { pes: vec![3], instrumentation: Instrumentation::Sanitizers, ..CaseSelection::usual() }
     }
 
     fn usual() -> CaseSelection {
@@ -163,7 +173,7 @@ impl CaseSelection {
             pes: USUAL_PES.into(),
             filter: None,
             from: None,
-            sanitize: false,
+            instrumentation: Instrumentation::Nothing,
             kill: false,
             nodes: 1,
             hosts: None,
@@ -211,6 +221,9 @@ pub(crate) struct ConformanceArguments {
     /// Build the programs with the address and undefined-behaviour sanitizers
     #[arg(long)]
     sanitize: bool,
+    /// Build the programs with the race detector, which accuses those alone that `races.rs` explains
+    #[arg(long, conflicts_with = "sanitize")]
+    race: bool,
     /// Run the kill tests too
     #[arg(long)]
     kill: bool,
@@ -259,7 +272,11 @@ impl ConformanceArguments {
             pes: self.pes,
             filter: self.filter.or(filter.filter(|_| self.algorithms)),
             from: self.from,
-            sanitize: self.sanitize,
+            instrumentation: match (self.sanitize, self.race) {
+                (true, _) => Instrumentation::Sanitizers,
+                (_, true) => Instrumentation::Races,
+                _ => Instrumentation::Nothing,
+            },
             kill: self.kill,
             nodes: if self.namespaces { 2 } else { self.nodes },
             hosts: self.namespaces.then(String::new),
