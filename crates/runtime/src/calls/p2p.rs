@@ -118,11 +118,14 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
     holds.into()
 }
 
-/// A test that fails will be called again: where PEs outnumber processors, let the one that is waited for run.
+/// A test that fails will be called again. It moves the network on, as a look of a wait does: others may have asked this PE for
+/// something. Where PEs outnumber processors, it lets the one that is waited for run.
 #[inline(always)]
 pub(crate) fn polled() {
     if pace::crowded() {
         let_others_run();
+    } else {
+        network::progress();
     }
 }
 
