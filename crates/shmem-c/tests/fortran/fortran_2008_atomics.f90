@@ -43,10 +43,13 @@ contains
     subroutine bits()
         word = 12
         call shmem_atomic_and(word, 10, me)
+        call shmem_quiet()
         call check(word == 8, 'and')
         call shmem_atomic_or(word, 3, me)
+        call shmem_quiet()
         call check(word == 11, 'or')
         call shmem_atomic_xor(word, 1, me)
+        call shmem_quiet()
         call check(word == 10, 'xor')
         call check(shmem_atomic_fetch_and(word, 6, me) == 10 .and. word == 2, 'fetch and and')
         call check(shmem_atomic_fetch_or(word, 4, me) == 2 .and. word == 6, 'fetch and or')

@@ -4,7 +4,9 @@
 #include <shmemx.h>
 
 enum { MANY = 100 };
-static long in[MANY], counter;
+/* Each PE writes at places of its own. */
+enum { LONGEST = 7, MOST_PES = 64 };
+static long in[MOST_PES][LONGEST], there, counter;
 
 TEST(EXT_17, "counters grow with the operations of their context that leave the node, and are equal after a quiet")
 {
@@ -17,12 +19,12 @@ TEST(EXT_17, "counters grow with the operations of their context that leave the 
     shmem_barrier_all();
     int far = -1;
     for (int pe = 0; pe < npes; pe++)
-        if (!shmem_ptr(in, pe)) far = pe;
-    static long out[MANY];
+        if (!shmem_ptr(&there, pe)) far = pe;
+    static long out[LONGEST];
     int pe = far < 0 ? (me + 1) % npes : far;
-    for (int i = 0; i < MANY; i++) shmem_ctx_long_put_nbi(ctx, in, out, 1 + i % 7, pe);
-    long fetched;
-    for (int i = 0; i < 3; i++) shmem_ctx_long_get_nbi(ctx, &fetched, in, 1, pe);
+    for (int i = 0; i < MANY; i++) shmem_ctx_long_put_nbi(ctx, in[me], out, 1 + i % LONGEST, pe);
+    long fetched[3];
+    for (int i = 0; i < 3; i++) shmem_ctx_long_get_nbi(ctx, &fetched[i], &there, 1, pe);
     shmem_ctx_long_atomic_inc(ctx, &counter, pe);
     (void) shmem_ctx_long_atomic_fetch_inc(ctx, &counter, pe);
     shmemx_pcntr_get_issued_write(ctx, &issued);
@@ -50,7 +52,7 @@ TEST(EXT_17_apart, "contexts count apart")
     REQUIRE(shmem_ctx_create(0, &ctx) == 0);
     uint64_t before, after;
     shmemx_pcntr_get_issued_write(SHMEM_CTX_DEFAULT, &before);
-    for (int pe = 0; pe < npes; pe++) shmem_ctx_long_p(ctx, in, 1, pe);
+    for (int pe = 0; pe < npes; pe++) shmem_ctx_long_p(ctx, in[me], 1, pe);
     shmemx_pcntr_get_issued_write(SHMEM_CTX_DEFAULT, &after);
     CHECK_EQ(before, after);
     shmem_ctx_destroy(ctx);

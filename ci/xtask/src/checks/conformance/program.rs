@@ -97,10 +97,13 @@ fn builds(source: &Path, options: &CaseSelection, ingredients: Option<SystemTime
     if builds.is_empty() {
         builds.push(Vec::new());
     }
-    // Neither the sanitizers nor the race detector are for static programs.
-    if options.instrumentation != Instrumentation::Nothing {
-        builds.retain(|flags: &Vec<String>| !flags.iter().any(|flag| flag.starts_with("-static")));
-    }
+    // Neither the sanitizers nor the race detector are for static programs, and the latter does not see the profiling twins.
+    let unfit: &[&str] = match options.instrumentation {
+        Instrumentation::Nothing => &[],
+        Instrumentation::Sanitizers => &["-static"],
+        Instrumentation::Races => &["-static", "-DSHIFTED_NAMES"],
+    };
+    builds.retain(|flags| !flags.iter().any(|flag| unfit.iter().any(|unfit| flag.starts_with(unfit))));
     let stem = source.file_stem().expect("a source has a name").to_string_lossy();
     let program = |(index, flags): (usize, Vec<String>)| ConformanceProgram {
         name: format!("{stem}{}", flags.join("")),

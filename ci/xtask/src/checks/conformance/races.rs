@@ -1,7 +1,8 @@
 //! `cargo xtask conformance --race`: what the race detector says of programs that were not written for it.
 //!
 //! The programs look at what calls leave open, so a few of them have accesses that the standard promises nothing of. Each of those
-//! is named here with its reason; a report on anything else is a false alarm, or a fault of the program.
+//! is named here with its reason; a report on anything else is a false alarm, or a fault of the program. Builds that call the
+//! profiling twins are left out: the detector stands where profilers do, and sees no `pshmem_` call.
 
 use oxshmem_faults::FOUND;
 
@@ -13,6 +14,11 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("ordering/ORD_3_asleep", "`quiet_done`"),
     // The next round writes while late PEs look. The values only grow, and the case asks for the least.
     ("ordering/ORD_8_arrival", "`arrived`"),
+    // The same, where the call that must wait allocates.
+    ("heap/HEAP_3", "`arrived`"),
+    ("heap/HEAP_8_barriers", "`arrived`"),
+    // The put is longer than the memory, so it covers the program's other variables. The library refuses it.
+    ("invalid/SYM_5_over", "`npes`"),
     // The owner may store the next round while others get this one. The case accepts both.
     ("collectives/SYN_1", "`round_of_mine`"),
     // The case looks at words while they are put. That they come in one piece is its subject.
