@@ -227,6 +227,9 @@ fn transfer(node: &RaceNode, strand: Strand<'_, '_>, call: &TransferCall, dest: 
         TransferWay::Put => (dest, source, AccessKind::Read),
         TransferWay::Get => (source, dest, AccessKind::Write),
     };
+    if node.leaves(far, len) {
+        return;
+    }
     match nonblocking {
         true => begin_buffer(node, strand, stream, near, len, used, site),
         false => local(node, strand, near, len, used, site),
@@ -275,6 +278,9 @@ hook! {
         nonblocking: c_int, pc: *const c_void, call: u16
     ) |node, strand| {
         let (stream, pe, site) = (stream(ctx), world(ctx, pe), site(node, pc, call));
+        if node.leaves(dest as usize, len) {
+            return;
+        }
         match nonblocking {
             0 => local(node, strand, source as usize, len, AccessKind::Read, site),
             _ => begin_buffer(node, strand, stream, source as usize, len, AccessKind::Read, site),

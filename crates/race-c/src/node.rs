@@ -329,6 +329,14 @@ impl RaceNode {
         self.window(address).map(|at| &self.parts[at])
     }
 
+    /// Whether so many bytes from a symmetric address on leave the symmetric memory. The library refuses such a transfer, and accesses
+    /// nothing.
+    #[inline]
+    pub(crate) fn leaves(&self, address: usize, len: usize) -> bool {
+        let left = |window: &PartWindow| window.len.checked_sub(address.wrapping_sub(window.start));
+        self.own.iter().filter_map(left).any(|left| 0 < left && left < len)
+    }
+
     /// The copy of an own symmetric object on a PE of the world, if that is on this node.
     pub(crate) fn copy_on(&self, address: usize, pe: c_int) -> Option<SymmetricPlace> {
         let place = self.resolve(address).filter(|place| place.pe == self.me)?;

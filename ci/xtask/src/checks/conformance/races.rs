@@ -17,8 +17,6 @@ const EXPLAINED: &[(&str, &str)] = &[
     // The same, where the call that must wait allocates.
     ("heap/HEAP_3", "`arrived`"),
     ("heap/HEAP_8_barriers", "`arrived`"),
-    // The put is longer than the memory, so it covers the program's other variables. The library refuses it.
-    ("invalid/SYM_5_over", "`npes`"),
     // The owner may store the next round while others get this one. The case accepts both.
     ("collectives/SYN_1", "`round_of_mine`"),
     // The case looks at words while they are put. That they come in one piece is its subject.
