@@ -113,9 +113,9 @@ pub(crate) fn brief() -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// Seeds of each part of the step: about two minutes on two processors.
-const PLAIN_SEEDS: u64 = 120;
-const SMALL_BUFFER_SEEDS: u64 = 30;
+/// Seeds of each part of the step: about a minute on two processors.
+const PLAIN_SEEDS: u64 = 80;
+const SMALL_BUFFER_SEEDS: u64 = 20;
 
 /// The task.
 pub(crate) fn run(arguments: &RandomArguments) -> Outcome<CheckCounts> {

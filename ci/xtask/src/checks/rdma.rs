@@ -10,11 +10,8 @@ use crate::{OWN_PATH, Outcome, command, default_prefix, rigs, target, top};
 
 /// The brief selection for the checks: a transport and cases.
 const BRIEF: &[(&str, &str)] = &[
-    ("ucx:rc", "smoke/,signals/SIG_2_put,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet"),
-    (
-        "ofi:verbs;ofi_rxm",
-        "smoke/,signals/SIG_2_zero,signals/SIG_3,signals/SIG_7_fence,ordering/ORD_1_quiet,ordering/ORD_7,amo/AMO_4_barrier",
-    ),
+    ("ucx:rc", "smoke/,signals/SIG_2_put_signal_nbi,signals/SIG_3,ordering/ORD_1_quiet"),
+    ("ofi:verbs;ofi_rxm", "smoke/,signals/SIG_2_zero,signals/SIG_7_fence,amo/AMO_4_barrier"),
 ];
 
 /// PEs of a job, unless somebody wants more: one on each node.
