@@ -40,6 +40,11 @@ impl ProgramPlaces {
     }
 }
 
+/// A place behind a verb: at a line, and without lines in a function, whose name begins with the word.
+pub(crate) fn behind_verb(place: &str) -> String {
+    if place.starts_with("in ") { format!(" {place}") } else { format!(" at {place}") }
+}
+
 /// Totals in order of their time.
 pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec<(K, Total)> {
     let mut rows: Vec<(K, Total)> = totals.filter(|(_, total)| total.calls > 0).collect();

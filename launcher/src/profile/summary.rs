@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::event::TraceEvent;
 use super::otf2;
 use super::picture;
+use super::places::behind_verb;
 use crate::results;
 
 /// The timeline and where its page goes.
@@ -164,7 +165,8 @@ impl TraceSummary {
         }
         text.push_str("\n  longest calls\n");
         for call in self.calls.iter().take(LONGEST) {
-            let place = if call.args.at.is_empty() { String::new() } else { format!(" at {}", call.args.at) };
+            let at = &call.args.at;
+            let place = if at.is_empty() { String::new() } else { behind_verb(at) };
             let (time, since) = (units::time(call.dur * 1e3), units::time(call.ts * 1e3));
             let _ = writeln!(text, "  PE {}: {} took {time}, from {since} on{place}", call.pe(), call.name);
         }
@@ -247,7 +249,7 @@ mod tests {
         {"ph": "M", "name": "thread_name"},
         {"ph": "X", "tid": 0, "ts": 0, "dur": 64, "name": "shmem_barrier_all", "args": {"at": "a.c:7"}},
         {"ph": "X", "tid": 1000, "ts": 32, "dur": 32, "name": "shmem_barrier_all"},
-        {"ph": "X", "tid": 1000, "ts": 0, "dur": 8, "name": "shmem_putmem"}
+        {"ph": "X", "tid": 1000, "ts": 0, "dur": 8, "name": "shmem_putmem", "args": {"at": "in main"}}
     ], "otherData": {"pes": 2, "events": 3, "dropped": 4}}"#;
 
     #[test]
@@ -258,6 +260,7 @@ mod tests {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(lines[4]), ["shmem_barrier_all", "2", "96.0", "µs", "64.0", "µs"]);
         assert_eq!(lines[8], "  PE 0: shmem_barrier_all took 64.0 µs, from 0 ns on at a.c:7");
+        assert_eq!(lines[10], "  PE 1: shmem_putmem took 8.00 µs, from 0 ns on in main");
     }
 
     #[test]

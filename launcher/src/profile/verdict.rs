@@ -8,7 +8,7 @@ use oxshmem_profile::meetings::{self, LateComer};
 use oxshmem_profile::totals::{self, Totals};
 use oxshmem_report::units;
 
-use super::places::ProgramPlaces;
+use super::places::{ProgramPlaces, behind_verb};
 
 /// A share of all time below this is no reason for anything, in percent.
 const NOTABLE: f64 = 5.0;
@@ -47,7 +47,7 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
         sentences.push(format!(
             "transfers take {:.0} % of all time{}",
             share(moved),
-            busiest(totals, places).map_or_else(String::new, |place| format!(", most of it at {place}"))
+            busiest(totals, places).map_or_else(String::new, |place| format!(", most of it{}", behind_verb(&place)))
         ));
     }
     if sentences.is_empty() {
@@ -90,10 +90,7 @@ fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> 
     let (number, site) = cause.site;
     let ledger = &job.ledgers[number];
     let place = ledger.sites.get(&site).map(|site| places.name(&totals::place(ledger, site)));
-    let at = place.map_or_else(String::new, |place| {
-        // Without lines a place is its function.
-        if place.starts_with("in ") { format!(" {place}") } else { format!(" at {place}") }
-    });
+    let at = place.as_deref().map_or_else(String::new, behind_verb);
     let followed = &cause.chain[1..];
     let mut links: Vec<String> = followed.iter().take(LONGEST_CHAIN).map(|pe| format!("PE {pe}")).collect();
     if followed.len() > LONGEST_CHAIN {
