@@ -75,7 +75,7 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
         errors::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
                 .because(differing::sizes(pe, theirs, bytes as u64))
-                .fix("make the heap calls on all PEs, with the same arguments"),
+                .fix(differing::remedy(theirs, bytes as u64)),
         );
     }
     Agreement { failed, growing }

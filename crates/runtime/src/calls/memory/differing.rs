@@ -20,14 +20,21 @@ pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
     format!("{sizes}; they must be the same, in the same order")
 }
 
+/// What to do about it. Pieces of different lengths are the usual reason of different sizes.
+pub(super) fn remedy(theirs: u64, own: u64) -> String {
+    let largest = if theirs == own { "" } else { "; if PEs need different sizes, allocate the largest on all" };
+    format!("make the heap calls on all PEs, with the same arguments{largest}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::sizes;
+    use super::{remedy, sizes};
 
     #[test]
     fn sizes_that_differ_are_named_so_that_they_differ() {
         assert!(sizes(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
         assert!(sizes(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
         assert!(sizes(3, 8, 8).contains("earlier allocations or frees differ between the PEs"));
+        assert!(remedy(800, 8).contains("allocate the largest on all") && !remedy(8, 8).contains("largest"));
     }
 }
