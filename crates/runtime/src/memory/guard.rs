@@ -217,7 +217,7 @@ impl OwnHeap {
         }
     }
 
-    /// The first byte that is not the pattern, and how many follow that are not it either.
+    /// The first byte that is not the pattern, and how many bytes were written from there on.
     fn differs(&self, offset: u64, bytes: u64, pattern: u8) -> Option<(u64, u64)> {
         if offset.saturating_add(bytes) > self.len {
             return None;
@@ -231,10 +231,13 @@ impl OwnHeap {
         let whole =
             (offset..end).step_by(8).take_while(|&at_offset| at_offset + 8 <= end && word(at_offset) == [pattern; 8]);
         let offset = offset + 8 * whole.count() as u64;
-        let bytes = end - offset;
-        let first = (offset..offset + bytes).find(|&at_offset| at(at_offset) != pattern)?;
-        let end = (first..offset + bytes).take_while(|&at_offset| at(at_offset) != pattern).count();
-        Some((first, end as u64))
+        let first = (offset..end).find(|&at_offset| at(at_offset) != pattern)?;
+        let mut behind = first + 1;
+        // Bytes of what was written may be the pattern by chance: only eight of them are the end.
+        while let Some(next) = (behind..end).take(8).find(|&at_offset| at(at_offset) != pattern) {
+            behind = next + 1;
+        }
+        Some((first, behind - first))
     }
 }
 
@@ -270,6 +273,7 @@ mod tests {
         );
         guard.paint(&memory, 64);
         memory.fill(164, 28, 7);
+        memory.fill(170, 1, IN_REDZONE);
         let error = guard.damage("free", &memory).expect("bytes have changed").to_string();
         assert!(error.contains("free: 28 bytes directly behind the block of 100 bytes (allocated at"), "{error}");
         memory.fill(164, REDZONE, 7);
