@@ -344,7 +344,8 @@ TEST(RMA_8, "a long double travels with all 16 bytes")
 
 TEST(RMA_9, "transfers and atomics complete at a target that computes and never calls the library", .min_pes = 2)
 {
-    static long data[100], counter;
+    enum { MOST_PES = 64 };
+    static long data[MOST_PES][100], counter;
     static atomic_int finished;
     if (me == npes - 1) {
         while (atomic_load(&finished) != npes - 1)
@@ -354,11 +355,11 @@ TEST(RMA_9, "transfers and atomics complete at a target that computes and never 
     }
     long copy[100];
     for (int i = 0; i < 100; i++) {
-        shmem_long_p(&data[i], i + 1, npes - 1);
+        shmem_long_p(&data[me][i], i + 1, npes - 1);
         shmem_long_atomic_inc(&counter, npes - 1);
     }
     shmem_quiet();
-    shmem_long_get(copy, data, 100, npes - 1);
+    shmem_long_get(copy, data[me], 100, npes - 1);
     for (int i = 0; i < 100; i++)
         CHECK_EQ(copy[i], i + 1);
     shmem_int_atomic_inc((int *)&finished, npes - 1);
