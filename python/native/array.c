@@ -50,7 +50,7 @@ static int lies_together(const Py_buffer *buffer, int from_last) {
 }
 
 /* Finds count and stride. Arrays in one of the two orders, and one dimension with a stride, are understood. */
-static int measure(struct array *array, const char *routine, const char *argument) {
+static int measure(struct array *array, int need, const char *routine, const char *argument) {
     Py_buffer *buffer = &array->buffer;
     array->stride = 1;
     array->count = 1;
@@ -75,10 +75,16 @@ static int measure(struct array *array, const char *routine, const char *argumen
                      routine, argument, buffer->strides[only], buffer->itemsize);
         return -1;
     }
+    if (need & TOGETHER) {
+        PyErr_Format(PyExc_ValueError, "%s: the elements of %s do not lie together: pass a symmetric array b of the same shape, %s", routine,
+                     argument, strcmp(argument, "dest") == 0 ? "and copy out of it afterwards, as a[...] = b" : "after b[...] = a");
+        return -1;
+    }
+    /* A private copy is no memory that another PE could be asked for. */
     PyErr_Format(PyExc_ValueError,
                  "%s: the elements of %s do not lie together, and it is no slice of one dimension with a stride. Transfer it "
                  "row by row%s",
-                 routine, argument, strcmp(argument, "dest") == 0 ? "" : ", or a copy of it (numpy.ascontiguousarray)");
+                 routine, argument, need == LOCAL_SOURCE ? ", or a copy of it (numpy.ascontiguousarray)" : "");
     return -1;
 }
 
@@ -141,7 +147,7 @@ int array_take(struct array *array, PyObject *object, int need, const char *rout
     array->address = array->buffer.buf;
     array->size = (size_t)array->buffer.itemsize;
     array->code = code_of(array->buffer.format, array->size, &array->is_bool);
-    if (measure(array, routine, argument) < 0) goto failed;
+    if (measure(array, need, routine, argument) < 0) goto failed;
     if ((need & WRITABLE) && array->buffer.readonly) {
         PyErr_Format(PyExc_ValueError, "%s: %s cannot be written to", routine, argument);
         goto failed;

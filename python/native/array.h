@@ -23,7 +23,8 @@ struct array {
     int is_fortran; /* the first dimension is the quickest one */
 };
 
-enum need { LOCAL_SOURCE = 0, WRITABLE = 1, SYMMETRIC = 2 };
+/* TOGETHER: the array of a collective, whose elements lie together. The numbers are in _collectives.py, too. */
+enum need { LOCAL_SOURCE = 0, WRITABLE = 1, SYMMETRIC = 2, TOGETHER = 4 };
 
 /* Takes an argument apart; 0, or -1 with an exception that names routine and argument. */
 int array_take(struct array *array, PyObject *object, int need, const char *routine, const char *argument);

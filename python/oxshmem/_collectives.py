@@ -75,10 +75,14 @@ def _refuse_type(family: str, array: Array) -> NoReturn:
     raise TypeError(f"{family}: the arrays have {kind}; this call takes {', '.join(of)}: {remedy}")
 
 
+# What the arrays of a collective have to be: symmetric (2), with elements that lie together (4); dest can be written to (1).
+_DEST, _SOURCE = 7, 6
+
+
 def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
     """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
-    _, into, size, step, code, is_bool, fortran = _core.inspect(dest, 3, name, "dest")
-    _, number, other, stride, kind, too, order = _core.inspect(source, 2, name, "source")
+    _, into, size, step, code, is_bool, fortran = _core.inspect(dest, _DEST, name, "dest")
+    _, number, other, stride, kind, too, order = _core.inspect(source, _SOURCE, name, "source")
     # Types without a code, as records, are told apart by their dtypes. A long double has no code where it is not aligned.
     is_one = code == kind < len(_TYPES) or max(code, kind) >= len(_TYPES) and np.asarray(dest).dtype == np.asarray(source).dtype
     if (size, is_bool) != (other, too) or not is_one:
