@@ -99,7 +99,7 @@ pub(crate) fn require(program: &Path) -> Result<(), Error> {
 }
 
 /// Whether Python runs the program, as far as its name says.
-fn is_python(program: &Path) -> bool {
+pub(crate) fn is_python(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("python") || program.extension().is_some_and(|ending| ending == "py")
 }

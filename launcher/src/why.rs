@@ -1,6 +1,7 @@
 //! `oxshmem why`: who waits for whom in a running job.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::Args;
 use oxshmem_base::Error;
@@ -10,7 +11,7 @@ use oxshmem_flight::{Activity, State, Witness};
 use serde::Serialize;
 
 use crate::ask::{self, JobView};
-use crate::verdict;
+use crate::{races, verdict};
 
 /// The largest number of PEs for which the text has the command that shows their stack.
 const STACKS: usize = 4;
@@ -71,6 +72,8 @@ fn stacks(view: &JobView) -> String {
         one.state == State::Running && !is_inside
     };
     let mut text = String::new();
+    // Of a program in Python gdb shows the functions of the interpreter, and no line of the program.
+    let is_python = view.command.split(' ').next().is_some_and(|word| races::is_python(Path::new(word)));
     let doing = |one: &Witness| match one.activity {
         Activity::Computes => Some("computes in the program"),
         // It may read a file, or wait for a lock of its own.
@@ -83,12 +86,13 @@ fn stacks(view: &JobView) -> String {
         let host = view.hosts.get(one.pe as usize).filter(|host| !host.is_empty());
         let on = host.map_or_else(String::new, |host| format!("{host}, "));
         let there = if host.is_some() { " there" } else { "" };
+        let (tool, source) = if is_python {
+            (format!("py-spy dump --pid {pid}"), " (pip install py-spy)")
+        } else {
+            (format!("gdb -p {pid} -batch -ex backtrace"), "")
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  PE {} ({on}pid {pid}) {doing}: `gdb -p {pid} -batch -ex backtrace`{there} shows where.",
-            one.pe
-        );
+        let _ = writeln!(text, "  PE {} ({on}pid {pid}) {doing}: `{tool}`{there} shows where{source}.", one.pe);
     }
     text
 }
@@ -103,7 +107,7 @@ mod tests {
             let process = Some(40 + pe);
             Witness { activity, process, ..Witness::new(pe, State::Running, Vec::new()) }
         };
-        let view = JobView {
+        let mut view = JobView {
             job: 7,
             pes: 4,
             seconds: 1.0,
@@ -121,5 +125,9 @@ mod tests {
              PE 2 (n2, pid 42) computes in the program: `gdb -p 42 -batch -ex backtrace` there shows where.\n  \
              PE 3 (n2, pid 43) sleeps in the system: `gdb -p 43 -batch -ex backtrace` there shows where.\n"
         );
+        view.command = "/usr/bin/python3 heat.py".into();
+        let line =
+            "  PE 1 (pid 41) computes in the program: `py-spy dump --pid 41` shows where (pip install py-spy).\n";
+        assert!(stacks(&view).starts_with(line), "{}", stacks(&view));
     }
 }
