@@ -1,7 +1,8 @@
 """A job of PEs behind a notebook: each cell runs on all PEs, and what each one prints comes back, with the value of the last line.
 
-In Jupyter this file is imported: `from notebook import Job; job = Job(4); print(job("shmem.my_pe()"))`. PEs are started by oshrun
-and hear of cells through a pipe to PE 0, which broadcasts them; so the kernel needs no library and can be restarted alone.
+In Jupyter this file is imported: `from notebook import Job; job = Job(4); print(job("shmem.my_pe()"))`. Jupyter has a package
+`notebook` of its own: the folder of this file comes first in the path, by `sys.path.insert(0, folder)`. PEs are started by oshrun and
+hear of cells through a pipe to PE 0, which broadcasts them; so the kernel needs no library and can be restarted alone.
 
 A cell is any text of Python. An exception is the answer of its PE, and the job goes on. If one PE alone has it, and the others wait
 for that PE in a call of the library, the job ends. The terminal, in newer kernels the output of the cell, too, has the exception
