@@ -51,13 +51,20 @@ impl Choice {
         Sum::of(choose::to_json(&self.rows).into_bytes())
     }
 
-    /// One line, or several if schedules are wanted: what each collective of `size` PEs takes, and why.
-    pub(crate) fn describe(&self, size: u32) -> String {
+    /// One line, or several if schedules are wanted: what each collective of all `pes` takes, and why. On several nodes the leaders
+    /// run it, one PE of each node, so limits of rows count nodes there.
+    pub(crate) fn describe(&self, pes: u32, nodes: u32) -> String {
+        let ways = format!("by loads and stores on a node{}", between_nodes());
         if self.rows.is_empty() {
-            return format!("oxshmem: all collectives run by loads and stores on a node{}", between_nodes());
+            return format!("oxshmem: all collectives run {ways}");
         }
-        let s = if size == 1 { "" } else { "s" };
-        let mut text = String::from("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING, before others:");
+        let (size, members) = match (pes, nodes) {
+            (1, _) => (1, "PE"),
+            (_, 0 | 1) => (pes, "PEs"),
+            _ => (nodes, "leaders of nodes"),
+        };
+        let mut text =
+            format!("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING stand below; auto runs {ways}");
         for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
             let question = |count| Question { collective, size, count, element: 8, root_apart: false };
             if self.schedule(&question(1)).is_none() && self.schedule(&question(1 << 17)).is_none() {
@@ -66,8 +73,11 @@ impl Choice {
             }
             for count in [1, 1 << 17] {
                 let _ = match self.schedule(&question(count)) {
-                    None => write!(text, "\n{name}, {size} PE{s}, {} bytes: auto", 8 * count),
-                    Some(_) => write!(text, "\n{}", choose::explain(&self.rows, &question(count)).trim_end()),
+                    None => write!(text, "\n{name}, {size} {members}, {} bytes: auto", 8 * count),
+                    Some(_) => {
+                        let rows = choose::explain_from(&[("own", &self.rows)], &question(count));
+                        write!(text, "\n{name}, {size} {members}, {} bytes\n{}", 8 * count, rows.trim_end())
+                    }
                 };
             }
         }
@@ -160,6 +170,7 @@ mod tests {
     fn a_file_answers_up_to_its_limits_a_name_goes_first_and_node_takes_rows_away() {
         let text = r#"{"version": 1, "rows": [
             {"collective": "sync", "schedule": "central"},
+            {"collective": "fcollect", "max_size": 2, "schedule": "ring"},
             {"collective": "broadcast", "max_bytes": 32, "schedule": "tree-2"}]}"#;
         with_file("rows", text, |file| {
             let from = |barrier: &str| {
@@ -176,7 +187,10 @@ mod tests {
             let broadcast = |count| from("auto").schedule(&Question { count, ..question(Collective::Broadcast) });
             assert!(broadcast(4).is_some() && broadcast(5).is_none());
             assert_ne!(from("auto").fingerprint(), from("node").fingerprint());
-            assert!(from("auto").describe(8).contains("central"), "{}", from("auto").describe(8));
+            let told = |nodes| from("auto").describe(8, nodes);
+            assert!(told(1).contains("\nsync, 8 PEs, 8 bytes\n  own row central"), "{}", told(1));
+            assert!(told(1).contains("\nfcollect: auto"), "{}", told(1));
+            assert!(told(2).contains("\nfcollect, 2 leaders of nodes, 8 bytes\n  own row ring"), "{}", told(2));
         });
     }
 
