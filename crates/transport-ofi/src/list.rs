@@ -4,6 +4,7 @@
 //! How an endpoint is used follows from what its entry says of itself and never from its provider's name. Names decide only which of
 //! several is the better one (`kind`), and the deprecated provider `sockets` is never used, because it hangs.
 
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_int};
 use std::ptr;
 
@@ -53,7 +54,7 @@ pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Erro
 /// Everything that fits the selection, in libfabric's order, each with the first wish that it grants.
 pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
     let mut found: Vec<Info> = Vec::new();
-    let mut refusal = 0;
+    let (mut refusal, mut seen) = (0, BTreeSet::new());
     for (i, &(delivery, order)) in WISHES.iter().enumerate() {
         match query(library, selection, delivery, order) {
             Ok(entries) => {
@@ -61,6 +62,7 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
                     let same =
                         |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
                     let suits = i > 0 || info.is_software();
+                    seen.insert(info.domain_name());
                     if suits && !found.iter().any(same) && fits(selection, &info) {
                         found.push(info);
                     }
@@ -76,7 +78,12 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
         let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
         let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
         let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
+        let is_elsewhere = !seen.is_empty()
+            && selection.domain.as_ref().is_some_and(|names| domains(names).all(|name| !seen.contains(name)));
         let why = match refusal {
+            _ if is_elsewhere => {
+                format!("the domains of its list are {}", seen.into_iter().collect::<Vec<String>>().join(", "))
+            }
             0 => "what its list has is of another kind".into(),
             code => meaning(library, code),
         };

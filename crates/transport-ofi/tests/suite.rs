@@ -65,6 +65,17 @@ fn with(provider: &str, settings: &Settings, pes: u32) {
     suite::threads(pes, suite::over(&PROVIDER, settings, &choice(provider, settings)));
 }
 
+#[test]
+fn a_domain_that_is_not_here_is_answered_with_those_that_are() {
+    let _turn = TURN.lock();
+    if offers(Some("tcp"), &Settings::default()).ways.is_empty() {
+        return println!("not run: libfabric has no provider tcp here");
+    }
+    let settings = Settings { ofi_domain: Some("nowhere0".into()), ..Settings::default() };
+    let told: String = offers(Some("tcp"), &settings).rejected.iter().map(ToString::to_string).collect();
+    assert!(told.contains("domain nowhere0") && told.contains("the domains of its list are "), "{told}");
+}
+
 /// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`. There a test of the suite can take
 /// a minute, so only who asks gets them.
 #[test]
