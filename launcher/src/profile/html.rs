@@ -150,13 +150,13 @@ fn curves(page: &mut Document, totals: &Totals) {
         );
         let rate = |number: usize| intervals[number].bytes as f64 / length * 1e9;
         let marks = (0..intervals.len())
-            .map(|number| plain(moment(number), rate(number) / 1e6, units::bandwidth(rate(number))))
+            .map(|number| plain(moment(number), rate(number), units::bandwidth(rate(number))))
             .collect();
         figure(
             page,
             "Bytes that all calls moved in a second.",
             ("seconds", Division::Linear, units::digits),
-            ("MB/s", Division::Linear, units::digits),
+            ("bytes in a second", Division::Linear, units::bandwidth),
             vec![line("bytes", 0, marks)],
         );
     }
