@@ -16,7 +16,7 @@ const USUAL_PES: [u32; 5] = [1, 2, 3, 4, 8];
 /// Those of the checks: every case has four PEs on two nodes as well. With `CHECK_LONG=1` those above.
 const BRIEF_PES: [u32; 4] = [1, 2, 3, 8];
 
-/// What the compiler adds to the programs.
+/// The instrumentation that the compiler adds to the programs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Instrumentation {
     Nothing,
@@ -37,7 +37,7 @@ pub(crate) struct CaseSelection {
     pub(crate) filter: Option<String>,
     /// Only programs from this one on, in their order.
     pub(crate) from: Option<String>,
-    /// What the programs are built with.
+    /// How the programs are instrumented.
     pub(crate) instrumentation: Instrumentation,
     /// Run the kill tests too.
     pub(crate) kill: bool,

@@ -20,7 +20,7 @@ pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
     format!("{sizes}; they must be the same, in the same order")
 }
 
-/// What to do about it. Pieces of different lengths are the usual reason of different sizes.
+/// The remedy. Pieces of different lengths are the usual reason of different sizes.
 pub(super) fn remedy(theirs: u64, own: u64) -> String {
     let largest = if theirs == own { "" } else { "; if PEs need different sizes, allocate the largest on all" };
     format!("make the heap calls on all PEs, with the same arguments{largest}")
