@@ -124,9 +124,14 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
 /// [`time::cycles`] from one look at the network to the next one of tests that fail: half a microsecond to two. A look takes as long over
 /// sockets, where it is a call of the kernel, and a test some nanoseconds.
 const BETWEEN_LOOKS: u64 = 2_000;
+/// A test that comes so much later, 100 to 400 microseconds, shows that the PE does other work, or that other programs have its processor.
+/// Then the thread of the network answers sooner, which does not while somebody looks.
+const AWAY: u64 = 400_000;
+/// For so long the network is left to the thread then: 5 to 20 milliseconds.
+const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 
-/// When a test that failed has last looked at the network. Relaxed: the threads of a PE look once too often at worst.
-static LAST_LOOK: AtomicU64 = AtomicU64::new(0);
+/// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst.
+static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
 
 /// A test that fails will be called again. It moves the network on, as a wait does: others may have asked this PE for something.
 /// Where PEs outnumber processors, it lets the one that is waited for run.
@@ -142,9 +147,17 @@ pub(crate) fn polled() {
 #[cold]
 fn look_at_the_network() {
     // The clock decides nothing where PEs take turns.
-    if network::takes_turns() || time::cycles().wrapping_sub(LAST_LOOK.load(Relaxed)) > BETWEEN_LOOKS {
+    if network::takes_turns() {
         network::progress();
-        LAST_LOOK.store(time::cycles(), Relaxed);
+        return;
+    }
+    let now = time::cycles();
+    let late = now.wrapping_sub(NEXT_LOOK.load(Relaxed)).cast_signed();
+    if late > AWAY.cast_signed() {
+        NEXT_LOOK.store(now.wrapping_add(LEFT_TO_THE_THREAD), Relaxed);
+    } else if late >= 0 {
+        network::progress();
+        NEXT_LOOK.store(time::cycles().wrapping_add(BETWEEN_LOOKS), Relaxed);
     }
 }
 
