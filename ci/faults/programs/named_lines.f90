@@ -20,6 +20,7 @@ program named_lines
   if (mistake == 'sizes') call shmem_malloc(block, [10 + shmem_my_pe()]) ! sizes
   if (mistake == 'apart') call shmem_put(rows(1, :), [1d0, 2d0, 3d0, 4d0], pe=1) ! apart
   if (mistake == 'apart source') call shmem_put(rows, rows(1, :), 4, 1) ! apart source
+  if (mistake == 'short') call shmem_put(rows(:, 1), rows(:, 2:3), pe=1) ! short
   if (mistake == 'root') call inner() ! outer
   call shmem_finalize()
 contains

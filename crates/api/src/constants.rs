@@ -136,6 +136,7 @@ pub const INTERNAL: &[&str] = &[
     "oxshmem_lies_apart",
     "oxshmem_program_line",
     "oxshmem_sum_over",
+    "oxshmem_too_short",
 ];
 
 /// The objects behind the predefined handles, and the handles as objects, as the linker sees them.

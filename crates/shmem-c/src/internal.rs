@@ -47,6 +47,25 @@ unsafe extern "C" fn oxshmem_lies_apart(routine: *const c_char, argument: *const
     fortran::lies_apart(&routine.to_string_lossy(), &argument.to_string_lossy())
 }
 
+/// An array that was passed to a routine of the Fortran module is too short: see [`fortran::too_short`].
+///
+/// # Safety
+/// All pointers lead to strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_too_short(
+    routine: *const c_char,
+    argument: *const c_char,
+    deciding: *const c_char,
+    count: *const c_char,
+    has: usize,
+    needs: usize,
+) {
+    // SAFETY: the caller passes strings.
+    let [routine, names @ ..] =
+        [routine, argument, deciding, count].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    fortran::too_short(&routine, names.each_ref().map(|name| &**name), has, needs);
+}
+
 /// The sum of what the members of a team bring. A binding asks for it before a collect, whose sizes may differ.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use super::init::lifetime;
 use super::{active_set, lock, memory, order, p2p, team_extension};
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
-use crate::start::state::Others;
+use crate::start::state::{self, Others};
 use crate::teams::team::TeamHandle;
 use crate::transfers::direct::FAST;
 
@@ -165,6 +165,24 @@ pub fn lies_apart(routine: &str, argument: &str) -> ! {
             )
             .fix(instead_of_section(routine, argument)),
     )
+}
+
+/// At `SHMEM_CHECK=2`: ends the job. A routine of the module `shmem_f08` has got no number of elements, which the array `deciding`
+/// decides then, and its other array is shorter.
+#[cold]
+pub fn too_short(routine: &str, [argument, deciding, count]: [&str; 3], has: usize, needs: usize) {
+    if !state::is_checked() {
+        return;
+    }
+    let fix = match routine.contains("_fcollect") {
+        true => format!("make {argument} as long as the arrays of all members together"),
+        false => format!("pass a section of {deciding} that is as long as {argument}, or {count}={has}"),
+    };
+    errors::fail(
+        &Error::new(format!("{routine}: {argument} has {has} of the {needs} elements that the call moves"))
+            .because(format!("without {count} all elements of {deciding} count"))
+            .fix(fix),
+    );
 }
 
 /// The way to pass such a section.

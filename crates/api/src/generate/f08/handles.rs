@@ -188,6 +188,23 @@ pub(super) const BODIES: &str = "
         call end_job(routine // c_null_char, argument // c_null_char)
     end subroutine
 
+    ! An array that does not decide the number of elements is as long, as far as its length is known: from SHMEM_CHECK=2 on a
+    ! shorter one ends the job.
+    subroutine check_length(routine, argument, deciding, count, has, needs)
+        character(len=*), intent(in) :: routine, argument, deciding, count
+        integer(c_size_t), intent(in) :: has, needs
+        interface
+            subroutine too_short(routine, argument, deciding, count, has, needs) bind(c, name='oxshmem_too_short')
+                import
+                character(kind=c_char), intent(in) :: routine(*), argument(*), deciding(*), count(*)
+                integer(c_size_t), value :: has, needs
+            end subroutine
+        end interface
+        if (has < 0 .or. has >= needs) return
+        call too_short(routine // c_null_char, argument // c_null_char, deciding // c_null_char, count // c_null_char, &
+            has, needs)
+    end subroutine
+
     ! The number of elements: the program's, or all.
     pure function count_of(given, all) result(answer)
         integer, intent(in), optional :: given
