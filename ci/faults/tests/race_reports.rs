@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use oxshmem_faults::{FOUND, Job, TestFolder, browser, has_program, program_with, tool};
+use oxshmem_faults::{FOUND, Job, TestFolder, browser, has_program, prefix, program, program_with, tool};
 
 static LEVELS: LazyLock<PathBuf> = LazyLock::new(|| program_with("race/levels.c", &["--race", "-pthread"]));
 
@@ -165,4 +165,20 @@ fn archives_and_objects_that_are_not_instrumented_are_named_when_the_program_is_
         let said = run(tool("oshcc").args(["--race", "main.c", "part.o", "-o", "program"]));
         assert_eq!(said.contains("races in part.o are not looked for"), is_named, "{said}");
     }
+}
+
+/// The detector is a library of its own: what is installed for programs without `--race` has no part of it.
+#[test]
+fn the_library_and_programs_without_the_option_have_no_part_of_the_detector() {
+    let has = |file: &Path, word: &str| {
+        let bytes = std::fs::read(file).expect("an installed file");
+        bytes.windows(word.len()).any(|part| part == word.as_bytes())
+    };
+    let installed = |name: &str| prefix().join("lib").join(name);
+    for word in ["race_transfer", "race_plain", "data race on"] {
+        assert!(has(&installed("liboxshmem-race.so.1"), word), "{word}");
+        assert!(!has(&installed("liboxshmem.so.1"), word), "{word}");
+    }
+    assert!(has(&program_with("race/ends.c", &["--race"]), "liboxshmem-race.so.1"));
+    assert!(!has(&program("race/ends.c"), "liboxshmem-race"));
 }
