@@ -436,6 +436,11 @@ pub static KNOBS: &[Knob] = &[
     ignored("SHMEM_TEAM_SHARED_ONLY_SELF", "a different meaning of SHMEM_TEAM_SHARED"),
     ignored("SHMEM_PROGRESS_THREADS", "progress threads"),
     ignored("SHMEM_SYMMETRIC_HEAP_USE_MALLOC", "the kind of memory behind the symmetric heap"),
+    ignored("SHMEM_SYMMETRIC_HEAP_USE_DSMML", "the kind of memory behind the symmetric heap"),
+    ignored("SHMEM_SCAN_ALGORITHM", "scans of another library"),
+    ignored("SHMEM_HIER_BARRIER_THRESHOLD", "barriers by nodes, which all barriers here are"),
+    ignored("SHMEM_HIER_BARRIER_DEBUG", "barriers by nodes, which all barriers here are"),
+    ignored("SHMEM_PROGRESS_INTERVAL", "progress threads"),
 ];
 
 const BINDINGS: &[&str] = &["none", "core", "numa"];
