@@ -18,6 +18,9 @@ use crate::info::Info;
 use crate::kind::EndpointKind;
 use crate::library::{library, meaning};
 
+/// The deprecated provider that is never used, because it hangs.
+const SOCKETS: &str = "sockets";
+
 /// The user's selection; a part that is not named is free.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Selection {
@@ -54,7 +57,7 @@ pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Erro
 /// Everything that fits the selection, in libfabric's order, each with the first wish that it grants.
 pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
     let mut found: Vec<Info> = Vec::new();
-    let (mut refusal, mut seen) = (0, BTreeSet::new());
+    let (mut refusal, mut seen, mut providers) = (0, BTreeSet::new(), BTreeSet::new());
     for (i, &(delivery, order)) in WISHES.iter().enumerate() {
         match query(library, selection, delivery, order) {
             Ok(entries) => {
@@ -63,6 +66,7 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
                         |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
                     let suits = i > 0 || info.is_software();
                     seen.insert(info.domain_name());
+                    providers.insert(info.provider());
                     if suits && !found.iter().any(same) && fits(selection, &info) {
                         found.push(info);
                     }
@@ -78,18 +82,31 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
         let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
         let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
         let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
+        let hangs = |name: &String| core(name) == SOCKETS;
+        let is_deprecated =
+            selection.provider.as_ref().is_some_and(hangs) || (!providers.is_empty() && providers.iter().all(hangs));
         let is_elsewhere = !seen.is_empty()
             && selection.domain.as_ref().is_some_and(|names| domains(names).all(|name| !seen.contains(name)));
         let why = match refusal {
+            _ if is_deprecated => {
+                format!("libfabric's provider {SOCKETS} is deprecated, and is never used because it hangs")
+            }
             _ if is_elsewhere => {
                 format!("the domains of its list are {}", seen.into_iter().collect::<Vec<String>>().join(", "))
             }
             0 => "what its list has is of another kind".into(),
             code => meaning(library, code),
         };
-        return Err(error.because(why).fix(slingshot().unwrap_or_else(|| {
-            "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into()
-        })));
+        let fix: String = match slingshot() {
+            _ if is_deprecated => {
+                "let FI_PROVIDER and SHMEM_OFI_PROVIDER name another provider, for example tcp, or none; SHMEM_TRANSPORT=tcp \
+                 works without libfabric"
+                    .into()
+            }
+            Some(fix) => fix,
+            None => "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into(),
+        };
+        return Err(error.because(why).fix(fix));
     }
     Ok(found)
 }
@@ -99,14 +116,18 @@ pub(crate) fn domains(names: &str) -> impl Iterator<Item = &str> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
+/// The part of a provider's name that stands for the card or the sockets: `tcp` of `tcp;ofi_rxm`.
+fn core(provider: &str) -> &str {
+    provider.split(';').next().unwrap_or_default()
+}
+
 /// Names are compared here, because libfabric's own filter differs between versions. The name of a card's or a socket's
 /// provider also stands for the layer that makes our kind of endpoint of it: `tcp` for `tcp;ofi_rxm`.
 fn fits(selection: &Selection, info: &Info) -> bool {
     let provider = info.provider();
     let named = |wanted: &Option<String>, name: String| wanted.as_ref().is_none_or(|wanted| *wanted == name);
-    let core = provider.split(';').next().unwrap_or_default();
-    // The deprecated one hangs.
-    core != "sockets"
+    let core = core(&provider);
+    core != SOCKETS
         && selection.provider.as_ref().is_none_or(|wanted| *wanted == provider || *wanted == core)
         && named(&selection.fabric, info.place().0)
         && selection.domain.as_ref().is_none_or(|names| domains(names).any(|name| name == info.domain_name()))
