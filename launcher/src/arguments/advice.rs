@@ -35,6 +35,21 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["-wdir", "-wd", "-workdir"], "choose the directory with --wdir DIR"),
 ];
 
+/// Words by which other launchers (Open MPI's, Hydra) deal PEs, and what stands for them here.
+const ORDERS: &[(&[&str], &str)] = &[
+    (&["slot", "byslot"], "fill one host after the other with --map block, which is the default"),
+    (&["node", "bynode", "host"], "deal PEs to hosts in turn with --map cyclic"),
+    (
+        &["socket", "package", "board", "l3cache"],
+        "deal the PEs of each host to its NUMA nodes in turn with --map numa --bind=core",
+    ),
+    (
+        &["core", "hwthread", "thread", "cpu", "l2cache", "l1cache"],
+        "bind each PE to a core with --bind=core; --map block, the default, places neighbours together",
+    ),
+    (&["ppr"], "say the number of PEs on each host with -N N"),
+];
+
 /// Options that some try, and the variables of the library that stand for them.
 const VARIABLES: &[(&str, &str)] = &[
     ("--check", "SHMEM_CHECK=2"),
@@ -69,6 +84,23 @@ pub(super) fn foreign(option: &str) -> Option<Error> {
     }
     let (_, ours) = FOREIGN.iter().find(|(names, _)| names.contains(&name))?;
     Some(Error::new(format!("{name} is an option of another launcher")).fix(*ours))
+}
+
+/// The error about a value of `--map` that is a word of another launcher. Clap would name the word of its own that looks most like
+/// it. `next`: the word behind the option. A launcher's word may have more behind a colon.
+pub(super) fn foreign_order(option: &str, next: Option<&str>) -> Option<Error> {
+    let word = match option.split_once('=') {
+        Some(("--map", word)) => word,
+        None if option == "--map" => next?,
+        _ => return None,
+    };
+    let order = word.split_once(':').map_or(word, |(order, _)| order);
+    let (_, ours) = ORDERS.iter().find(|(words, _)| words.contains(&order))?;
+    Some(
+        Error::new(format!("--map has no order `{word}`, a word of other launchers"))
+            .because("oshrun takes block, cyclic or numa")
+            .fix(*ours),
+    )
 }
 
 /// A note about a number of PEs behind the program, which gets it as an argument, in a job of one PE.

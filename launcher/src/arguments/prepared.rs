@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use oxshmem_base::Error;
 
 use super::PROFILE;
-use super::advice::foreign;
+use super::advice::{foreign, foreign_order};
 use super::values::number_of_pes;
 use crate::plan::BindTo;
 
@@ -102,7 +102,8 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
                 prepared.push(format!("--bind={}", word.word()).into());
             }
             Some(option) if option.starts_with('-') && option != "--" => {
-                if let Some(error) = foreign(option) {
+                let next = rest.clone().next().and_then(|word| word.to_str());
+                if let Some(error) = foreign(option).or_else(|| foreign_order(option, next)) {
                     return Err(error);
                 }
                 prepared.push(argument.clone());

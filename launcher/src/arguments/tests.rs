@@ -102,6 +102,13 @@ fn wrong_command_lines_are_refused_with_a_reason() {
         ("-n 2 -x ./a", "`oshrun -x NAME[=VALUE] ./a`"),
         ("-np4 ./a", "write -np 4"),
         ("-np=4 ./a", "write -np 4"),
+        ("--map socket -n 2 ./a", "--map numa --bind=core"),
+        ("--map socket -n 2 ./a", "takes block, cyclic or numa"),
+        ("--map=l3cache:span ./a", "--map numa --bind=core"),
+        ("-n 2 --map core ./a", "with --bind=core; --map block"),
+        ("--map node ./a", "in turn with --map cyclic"),
+        ("--map slot ./a", "with --map block"),
+        ("--map ppr:2:node ./a", "on each host with -N N"),
     ] {
         let text = refused(line);
         assert!(text.contains(word), "{line}: {text}");
