@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
 
 use crate::arguments::advice::stray_count;
-use crate::arguments::prepared::{PreparedWords, SwallowedWord, prepared};
+use crate::arguments::prepared::{PreparedWords, SwallowedWord, is_called, prepared};
 use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
 use crate::hosts;
@@ -284,6 +284,11 @@ impl JobPlan {
             false => plan.with_named_pes().map_err(Refusal::Error),
         }
     }
+}
+
+/// Whether `oshrun` has an option of this name, `-N` or `--ppn`.
+pub fn is_option(name: &str) -> bool {
+    OshrunOptions::command().get_arguments().any(|known| is_called(known, name))
 }
 
 /// Why there is no plan.

@@ -57,6 +57,24 @@ fn a_task_of_another_tool_is_told() {
 }
 
 #[test]
+fn an_option_of_the_launcher_among_those_of_a_tool_is_told() {
+    for (words, task, option) in [
+        (&["bench", "--quick", "--bind", "core"][..], "bench", "--bind"),
+        (&["bench", "--bind=core"], "bench", "--bind"),
+        (&["bench", "-N", "2"], "bench", "-N"),
+        (&["tune", "--output", "table", "-n", "2"], "tune", "-n"),
+    ] {
+        let ended = Ended::from(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(words).output().unwrap());
+        assert_eq!(ended.status, Some(2), "{words:?}: {}", ended.stderr);
+        let told =
+            [format!("{option} is no option of oxshmem {task}"), format!("`oxshmem {task} ... -- {option} ...`")];
+        assert!(told.iter().all(|words| ended.stderr.contains(words)), "{words:?}: {}", ended.stderr);
+    }
+    let unknown = Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(["bench", "--no-such"]).output().unwrap();
+    Ended::from(unknown).says(&["unexpected argument '--no-such'"]);
+}
+
+#[test]
 fn a_word_that_is_not_utf_8_is_refused_like_any_other() {
     let word = std::ffi::OsStr::from_bytes(b"\xff");
     let output = Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg(word).output().expect("the tool starts");

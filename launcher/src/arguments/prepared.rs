@@ -55,6 +55,14 @@ fn variable(word: &OsStr) -> Option<String> {
         .then(|| format!("a variable stands before oshrun, or behind -x: `{word} oshrun ...`, `oshrun -x {word} ...`"))
 }
 
+/// Whether a command line names the option so, as `-N` or `--ppn`.
+pub(super) fn is_called(known: &clap::Arg, name: &str) -> bool {
+    match name.strip_prefix("--") {
+        Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
+        None => known.get_short().is_some_and(|short| name == format!("-{short}")),
+    }
+}
+
 /// Makes the arguments what clap expects: the launcher's name in front, `-n` for the `-np` of OpenSHMEM's annex, and a `--`
 /// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
 /// reads each character behind its dash as an option of its own.
@@ -62,10 +70,7 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
     // The name of the option's value, if it takes one.
     let value_name = |option: &str| {
         let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
-        let known = valued.find(|known| match option.strip_prefix("--") {
-            Some(long) => known.get_long_and_visible_aliases().is_some_and(|names| names.contains(&long)),
-            None => known.get_short().is_some_and(|short| option == format!("-{short}")),
-        })?;
+        let known = valued.find(|known| is_called(known, option))?;
         Some(known.get_value_names().and_then(|names| names.first()).map_or("VALUE".into(), |name| name.to_string()))
     };
     let mut prepared: Vec<OsString> = vec!["oshrun".into()];

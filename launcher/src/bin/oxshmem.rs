@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxshmem_base::{Error, size};
+use oxshmem_launcher::arguments;
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
 use oxshmem_launcher::explain::{self, ExplainedCall};
@@ -231,6 +233,21 @@ fn other_tool(word: &str) -> Option<&'static str> {
     }
 }
 
+/// The error about an option of `oshrun` among those of a task that has its own and passes on what stands behind `--`.
+fn launchers_option(error: &clap::Error) -> Option<Error> {
+    let task = std::env::args_os().nth(1).filter(|task| task == "bench" || task == "tune")?;
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || !arguments::is_option(option) {
+        return None;
+    }
+    let task = task.display();
+    Some(
+        Error::new(format!("{option} is no option of oxshmem {task}"))
+            .because("it is one of oshrun, whose options stand behind `--`")
+            .fix(format!("let it follow the options of the tool: `oxshmem {task} ... -- {option} ...`")),
+    )
+}
+
 /// The words of the command line, with `-n` for the `-np` of OpenSHMEM's annex before the `--` of `oxshmem bench`. Clap would take
 /// `-np` for `-n p`.
 fn prepared(mut words: Vec<OsString>) -> Vec<OsString> {
@@ -248,6 +265,10 @@ fn prepared(mut words: Vec<OsString>) -> Vec<OsString> {
 fn main() -> ExitCode {
     let words = prepared(std::env::args_os().collect());
     let options = ToolOptions::try_parse_from(words).unwrap_or_else(|error| {
+        if let Some(error) = launchers_option(&error) {
+            process::say(&format!("oxshmem: {error}\n"));
+            std::process::exit(2)
+        }
         let status = usage("oxshmem", &error);
         if let Some(tool) = std::env::args_os().nth(1).and_then(|word| other_tool(word.to_str()?)) {
             process::say(&format!("oxshmem: note: {tool}\n"));
