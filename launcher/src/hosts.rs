@@ -144,9 +144,19 @@ pub(crate) fn is_here(name: &str) -> bool {
         let is_own = |(own, _): &(IpAddr, String)| *own == address;
         return address.is_loopback() || interfaces::addresses().unwrap_or_default().iter().any(is_own);
     }
-    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    short(name) == "localhost" || (!own.trim().is_empty() && short(name) == short(own.trim()))
+    let own = own_short_name();
+    let short = short_name(name);
+    short == "localhost" || (!own.is_empty() && short == own)
+}
+
+/// A name without its domain, in small letters.
+fn short_name(name: &str) -> String {
+    name.split('.').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The short name of the machine we are on.
+fn own_short_name() -> String {
+    short_name(std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim())
 }
 
 /// Whether a name means the machine we are on, whatever user it names. `me@localhost` takes a remote shell, so that
@@ -172,6 +182,19 @@ pub(crate) fn together_here(hosts: &[HostEntry]) -> Vec<HostEntry> {
         }
     }
     together
+}
+
+/// A note about two names in different domains which [`together_here`] takes for this machine: they may be two machines.
+pub(crate) fn note_of_domains(hosts: &[HostEntry]) -> Option<String> {
+    let own = own_short_name();
+    let is_own = |name: &&str| name.contains('.') && name.parse::<IpAddr>().is_err() && short_name(name) == own;
+    let mut names = hosts.iter().map(|host| host.name.trim_end_matches('.')).filter(is_own);
+    let first = names.next()?;
+    let other = names.find(|name| !name.eq_ignore_ascii_case(first))?;
+    Some(format!(
+        "note: {first} and {other} count as one host, this machine, whose name without a domain is {own}: name another \
+         machine by its address"
+    ))
 }
 
 #[cfg(test)]
@@ -230,6 +253,14 @@ mod tests {
         let text = format!("n7,localhost:2,n8:3,{own},127.0.0.1:4");
         let hosts = together_here(&from_option(&text).unwrap());
         assert_eq!(shown(&hosts), "n7 localhost:7 n8:3");
+        let short = own_short_name();
+        let note = |text: String| note_of_domains(&from_option(&text).unwrap());
+        let told = note(format!("{short}.a.test,n7.a.test,{short}.b.test:2")).expect("they may be two machines");
+        assert!(told.contains(&format!("{short}.a.test and {short}.b.test count as one host")), "{told}");
+        for names in [format!("{short},{short}.a.test"), format!("{short}.a.test,{short}.A.test,127.0.0.1,127.0.0.2")] {
+            assert_eq!(note(names.clone()), None, "{names}");
+        }
+        assert_eq!(note("someone-elses.a.test,someone-elses.b.test".into()), None);
     }
 
     #[test]

@@ -172,7 +172,10 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
     let by_place = |shell: &&str| !shell.contains("{index}");
     let shell = granted.and_then(|granted| granted.shell).filter(by_place).map(String::from);
     let named = match plan.places.launch_agent {
-        None => hosts::together_here(named),
+        None => {
+            hosts::note_of_domains(named).iter().for_each(|note| say(note));
+            hosts::together_here(named)
+        }
         // The user's own remote shell knows which of its names mean one machine.
         Some(_) => named.clone(),
     };
