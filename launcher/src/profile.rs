@@ -152,7 +152,7 @@ fn remove_records(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_record = |path: &PathBuf| path.extension().is_some_and(|ending| ending == ENDING || ending == UNRECORDED);
     for path in entries.filter(is_record) {
-        // One that stays is found to be of another job by its number of PEs, or is written over.
+        // One that stays is written over, or told of if its job has another number of PEs.
         let _ = fs::remove_file(path);
     }
 }

@@ -17,7 +17,7 @@ pub struct RecordedJob {
     pub pes: u32,
     /// The ledgers by PE and thread, with the clock of the first host.
     pub ledgers: Vec<CallLedger>,
-    /// Sentences about what is not there.
+    /// Sentences about records that are not there, and about those of another job.
     pub missing: Vec<String>,
     /// How many ledgers could not be made.
     pub unrecorded: usize,
@@ -66,6 +66,12 @@ impl RecordedJob {
         let mut missing = Vec::new();
         if let Some(UnmadeLedger { pe, why }) = unmade.first() {
             missing.push(format!("{} records could not be made, that of PE {pe} first: {why}", unmade.len()));
+        }
+        if let Some(other) = ledgers.iter().find(|ledger| ledger.pes != pes) {
+            missing.push(format!(
+                "records of jobs of {} and of {pes} PEs are mixed: let only one job at a time record into a directory",
+                other.pes
+            ));
         }
         let absent: Vec<u32> = (0..pes).filter(|pe| !present.contains(pe)).collect();
         if let Some(first) = absent.first() {
@@ -143,5 +149,13 @@ mod tests {
         assert_eq!(job.ledgers[1].waits[0].0, SymmetricObject::Heap(0x40));
         assert_eq!(job.ledgers[1].waits[1].0, SymmetricObject::Static(8));
         assert_eq!(job.ledgers[3].updates[0].0, SymmetricObject::Heap(0x40));
+    }
+
+    #[test]
+    fn records_of_two_jobs_are_told() {
+        let ledger = |pe, pes| CallLedger { pe, pes, ended: true, ..CallLedger::default() };
+        assert_eq!(RecordedJob::of(vec![ledger(0, 2), ledger(1, 2)]).missing, [""; 0]);
+        let told = RecordedJob::of(vec![ledger(0, 2), ledger(1, 3), ledger(2, 3)]).missing.concat();
+        assert!(told.starts_with("records of jobs of 2 and of 3 PEs are mixed"), "{told}");
     }
 }
