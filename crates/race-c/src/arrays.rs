@@ -1,8 +1,7 @@
 //! The arrays among the static variables, from the executable's debug information: a report names the element.
 //!
 //! An element is named by the type of the variable alone. That of a call is a guess: `shmem_putmem` has none, and a call may move parts
-//! of an array of another type. Blocks of the heap have no type, so they have bytes. A COMMON block of Fortran is one symbol, and its
-//! variables have names of their own.
+//! of an array of another type. Blocks of the heap have no type, so they have bytes.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,21 +17,13 @@ type Bytes<'d> = EndianSlice<'d, NativeEndian>;
 type Entry<'a, 'u, 'd> = DebuggingInformationEntry<'a, 'u, Bytes<'d>>;
 
 /// The sections that tell variables and types.
-const SECTIONS: [SectionId; 7] = [
-    SectionId::DebugAbbrev,
-    SectionId::DebugAddr,
-    SectionId::DebugInfo,
-    SectionId::DebugLine,
-    SectionId::DebugLineStr,
-    SectionId::DebugStr,
-    SectionId::DebugStrOffsets,
-];
+const SECTIONS: [SectionId; 4] =
+    [SectionId::DebugAbbrev, SectionId::DebugAddr, SectionId::DebugInfo, SectionId::DebugLine];
 /// A type has no more names for a name, and no more arrays in an array.
 const MOST: usize = 64;
 
-/// The elements that `bytes` bytes from byte `offset` on of a static variable of this process's executable touch, as far as debug
-/// information tells them. `name` and `variable`: the symbol and its address.
-pub(crate) fn touched(name: &str, variable: u64, offset: u64, bytes: u64) -> Option<String> {
+/// The shape of the static array at an address of this process's executable, as far as debug information tells it.
+pub(crate) fn at(address: u64) -> Option<ArrayShape> {
     let file = ReadCache::new(File::open("/proc/self/exe").ok()?);
     let object = object::File::parse(&file).ok()?;
     let sections = DwarfSections::load(|id| section(&object, id)).ok()?;
@@ -40,17 +31,8 @@ pub(crate) fn touched(name: &str, variable: u64, offset: u64, bytes: u64) -> Opt
     let mut units = dwarf.units();
     while let Some(header) = units.next().ok()? {
         let Ok(unit) = dwarf.unit(header) else { continue };
-        let is_fortran = is_fortran(&unit);
-        if is_fortran && let Some(elements) = in_common_blocks(&dwarf, &unit, variable + offset, bytes) {
-            return Some(elements);
-        }
-        if let Some(of) = type_at(&dwarf, &unit, variable) {
-            let array = shape(&unit, of).filter(|array| !array.dimensions.is_empty());
-            let elements = array.and_then(|array| array.touched(name, offset, bytes));
-            // Another file may have more variables in the COMMON block that begins with this one.
-            if elements.is_some() || !is_fortran {
-                return elements;
-            }
+        if let Some(of) = type_at(&dwarf, &unit, address) {
+            return shape(&unit, of);
         }
     }
     None
@@ -61,37 +43,6 @@ fn section<'d>(object: &object::File<'d, &'d ReadCache<File>>, id: SectionId) ->
         Some(section) if SECTIONS.contains(&id) => section.uncompressed_data(),
         _ => Ok(Cow::Borrowed(&[])),
     }
-}
-
-/// The elements of a COMMON block's variable that `bytes` bytes from an address on touch, if one variable has them all.
-fn in_common_blocks<'d>(dwarf: &Dwarf<Bytes<'d>>, unit: &Unit<Bytes<'d>>, address: u64, bytes: u64) -> Option<String> {
-    let mut entries = unit.entries();
-    while let Some((_, entry)) = entries.next_dfs().ok()? {
-        if entry.tag() != gimli::DW_TAG_common_block {
-            continue;
-        }
-        let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
-        let mut members = tree.root().ok()?.children();
-        while let Some(member) = members.next().ok()? {
-            if let Some(elements) = of_member(dwarf, unit, member.entry(), address, bytes) {
-                return Some(elements);
-            }
-        }
-    }
-    None
-}
-
-/// The elements of one variable of a COMMON block.
-fn of_member<'d>(
-    dwarf: &Dwarf<Bytes<'d>>,
-    unit: &Unit<Bytes<'d>>,
-    member: &Entry<'_, '_, 'd>,
-    address: u64,
-    bytes: u64,
-) -> Option<String> {
-    let first = address.checked_sub(place(dwarf, unit, member)?)?;
-    let name = dwarf.attr_string(unit, member.attr_value(gimli::DW_AT_name).ok()??).ok()?;
-    shape(unit, type_of(unit, member)?)?.touched(&name.to_string_lossy(), first, bytes)
 }
 
 /// The type of the variable at an address.
@@ -114,16 +65,8 @@ fn place<'d>(dwarf: &Dwarf<Bytes<'d>>, unit: &Unit<Bytes<'d>>, variable: &Entry<
         Operation::AddressIndex { index } => dwarf.address(unit, index).ok()?,
         _ => return None,
     };
-    // A second operation may tell where it is in a COMMON block, or in an object that the compiler has made of several variables.
-    let behind = match operations.next().ok()? {
-        None => return Some(address),
-        Some(Operation::PlusConstant { value }) => value,
-        Some(_) => return None,
-    };
-    match operations.next().ok()? {
-        None => address.checked_add(behind),
-        Some(_) => None,
-    }
+    // Further operations tell where in an object it is that the compiler has made of several variables.
+    operations.next().ok()?.is_none().then_some(address)
 }
 
 /// The type of an entry, or of the declaration that it defines.
@@ -142,7 +85,7 @@ fn reference(entry: &Entry<'_, '_, '_>, name: gimli::DwAt) -> Option<UnitOffset>
     }
 }
 
-/// The shape of a type; that of no array has no dimensions.
+/// The shape of a type, if it is that of an array.
 fn shape(unit: &Unit<Bytes<'_>>, of: UnitOffset) -> Option<ArrayShape> {
     let is_fortran = is_fortran(unit);
     let (mut of, mut dimensions) = (without_names(unit, of)?, Vec::new());
@@ -156,7 +99,7 @@ fn shape(unit: &Unit<Bytes<'_>>, of: UnitOffset) -> Option<ArrayShape> {
         of = without_names(unit, type_of(unit, &entry)?)?;
     }
     let element = size(unit, of)?;
-    Some(ArrayShape { element, dimensions, is_fortran })
+    (!dimensions.is_empty()).then_some(ArrayShape { element, dimensions, is_fortran })
 }
 
 /// The type that names and qualifiers stand for.

@@ -97,7 +97,7 @@ pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: Symmetric
         MemoryPart::Statics => {
             let address = (node.loaded.statics.0 - node.loaded.bias + place.offset) as u64;
             let Some((name, offset)) = symbols.symbol(address) else { return unknown() };
-            let elements = arrays::touched(&name, address - offset, offset, bytes as u64);
+            let elements = arrays::at(address - offset).and_then(|array| array.touched(&name, offset, bytes as u64));
             let touched = match (elements, offset) {
                 (Some(elements), _) => format!("{}, {elements}", numbered(offset as usize, bytes)),
                 (None, 0) => count,

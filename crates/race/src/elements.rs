@@ -1,11 +1,11 @@
-//! Names of an array's elements, as the program writes them. A variable that is no array has its own name.
+//! Names of an array's elements, as the program writes them.
 
 /// The shape of an array, as debug information has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayShape {
     /// The bytes of an element.
     pub element: u64,
-    /// The first index of each dimension and the number of its elements, in the order of the indices; none if it is no array.
+    /// The first index of each dimension and the number of its elements, in the order of the indices.
     pub dimensions: Vec<(i64, u64)>,
     /// The first index changes fastest, and not the last one.
     pub is_fortran: bool,
@@ -38,9 +38,6 @@ impl ArrayShape {
         if rest > 0 {
             return None;
         }
-        if indices.is_empty() {
-            return Some(name.to_owned());
-        }
         Some(match self.is_fortran {
             true => format!("{name}({})", indices.join(",")),
             false => indices.iter().rev().fold(name.to_owned(), |name, index| format!("{name}[{index}]")),
@@ -67,15 +64,6 @@ mod tests {
         let columns = shape(8, &[(1, 3), (-1, 4)], true);
         assert_eq!(columns.touched("a", 0, 8).as_deref(), Some("a(1,-1)"));
         assert_eq!(columns.touched("a", 40, 8).as_deref(), Some("a(3,0)"));
-    }
-
-    #[test]
-    fn what_is_no_array_has_its_own_name() {
-        for is_fortran in [false, true] {
-            let scalar = shape(8, &[], is_fortran);
-            assert_eq!(scalar.touched("total", 0, 8).as_deref(), Some("total"));
-            assert_eq!(scalar.touched("total", 4, 8), None);
-        }
     }
 
     #[test]

@@ -1,18 +1,12 @@
-! All PEs write the same element of an array of PE 0, whose first index begins at 0 and whose second one at 1, and the same elements of
-! two arrays of a COMMON block and its last variable.
+! All PEs write the same element of an array of PE 0, whose first index begins at 0 and whose second one at 1.
 program elements
   implicit none
   real(8), save :: grid(0:3, 5) = 0
-  real(8) :: h(4, 0:5), u(0:3, 5), total
-  common /fields/ h, u, total
   real(8) :: mine(1)
   integer, external :: shmem_my_pe
 
   call shmem_init()
   mine = shmem_my_pe()
   call shmem_double_put(grid(2, 3), mine, 1, 0)
-  call shmem_double_put(h(2, 3), mine, 1, 0)
-  call shmem_double_put(u(2, 3), mine, 1, 0)
-  call shmem_put64(total, mine, 1, 0)
   call shmem_finalize()
 end program
