@@ -241,7 +241,7 @@ fn nothing(only: &str, pes: u32) -> Error {
     if !patterns::NAMES.iter().any(|name| name.contains(only)) {
         return nothing(&format!("no operation's name contains `{only}`"))
             .because(format!("there are {}", patterns::NAMES.join(", ")))
-            .fix("leave --only out, or use one of these names or a part of one, in small letters as they stand here");
+            .fix("leave --only out, or use one of these names or a part of one, in lower case as they stand here");
     }
     if pes < 2 {
         return nothing("the operations that were chosen need two PEs")

@@ -149,7 +149,7 @@ pub(crate) fn is_here(name: &str) -> bool {
     short == "localhost" || (!own.is_empty() && short == own)
 }
 
-/// A name without its domain, in small letters.
+/// The first label of a host name, in lower case.
 fn short_name(name: &str) -> String {
     name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

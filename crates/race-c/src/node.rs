@@ -329,7 +329,7 @@ impl RaceNode {
         self.window(address).map(|at| &self.parts[at])
     }
 
-    /// Whether so many bytes from a symmetric address on leave the symmetric memory. The library refuses such a transfer, and accesses
+    /// Whether a transfer of `len` bytes at a symmetric address reaches beyond the symmetric memory. The library refuses it, and accesses
     /// nothing.
     #[inline]
     pub(crate) fn leaves(&self, address: usize, len: usize) -> bool {

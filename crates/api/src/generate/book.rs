@@ -43,7 +43,7 @@ pub(super) fn routines(pages: &[Page]) -> String {
     let mut text = format!(
         "{NOTE}# Routines\n\n\
          The manual has a page for each row: `man` takes any name of the last column, with its types, and the Fortran names in\n\
-         small letters.\n\n\
+         lower case.\n\n\
          | page | purpose | routines |\n|---|---|---|\n"
     );
     for page in pages.iter().filter(|page| page.section == 3) {

@@ -124,10 +124,10 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
 /// [`time::cycles`] from one look at the network to the next one of tests that fail: half a microsecond to two. A look takes as long over
 /// sockets, where it is a call of the kernel, and a test some nanoseconds.
 const BETWEEN_LOOKS: u64 = 2_000;
-/// A test that comes so much later, 100 to 400 microseconds, shows that the PE does other work, or that other programs have its processor.
-/// Then the thread of the network answers sooner, which does not while somebody looks.
+/// A delay of the next look, 100 to 400 microseconds. It shows that the PE does other work, or that other programs have its processor.
+/// Then the progress thread answers sooner. It does not serve peers while callers look.
 const AWAY: u64 = 400_000;
-/// For so long the network is left to the thread then: 5 to 20 milliseconds.
+/// The time for which the network is left to the progress thread then: 5 to 20 milliseconds.
 const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 
 /// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst.

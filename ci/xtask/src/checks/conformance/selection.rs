@@ -84,7 +84,7 @@ impl CaseSelection {
         };
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
         let environments = (0..most).map(turn).collect();
-        // The prover knows every size; these runs show the executor. At six, four PEs double and two more take part.
+        // The prover knows every size; these runs show the executor. Six PEs are a power of two and two more.
         let pes = if std::env::var_os("CHECK_LONG").is_some() { vec![2, 3, 5, 8] } else { vec![6] };
         CaseSelection { pes, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
