@@ -3,7 +3,8 @@
  * usage: collectives [WORD]      only rows whose names contain WORD
  *
  * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call: the median of several
- * batches, and their mean, in which a batch that stood still counts. Calls follow each other without pause, and a batch ends
+ * batches, and their mean, in which a batch that stood still counts. Two counts per call follow: context switches of all PEs, and TCP
+ * segments, acknowledgements among them, that this network namespace has sent (other programs' too; zero where the kernel does not say). Calls follow each other without pause, and a batch ends
  * with a barrier: a root that runs ahead of the others has not finished for them. Programs may not hand one pSync array to
  * two calls in a row of which some member may still be in the first, so two arrays take turns.
  *
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Whether to time the forms over teams; a library may declare them and have none. */
@@ -27,6 +29,7 @@ static long psync[2][SYNC], turn_psync[GROUP][SHMEM_BCAST_SYNC_SIZE];
 static char *source, *dest, *turn_dest, *work[2];
 static const char *only = "";
 static int npes, me;
+static long *switched;
 
 static double now(void)
 {
@@ -41,6 +44,52 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What all batches of a row have cost beside time. */
+struct counts {
+    long switches, segments;
+};
+
+/* The kernel's count of sent TCP segments: the eleventh number of the second line that begins with `Tcp:`. */
+static long segments_sent(void)
+{
+    char line[512];
+    long sent = 0;
+    FILE *const file = fopen("/proc/net/snmp", "r");
+    for (int found = 0; file && found < 2 && fgets(line, sizeof line, file);)
+        if (!strncmp(line, "Tcp:", 4) && ++found == 2)
+            (void)sscanf(line, "Tcp: %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %ld", &sent);
+    if (file)
+        fclose(file);
+    return sent;
+}
+
+static struct counts counts(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (struct counts){used.ru_nvcsw + used.ru_nivcsw, segments_sent()};
+}
+
+/* Prints a row. Every PE calls this after the barrier of the last batch, and PE 0 reads what the others have put before it begins
+ * the next row, which has a barrier. */
+static void print_row(const char *name, const char *form, double *batches, int calls, struct counts before)
+{
+    const struct counts after = counts();
+    double sum = 0, switches = 0;
+    shmem_long_p(&switched[me], after.switches - before.switches, 0);
+    shmem_barrier_all();
+    if (me != 0)
+        return;
+    for (int batch = 0; batch < BATCHES; batch++)
+        sum += batches[batch];
+    for (int pe = 0; pe < npes; pe++)
+        switches += (double)switched[pe];
+    qsort(batches, BATCHES, sizeof *batches, ascending);
+    printf("%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\n", name, form, batches[BATCHES / 2], sum / BATCHES,
+        switches / (BATCHES * calls), (double)(after.segments - before.segments) / (BATCHES * calls));
+    fflush(stdout);
+}
+
 /* Calls of a batch: fewer of those that take longer. */
 static int calls_of(size_t bytes)
 {
@@ -51,9 +100,12 @@ static int calls_of(size_t bytes)
     do {                                                                            \
         if (!strstr(name, only))                                                    \
             break;                                                                  \
-        double batches[BATCHES], sum = 0;                                           \
+        double batches[BATCHES];                                                    \
+        struct counts before = {0, 0};                                              \
         const int calls = calls_of(bytes);                                          \
         for (int batch = -1; batch < BATCHES; batch++) {                            \
+            if (batch == 0)                                                         \
+                before = counts();                                                  \
             shmem_barrier_all();                                                    \
             const double begin = now();                                             \
             for (int i = 0; i < calls; i++) {                                       \
@@ -61,12 +113,9 @@ static int calls_of(size_t bytes)
             }                                                                       \
             shmem_barrier_all();                                                    \
             if (batch >= 0)                                                         \
-                sum += batches[batch] = (now() - begin) / calls;                    \
+                batches[batch] = (now() - begin) / calls;                           \
         }                                                                           \
-        qsort(batches, BATCHES, sizeof *batches, ascending);                        \
-        if (me == 0)                                                                \
-            printf("%s\t%s\t%.3f\t%.3f\n", name, form, batches[BATCHES / 2], sum / BATCHES); \
-        fflush(stdout);                                                             \
+        print_row(name, form, batches, calls, before);                              \
     } while (0)
 
 #if TEAMS
@@ -117,7 +166,8 @@ int main(int argc, char **argv)
     dest = shmem_malloc((size_t)MOST * (size_t)npes);
     work[0] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
     work[1] = shmem_malloc(MOST + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(double));
-    if (!source || !dest || !turn_dest || !work[0] || !work[1])
+    switched = shmem_malloc((size_t)npes * sizeof *switched);
+    if (!source || !dest || !turn_dest || !work[0] || !work[1] || !switched)
         shmem_global_exit(1);
     memset(source, me, (size_t)MOST * (size_t)npes);
     memset(dest, 0, (size_t)MOST * (size_t)npes);

@@ -4,6 +4,8 @@
 //! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own hands, by UCX
 //! and by libfabric.
 
+mod tables;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -75,14 +77,23 @@ fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
     Ok(named)
 }
 
-/// Microseconds per call in one round: the median of its batches, and their mean.
-struct RoundTimes {
+/// One round of an operation, per call.
+struct Round {
+    /// Microseconds: the median of its batches.
     median: f64,
+    /// Their mean.
     mean: f64,
+    /// Context switches of all PEs, and TCP segments of the network namespace. The programs of the limits do not count.
+    counts: Option<RoundCounts>,
+}
+
+struct RoundCounts {
+    switches: f64,
+    segments: f64,
 }
 
 /// The rounds of each operation, for one library and form of call.
-type Rounds = BTreeMap<String, Vec<RoundTimes>>;
+type Rounds = BTreeMap<String, Vec<Round>>;
 
 /// The comparison that is asked for.
 pub(crate) struct PeerComparison<'a> {
@@ -94,7 +105,7 @@ pub(crate) struct PeerComparison<'a> {
     pub(crate) rounds: u32,
 }
 
-/// The rounds of one comparison, by the columns of the table.
+/// The rounds of one comparison, by the columns of the tables.
 #[derive(Default)]
 struct Columns {
     sets: Rounds,
@@ -180,7 +191,8 @@ impl Rivals {
                 }
             }
         }
-        print(carrier, pes, &columns);
+        tables::times(carrier, pes, &columns);
+        tables::counts(&columns);
         Ok(())
     }
 
@@ -217,60 +229,19 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peer").join(name)
 }
 
-fn print(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
-    say(format_args!(
-        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, how often ours goes into Open MPI's, by medians and\n\
-         by means (in which a batch that stood still counts), and how often the limit goes into ours: {} of the same\n\
-         sizes and count, to receivers that know what comes",
-        carrier.ours, carrier.limit.words
-    ));
-    let titles = ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"];
-    line("", &titles.map(str::to_owned));
-    let Columns { sets, teams, peers, limits } = columns;
-    let mut rows: Vec<&String> = peers.keys().filter(|row| sets.contains_key(*row)).collect();
-    rows.sort_by_key(|row| order(row));
-    for row in rows {
-        let rounds = [sets, teams, peers, limits].map(|rounds| rounds.get(row).map_or(&[][..], Vec::as_slice));
-        let [set, team, peer, limit] = rounds.map(|rounds| median(rounds.iter().map(|round| round.median)));
-        let [mean_set, mean_team, mean_peer, _] = rounds.map(|rounds| mean(rounds.iter().map(|round| round.mean)));
-        let ratios = [peer / set, peer / team, mean_peer / mean_set, mean_peer / mean_team];
-        let figures = [set, team, peer].into_iter().chain(ratios).chain([limit, set / limit]);
-        line(row, &figures.map(|value| format!("{value:.2}")).collect::<Vec<_>>());
-    }
-}
-
-fn line(row: &str, cells: &[String]) {
-    let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
-    say(format_args!("{row:<24}{cells}"));
-}
-
-/// Sorts operations by name, then by their number.
-fn order(row: &str) -> (String, u64) {
-    let (name, number) = row.rsplit_once(' ').unwrap_or((row, "0"));
-    (name.to_owned(), number.parse().unwrap_or_default())
-}
-
-/// Not a number, where a library lacks the form.
-fn median(times: impl Iterator<Item = f64>) -> f64 {
-    let mut times: Vec<f64> = times.collect();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// As [`median`].
-fn mean(times: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = times.fold((0.0, 0.0), |(count, sum), time| (count + 1.0, sum + time));
-    sum / count
-}
-
-/// The lines that PE 0 of a job prints: operation, form, times.
-fn measured(command: &mut Command) -> Outcome<Vec<(String, String, RoundTimes)>> {
+/// The lines that PE 0 of a job prints: operation, form, times, and counts if the program has them.
+fn measured(command: &mut Command) -> Outcome<Vec<(String, String, Round)>> {
     let output = job::finish(command.stdin(Stdio::null()))?;
     let parse = |text: &str| {
         let mut words = text.split('\t');
         let (row, form) = (words.next()?, words.next()?);
-        let times = RoundTimes { median: words.next()?.parse().ok()?, mean: words.next()?.parse().ok()? };
-        Some((row.to_owned(), form.to_owned(), times))
+        let figures = words.map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
+        let (median, mean, counts) = match figures[..] {
+            [median, mean] => (median, mean, None),
+            [median, mean, switches, segments] => (median, mean, Some(RoundCounts { switches, segments })),
+            _ => return None,
+        };
+        Some((row.to_owned(), form.to_owned(), Round { median, mean, counts }))
     };
     output.lines().map(|text| parse(text).ok_or_else(|| format!("a PE printed `{text}`"))).collect()
 }
@@ -329,7 +300,7 @@ fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str])
 
 #[cfg(test)]
 mod tests {
-    use super::{CARRIERS, carriers, has_oshmem_info, mean, median, order};
+    use super::{CARRIERS, carriers, has_oshmem_info};
 
     #[test]
     fn a_carrier_goes_by_its_name_and_all_by_one_word() {
@@ -350,19 +321,5 @@ mod tests {
         std::fs::write(folder.join("oshmem_info"), "").expect("a file");
         assert!(has_oshmem_info(&folder));
         std::fs::remove_dir_all(folder).expect("the test's own");
-    }
-
-    #[test]
-    fn rows_stand_by_name_then_by_size() {
-        let mut rows = ["max 1024", "barrier", "max 8", "broadcast 8"];
-        rows.sort_by_key(|row| order(row));
-        assert_eq!(rows, ["barrier", "broadcast 8", "max 8", "max 1024"]);
-    }
-
-    #[test]
-    fn the_median_does_not_depend_on_the_order_and_the_mean_counts_all() {
-        assert_eq!(median([7.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(mean([7.0, 1.0, 2.0, 2.0].into_iter()), 3.0);
-        assert!(median(std::iter::empty()).is_nan() && mean(std::iter::empty()).is_nan());
     }
 }

@@ -1,0 +1,95 @@
+//! The tables of a comparison with another library: times, and what a call costs beside time.
+
+use super::{Columns, PeerCarrier, Round, RoundCounts, Rounds};
+use crate::say;
+
+/// Microseconds per call.
+pub(super) fn times(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
+    say(format_args!(
+        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, how often ours goes into Open MPI's, by medians and\n\
+         by means (in which a batch that stood still counts), and how often the limit goes into ours: {} of the same\n\
+         sizes and count, to receivers that know what comes",
+        carrier.ours, carrier.limit.words
+    ));
+    line("", ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"]);
+    for row in columns.rows() {
+        let [set, team, peer, limit] = columns.each(row).map(|rounds| median(rounds.iter().map(|round| round.median)));
+        let [mean_set, mean_team, mean_peer, _] =
+            columns.each(row).map(|rounds| mean(rounds.iter().map(|round| round.mean)));
+        let ratios = [peer / set, peer / team, mean_peer / mean_set, mean_peer / mean_team];
+        let figures = [set, team, peer].into_iter().chain(ratios).chain([limit, set / limit]);
+        line(row, figures.map(|value| format!("{value:.2}")));
+    }
+}
+
+/// Context switches and TCP segments per call.
+pub(super) fn counts(columns: &Columns) {
+    say("\nContext switches of all PEs per call, and TCP segments per call, acknowledgements among them");
+    line("", ["switches: set", "team", "Open MPI", "segments: set", "team", "Open MPI"]);
+    for row in columns.rows() {
+        let of = |figure: fn(&RoundCounts) -> f64| {
+            columns.each(row).map(|rounds| median(rounds.iter().filter_map(|round| round.counts.as_ref().map(figure))))
+        };
+        let [switches, segments] = [of(|counts| counts.switches), of(|counts| counts.segments)];
+        // The limit, which is the last, has no counts.
+        line(row, switches[..3].iter().chain(&segments[..3]).map(|value| format!("{value:.2}")));
+    }
+}
+
+impl Columns {
+    /// The operations that both libraries have.
+    fn rows(&self) -> Vec<&String> {
+        let mut rows: Vec<&String> = self.peers.keys().filter(|row| self.sets.contains_key(*row)).collect();
+        rows.sort_by_key(|row| order(row));
+        rows
+    }
+
+    /// The rounds of an operation: ours on active sets and on teams, the peer's, the limit's.
+    fn each(&self, row: &str) -> [&[Round]; 4] {
+        [&self.sets, &self.teams, &self.peers, &self.limits]
+            .map(|rounds: &Rounds| rounds.get(row).map_or(&[][..], Vec::as_slice))
+    }
+}
+
+fn line(row: &str, cells: impl IntoIterator<Item = impl std::fmt::Display>) {
+    let cells: String = cells.into_iter().map(|cell| format!("{cell:>14}")).collect();
+    say(format_args!("{row:<24}{cells}"));
+}
+
+/// Sorts operations by name, then by their number.
+fn order(row: &str) -> (String, u64) {
+    let (name, number) = row.rsplit_once(' ').unwrap_or((row, "0"));
+    (name.to_owned(), number.parse().unwrap_or_default())
+}
+
+/// Not a number, where a library lacks the form.
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// As [`median`].
+fn mean(figures: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = figures.fold((0.0, 0.0), |(count, sum), figure| (count + 1.0, sum + figure));
+    sum / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mean, median, order};
+
+    #[test]
+    fn rows_stand_by_name_then_by_size() {
+        let mut rows = ["max 1024", "barrier", "max 8", "broadcast 8"];
+        rows.sort_by_key(|row| order(row));
+        assert_eq!(rows, ["barrier", "broadcast 8", "max 8", "max 1024"]);
+    }
+
+    #[test]
+    fn the_median_does_not_depend_on_the_order_and_the_mean_counts_all() {
+        assert_eq!(median([7.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(mean([7.0, 1.0, 2.0, 2.0].into_iter()), 3.0);
+        assert!(median(std::iter::empty()).is_nan() && mean(std::iter::empty()).is_nan());
+    }
+}
