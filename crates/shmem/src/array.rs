@@ -354,9 +354,15 @@ macro_rules! reductions {
             where
                 T: Operand<$op>,
             {
-                let first = (self.len > 0).then(|| self.get(0))?;
-                let mine = self.iter_block().map(|(_, value)| value);
-                Some(self.team.$of(mine.fold(first, <T as Operand<$op>>::combine)))
+                if self.len == 0 {
+                    return None;
+                }
+                // A member without elements brings the first of all, as it is when its owner has come.
+                if self.block_of(self.team.n_pes() - 1).is_empty() {
+                    self.team.sync();
+                }
+                let mine = self.iter_block().map(|(_, value)| value).reduce(<T as Operand<$op>>::combine);
+                Some(self.team.$of(mine.unwrap_or_else(|| self.get(0))))
             }
         )*}
     };

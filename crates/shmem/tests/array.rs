@@ -23,6 +23,9 @@ fn every_length_is_spread_without_a_gap() {
             assert_eq!(array.max(), (0..len).map(|i| 70 + i as u64).max());
             assert_eq!(array.min(), (len > 0).then_some(70));
             assert_eq!(array.sum(), (0..len).map(|i| 70 + i as u64).sum::<u64>());
+            // Each PE has stored its own elements when it calls, and knows nothing of the others.
+            array.block().fill(5);
+            assert_eq!(array.max(), (len > 0).then_some(5));
             // Nobody frees what others still read.
             world.barrier();
         }
