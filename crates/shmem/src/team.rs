@@ -155,14 +155,14 @@ impl Team<'_> {
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_strided", start, stride, size).entered();
         let mut made = runtime::TeamHandle::INVALID;
-        let stride = c_int::try_from(stride).unwrap_or(0);
+        // No stride beyond these numbers has two members.
+        let step = c_int::try_from(stride).unwrap_or(0);
         // SAFETY: `made` is writable and there is no config; the team lives, and one thread has it.
         let status = unsafe {
-            calls::split_strided(parent, number(start), stride, number(size), core::ptr::null(), 0, &raw mut made)
+            calls::split_strided(parent, number(start), step, number(size), core::ptr::null(), 0, &raw mut made)
         };
         if status != 0 {
-            let last = i64::from(number(start)) + i64::from(stride) * (i64::from(number(size)) - 1);
-            let fits = start < self.size && size > 0 && usize::try_from(last).is_ok_and(|last| last < self.size);
+            let fits = self.has_members(start, stride, size);
             return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}"), fits));
         }
         Ok((made != runtime::TeamHandle::INVALID).then(|| Team::new(made, true)))
@@ -184,9 +184,10 @@ impl Team<'_> {
         let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_2d", width).entered();
         let (mut x, mut y) = (runtime::TeamHandle::INVALID, runtime::TeamHandle::INVALID);
-        let none = core::ptr::null();
+        // A row has all members at most, however wide it is.
+        let (row, none) = (number(width.min(self.size)), core::ptr::null());
         // SAFETY: `x` and `y` are writable and there are no configs; the team lives, and one thread has it.
-        match unsafe { calls::split_2d(parent, number(width), none, 0, &raw mut x, none, 0, &raw mut y) } {
+        match unsafe { calls::split_2d(parent, row, none, 0, &raw mut x, none, 0, &raw mut y) } {
             0 => Ok(Axes { x: Team::new(x, true), y: Team::new(y, true) }),
             _ => Err(self.refused(CALL, format!("width {width}"), width > 0)),
         }
@@ -253,6 +254,13 @@ impl Team<'_> {
     fn of_the_same_world<'p>(self) -> Team<'p> {
         let team = core::mem::ManuallyDrop::new(self);
         Team { handle: team.handle, my: team.my, size: team.size, made: team.made, parent: PhantomData }
+    }
+
+    /// Whether `start`, `start + stride` and so on, `size` of them, are members.
+    fn has_members(&self, start: usize, stride: isize, size: usize) -> bool {
+        let last = start as i128 + (size as i128 - 1) * stride as i128;
+        let reaches = size > 1 && stride != 0 && (0..self.size as i128).contains(&last);
+        start < self.size && (size == 1 || reaches)
     }
 
     /// Why there is no team, if the arguments fit this one or do not.

@@ -193,7 +193,12 @@ fn what_can_fail_is_an_error() {
         let refused = world.split_strided(1, 1, 2).unwrap_err();
         assert!(refused.to_string().contains("start 1, stride 1 and size 2"), "{refused}");
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        for (start, stride, size) in [(0, 0, 2), (0, 1, 3), (1, isize::MIN, 2), (0, -1, usize::MAX)] {
+            let refused = world.split_strided(start, stride, size).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidArgument, "{refused}");
+        }
         assert_eq!(world.split_2d(0).unwrap_err().kind(), ErrorKind::InvalidArgument);
+        assert_eq!(world.split_2d(usize::MAX).unwrap().x.n_pes(), 2);
         assert!(world.split_grid(&[2, 2]).unwrap_err().to_string().contains("extents [2, 2]"));
         // And everything goes on.
         let counter = world.allocate(Atomic::new(0)).unwrap();
