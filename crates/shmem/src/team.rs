@@ -269,8 +269,8 @@ impl Team<'_> {
         let error = Error::new(format!("{call}: no team for {arguments}"));
         if fit {
             return error
-                .because("some PE is a member of as many teams as the library can have")
-                .fix("drop teams that are not used any more")
+                .because("some PE is a member of as many teams as the library can have, or as SHMEM_TEAMS_MAX allows")
+                .fix("drop teams that are not used any more, or raise SHMEM_TEAMS_MAX; a world takes one of them")
                 .of_kind(ErrorKind::LimitReached);
         }
         error

@@ -112,8 +112,8 @@ impl World {
         let world = Self { team, epochs };
         if status != 0 {
             return Err(Error::new("World::init: no team can be made")
-                .because("the library has no synchronisation slot left")
-                .fix("destroy teams that are not used any more, in the parts of the program that are in C")
+                .because("the world takes one, and the library has none left, or none that SHMEM_TEAMS_MAX allows")
+                .fix("destroy teams of the program's parts in C, or raise SHMEM_TEAMS_MAX")
                 .of_kind(ErrorKind::LimitReached));
         }
         own(|own| own.open.store(true, Release));
