@@ -206,3 +206,13 @@ fn lines_of_the_fortran_module_are_short_enough_for_every_compiler() {
     let long: Vec<_> = module.lines().filter(|line| line.len() > 132).collect();
     assert!(long.is_empty(), "{long:?}");
 }
+
+/// A compiler may load a local variable before the quiet that brings its value, unless the argument says what happens.
+#[test]
+fn results_that_come_behind_the_return_are_declared_so_in_the_fortran_module() {
+    let module = fortran_2008();
+    let fetched: Vec<_> = module.lines().filter(|line| line.ends_with(" :: fetch")).collect();
+    assert!(fetched.len() > 20, "{fetched:?}");
+    let silent: Vec<_> = fetched.iter().filter(|line| !line.contains(", asynchronous, target ::")).collect();
+    assert!(silent.is_empty(), "{silent:?}");
+}

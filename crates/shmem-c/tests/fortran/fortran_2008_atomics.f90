@@ -15,6 +15,7 @@ program fortran_2008_atomics
     call updates()
     call bits()
     call pending()
+    call local_results()
     call waits()
     call many()
     call locks()
@@ -74,6 +75,24 @@ contains
         call done(19, 2, 'nonblocking fetch and and')
         call shmem_atomic_fetch_xor_nbi(fetched, word, 3, me)
         call done(2, 1, 'nonblocking fetch and xor')
+    end subroutine
+
+    ! A compiler that takes local variables for unchanged by a quiet loads them too early.
+    subroutine local_results()
+        real(8) :: left
+        integer(8) :: right
+        number = me + 0.5d0
+        long = me
+        left = 0
+        right = 0
+        call shmem_barrier_all()
+        if (me > 0) call shmem_atomic_fetch_nbi(left, number, me - 1)
+        if (me < npes - 1) call shmem_atomic_fetch_add_nbi(right, long, 10_8, me + 1)
+        call shmem_quiet()
+        call check(left == merge(me - 0.5d0, 0d0, me > 0), 'a real number in a local variable')
+        call check(right == merge(me + 1, 0, me < npes - 1), 'an integer in a local variable')
+        call shmem_barrier_all()
+        call check(long == me + merge(10, 0, me > 0), 'fetch and add with a local result')
     end subroutine
 
     subroutine done(before, after, what)

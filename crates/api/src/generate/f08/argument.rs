@@ -79,6 +79,8 @@ pub(super) fn argument(form: &ServingRoutine<'_>, parameter: &Parameter, first: 
         ("size_t", _) => count(form, name),
         ("ptrdiff_t", _) => number(name, format!("int({name}, c_size_t)")),
         (_, "cmp_values") => like(name, &format!("{element}, intent(in)"), "(*)"),
+        // It gets its value behind the return. Without these attributes a compiler may load a local variable before the quiet.
+        (_, "fetch") => like(name, &format!("{element}, intent({intent}), asynchronous, target"), ""),
         (pointer, _) if pointer.ends_with('*') && is_block(form) => block(form, name, element, intent),
         (pointer, _) if pointer.ends_with('*') => by_reference(element),
         _ => plain(name, element),
