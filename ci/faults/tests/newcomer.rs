@@ -58,6 +58,8 @@ fn fault_N2_calls_of_fortran_have_its_own_remedies() {
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
     let ended = Job::new("-n 2").run(&program, ["crash"]).expect(139).says(&[count]);
     assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
+    let short = Job::new("-n 1").env("SHMEM_CHECK", "3").run(&program, ["short block"]).expect(1);
+    short.says(&["SHPDEALLC: ", "behind the block of 16 bytes", "SHPALLOC counts words of 32 bits, two for each"]);
     job("long elements").says(&[
         "SHMEM_PUT64",
         "the variable `",

@@ -278,17 +278,25 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
 /// All PEs call, one thread of each, with the same block or null, and nobody uses it any more, nor have operations on
 /// it yet to complete.
 pub unsafe fn free(ptr: *mut c_void) {
-    const CALL: &str = "shmem_free";
-    let life = open_life(CALL);
+    // SAFETY: the caller makes the same promises.
+    unsafe { free_named("shmem_free", ptr) }
+}
+
+/// [`free`], called by a routine of that name.
+///
+/// # Safety
+/// See [`free`].
+pub(super) unsafe fn free_named(call: &'static str, ptr: *mut c_void) {
+    let life = open_life(call);
     if ptr.is_null() {
         return;
     }
     let sequence = lock(life).sequence();
     // Nobody may still be about to use the block, and nobody's transfer to it may be on its way.
-    agree(CALL, 0, true, sequence, 0);
-    errors::check_guards(CALL);
+    agree(call, 0, true, sequence, 0);
+    errors::check_guards(call);
     if !lock(life).free(offset_of(ptr)) {
-        no_block(life, CALL, ptr);
+        no_block(life, call, ptr);
     }
     network::freed(offset_of(ptr));
 }
@@ -298,33 +306,41 @@ pub unsafe fn free(ptr: *mut c_void) {
 /// # Safety
 /// See [`free`]: after it the block has perhaps another address.
 pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    const CALL: &str = "shmem_realloc";
+    // SAFETY: the caller makes the same promises.
+    unsafe { realloc_named("shmem_realloc", ptr, bytes) }
+}
+
+/// [`realloc`], called by a routine of that name.
+///
+/// # Safety
+/// See [`realloc`].
+pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
     if ptr.is_null() {
-        return allocate(CALL, bytes, 1, |_| {});
+        return allocate(call, bytes, 1, |_| {});
     }
     if bytes == 0 {
         // SAFETY: the caller promises a block of the heap that nobody uses any more, and all PEs make this call.
-        unsafe { free(ptr) };
+        unsafe { free_named(call, ptr) };
         return null_mut();
     }
-    let life = open_life(CALL);
+    let life = open_life(call);
     let old = offset_of(ptr);
     if lock(life).outside_block(old, 1).is_some() {
-        no_block(life, CALL, ptr);
+        no_block(life, call, ptr);
     }
     if lock(life).is_guarded() {
-        return replace(life, ptr, bytes);
+        return replace(life, call, ptr, bytes);
     }
     let (resized, missing, sequence) = {
         let mut heap = lock(life);
-        let resized = heap.resize(CALL, old, bytes as u64);
+        let resized = heap.resize(call, old, bytes as u64);
         (resized, heap.missing(), heap.sequence())
     };
     // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
-    let Agreement { failed, growing } = agree(CALL, bytes, resized.is_ok(), sequence, missing);
+    let Agreement { failed, growing } = agree(call, bytes, resized.is_ok(), sequence, missing);
     let mut all = failed.is_none();
     if all && growing {
-        all = grow(life, CALL, bytes, || {}).inspect_err(FailedAllocation::say).is_ok();
+        all = grow(life, call, bytes, || {}).inspect_err(FailedAllocation::say).is_ok();
     }
     conclude(life, all);
     if !all {
@@ -343,24 +359,23 @@ pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
     };
     network::freed(old);
     network::allocated(offset_of(new), bytes as u64);
-    agree(CALL, bytes, true, sequence, 0);
+    agree(call, bytes, true, sequence, 0);
     new
 }
 
 /// [`realloc`] of a guarded block: always a new one, so that whoever still uses the old one is found.
-fn replace(life: &LibraryState, ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    const CALL: &str = "shmem_realloc";
-    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, CALL, ptr) };
+fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
+    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, call, ptr) };
     let sequence = lock(life).sequence();
     // Nobody's transfer to the old block is on its way after this.
-    agree(CALL, bytes, true, sequence, 0);
+    agree(call, bytes, true, sequence, 0);
     let copied = bytes.min(size as usize);
     // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.
     let new =
-        allocate(CALL, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
+        allocate(call, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
     if !new.is_null() {
         // SAFETY: all PEs have got here, and the program uses the new block from now on.
-        unsafe { free(ptr) };
+        unsafe { free_named(call, ptr) };
     }
     new
 }
