@@ -124,6 +124,10 @@ impl Prepared {
         let app = self.apps[pe as usize] as usize;
         let streams = self.streams(pe)?;
         let mut program = self.plan().programs[app].clone();
+        if !self.directly {
+            // The agent's own is that of the remote shell, which began elsewhere. A value of the user comes behind it and wins.
+            program.variables.insert(0, ("PWD".into(), self.description.folder.clone()));
+        }
         if let (Some(recording), Some(folder)) = (&self.plan().recording, &self.records) {
             profile::record(recording, folder, &mut program);
         }

@@ -200,6 +200,12 @@ fn variables_and_folders_travel() {
     job.args(["sh", "-c", show]).env("SHMEM_DEBUG", "a").env("FI_X", "b").env("MINE", "c").current_dir("/usr");
     let shown = ended(&mut job);
     assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("a,b,c,2,/usr\n", ""));
+    // A shell looks where it is. Other programs believe the variable, which a remote shell has set to where it began.
+    for (options, folder) in [(&[][..], "/usr"), (&["--wdir", "/"], "/"), (&["-x", "PWD=/mine"], "/mine")] {
+        let agent = ["-H", "h1", "--launch-agent", "env -C / PWD=/ ON={host}"];
+        let mut job = oshrun([&agent[..], options, &["printenv", "PWD"]].concat());
+        assert_eq!(ended(job.current_dir("/usr")).stdout.trim(), folder, "{options:?}");
+    }
 }
 
 #[test]
