@@ -29,13 +29,24 @@ pub(super) fn explain(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) ->
         return Ok(text);
     }
     let (job, words) = fewer_pes(job, words, outcome)?;
-    let Some(kind) = turning_point(&job, &words)? else {
-        let _ = writeln!(
-            text,
-            "It fails as well where the network does everything at once. Run it without the simulated network first. If it passes \
-             there, the order in which PEs run is enough: look for a PE that does not wait for another one."
-        );
-        return Ok(text);
+    let kind = match turning_point(&job, &words)? {
+        TurningPoint::Step(kind) => kind,
+        TurningPoint::Start => {
+            let _ = writeln!(
+                text,
+                "It fails as well where the network does everything at once. Run it without the simulated network first. If it passes \
+                 there, the order in which PEs run is enough: look for a PE that does not wait for another one."
+            );
+            return Ok(text);
+        }
+        TurningPoint::Unknown => {
+            let _ = writeln!(
+                text,
+                "It passed wherever the network became kind, the latest at step {MOST_STEPS} or behind it. The step that decides comes \
+                 later, or the run is no function of its seed alone."
+            );
+            return Ok(text);
+        }
     };
     let (mut lines, mut has_failed) = (String::new(), false);
     for _ in 0..STORIES {
@@ -82,17 +93,26 @@ fn fewer_pes(job: &JobUnderSim, words: &str, outcome: &SimulatedRun) -> Result<(
     Ok((job.clone(), words.to_owned()))
 }
 
-/// The first step from which on a kind network comes too late. `None`: a network that is kind from the start fails as well.
-fn turning_point(job: &JobUnderSim, words: &str) -> Result<Option<u64>, Error> {
+/// Where a run turns into one that fails.
+enum TurningPoint {
+    /// The first step from which on a kind network comes too late.
+    Step(u64),
+    /// A network that is kind from the start fails as well.
+    Start,
+    /// A network that becomes kind at a step that was tried does not fail.
+    Unknown,
+}
+
+fn turning_point(job: &JobUnderSim, words: &str) -> Result<TurningPoint, Error> {
     let fails = |kind: u64| job.run(words, &format!(",kind={kind}")).map(|outcome| outcome.is_failure());
     if fails(0)? {
-        return Ok(None);
+        return Ok(TurningPoint::Start);
     }
     // The step is not known if the run did not end: then it is looked for in strides.
     let mut high = job.run(words, "")?.steps().unwrap_or(0).max(64);
     while !fails(high)? {
         if high >= MOST_STEPS {
-            return Ok(None);
+            return Ok(TurningPoint::Unknown);
         }
         high *= 2;
     }
@@ -106,5 +126,5 @@ fn turning_point(job: &JobUnderSim, words: &str) -> Result<Option<u64>, Error> {
             low = middle;
         }
     }
-    Ok(Some(high))
+    Ok(TurningPoint::Step(high))
 }
