@@ -6,11 +6,13 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Read};
 use std::process::Stdio;
 use std::rc::Rc;
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use oxshmem_os::sockets;
+use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
@@ -69,8 +71,6 @@ impl InputLane {
 
 /// Reads the input as fast as the fastest reader takes it, until it ends, nobody wants more, or it is not ours to read.
 async fn deal(mut lanes: Vec<InputLane>, moved: &Notify, may_read: impl Fn() -> bool) {
-    let mut input = tokio::io::stdin();
-    let mut bytes = vec![0; PIECE];
     let mut is_told = false;
     loop {
         lanes.retain(|lane| !lane.pieces.is_closed());
@@ -90,17 +90,47 @@ async fn deal(mut lanes: Vec<InputLane>, moved: &Notify, may_read: impl Fn() -> 
             moved.notified().await;
             continue;
         }
-        let length = input.read(&mut bytes).await.unwrap_or(0);
-        if length == 0 {
+        // A thread waits for it, so that everything else goes on.
+        let piece: Rc<[u8]> = tokio::task::spawn_blocking(read_piece).await.unwrap_or_default().into();
+        if piece.is_empty() {
             return;
         }
-        let piece: Rc<[u8]> = bytes[..length].into();
         for lane in &lanes {
-            lane.behind.set(lane.behind.get() + length);
+            lane.behind.set(lane.behind.get() + piece.len());
             // One that wants no more is left out next time.
             let _ = lane.pieces.send(Rc::clone(&piece));
         }
     }
+}
+
+/// How long a terminal is waited for at a time.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Waits for the next piece of the input; no bytes: its end.
+fn read_piece() -> Vec<u8> {
+    let mut input = io::stdin();
+    // A read that waits at the terminal would stop the launcher once the user has stopped the job and continued it in the background.
+    while input.is_terminal() && !has_bytes_for_us(&input) {}
+    let mut bytes = vec![0; PIECE];
+    let length = loop {
+        match input.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read.unwrap_or(0),
+        }
+    };
+    bytes.truncate(length);
+    bytes
+}
+
+/// Waits a moment for bytes of the terminal that are for the launcher, and not for the shell.
+fn has_bytes_for_us(terminal: &io::Stdin) -> bool {
+    // An error is for the one who reads.
+    let has_bytes = sockets::wait_readable(terminal, GLANCE).unwrap_or(true);
+    let are_ours = has_bytes && in_foreground();
+    if has_bytes && !are_ours {
+        std::thread::sleep(GLANCE);
+    }
+    are_ours
 }
 
 /// Copies the input to every PE here that reads it. A PE that has closed its end is left out.

@@ -139,6 +139,44 @@ fn a_job_stops_and_continues_with_its_launcher() {
     assert_eq!(job.wait().status, Some(143));
 }
 
+/// The user of a terminal, who starts a job, stops it by Ctrl-Z, and lets it go on in the background. Ends well if the job does.
+const USER: &str = r#"
+import os, pty, signal, sys, time
+signal.alarm(60)
+shell, terminal = pty.fork()
+if shell == 0:
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpgrp())
+        os.execv(sys.argv[1], sys.argv[1:])
+    _, status = os.waitpid(job, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        os.tcsetpgrp(0, os.getpgrp())
+        os.kill(-job, signal.SIGCONT)
+        _, status = os.waitpid(job, os.WUNTRACED)
+    os._exit(0 if status == 0 else 1)
+shown = b""
+while b"begun" not in shown:
+    shown += os.read(terminal, 1024)
+time.sleep(0.5)
+os.write(terminal, b"\x1a")
+_, status = os.waitpid(shell, 0)
+sys.exit(0 if status == 0 else 1)
+"#;
+
+#[test]
+fn a_job_goes_on_in_the_background_of_a_terminal_that_it_reads() {
+    let job = oshrun(["-n", "2", "sh", "-c", "[ $PMI_RANK = 1 ] || echo begun; sleep 2"]);
+    let mut user = std::process::Command::new("python3");
+    user.args(["-c", USER]).arg(job.get_program()).args(job.get_args());
+    match user.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => println!("not run: python3 is not installed"),
+        output => drop(Ended::from(output.expect("python3 starts")).expect(0)),
+    }
+}
+
 /// A remote shell of which the test knows that it runs, and that never starts anything.
 const SILENT: &str = "sh -c 'echo $$ > $HERE/pe.{host}; exec sleep 600'";
 
