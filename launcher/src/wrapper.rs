@@ -246,10 +246,15 @@ impl Wrapper {
 
 /// The folder of the libraries: the first of those that installations have in which ours lies.
 fn libraries(prefix: &Path, exists: impl Fn(&Path) -> bool) -> PathBuf {
-    let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
-    let folders = ["lib", "lib64", &several].map(|folder| prefix.join(folder));
+    let folders = library_folders(prefix);
     let found = folders.iter().find(|folder| exists(&folder.join("liboxshmem.so")));
     found.unwrap_or(&folders[0]).clone()
+}
+
+/// The folders in which installations have libraries.
+pub(crate) fn library_folders(prefix: &Path) -> [PathBuf; 3] {
+    let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    ["lib", "lib64", &several].map(|folder| prefix.join(folder))
 }
 
 /// How clang is told to instrument a program without linking its own library.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::releases;
 use crate::machine::beside;
-use crate::wrapper::modules;
+use crate::wrapper::{library_folders, modules};
 
 /// The facts of one host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -158,11 +158,15 @@ fn line(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// The version, and the size and a checksum of the library's file.
+/// The version, and a checksum of the library's file.
 fn build() -> String {
-    let library = beside("oshrun").ok().and_then(|tool| Some(tool.parent()?.parent()?.join("lib/liboxshmem.so.1")));
-    let bytes = library.and_then(|file| fs::read(file).ok()).unwrap_or_default();
+    let bytes = beside("oshrun").ok().and_then(|tool| library(tool.parent()?.parent()?)).unwrap_or_default();
     format!("{} {:016x}", env!("CARGO_PKG_VERSION"), oxshmem_base::chance::Sum::of(bytes))
+}
+
+/// The file of the library in this installation.
+fn library(prefix: &Path) -> Option<Vec<u8>> {
+    library_folders(prefix).iter().find_map(|folder| fs::read(folder.join("liboxshmem.so.1")).ok())
 }
 
 /// A soft limit of this process, as the kernel tells it; nothing: there is none.
@@ -269,6 +273,17 @@ mod tests {
         let text = serde_json::to_string(&facts).expect("facts have a JSON form");
         let read: Facts = serde_json::from_str(&text).expect("and can be read");
         assert_eq!((read.host, read.build, read.time), (facts.host, facts.build, facts.time));
+    }
+
+    #[test]
+    fn the_library_is_found_in_each_folder_that_an_installation_may_have() {
+        let prefix = std::env::temp_dir().join(format!("oxshmem-prefix-{}", std::process::id()));
+        for (place, folder) in library_folders(&prefix).iter().enumerate().rev() {
+            fs::create_dir_all(folder).expect("a folder");
+            fs::write(folder.join("liboxshmem.so.1"), [place as u8]).expect("a file");
+            assert_eq!(library(&prefix), Some(vec![place as u8]), "{}", folder.display());
+        }
+        let _ = fs::remove_dir_all(prefix);
     }
 
     #[test]
