@@ -36,6 +36,8 @@ pub(crate) struct Carrier {
     lapsed: bool,
     /// The socket took no more.
     blocked: bool,
+    /// The kernel could not reach memory of an operation.
+    faulted: bool,
     /// How the last connection ended, and the attempts since.
     history: Vec<AddressOutcome>,
     /// Of the last connection; before the first one, where it was tried first.
@@ -76,6 +78,7 @@ impl Carrier {
             refused: false,
             lapsed: false,
             blocked: false,
+            faulted: false,
             history: Vec::new(),
             address: None,
         }
@@ -123,6 +126,11 @@ impl Carrier {
     /// Whether the socket took no more when something was sent last.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked
+    }
+
+    /// Whether the kernel could not reach memory of an operation, which no other connection can change.
+    pub(crate) fn has_faulted(&self) -> bool {
+        self.faulted
     }
 
     /// The socket is to be tried again.
@@ -291,7 +299,7 @@ impl Carrier {
         match connection.flush(session) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.blocked = true,
-            Err(e) => self.cut(&e.to_string()),
+            Err(e) => self.broke(&e),
         }
     }
 
@@ -301,6 +309,12 @@ impl Carrier {
             CarrierState::Up(connection) => connection.receive(session, host),
             _ => Received::default(),
         }
+    }
+
+    /// The connection has ended with this error.
+    pub(crate) fn broke(&mut self, error: &io::Error) {
+        self.faulted |= error.raw_os_error() == Some(libc::EFAULT);
+        self.cut(&error.to_string());
     }
 
     /// The connection is no more; the session goes on over the next one.

@@ -32,7 +32,7 @@ pub(crate) struct Received {
     /// Bytes.
     pub(crate) read: usize,
     /// Why the connection is of no use any more.
-    pub(crate) ended: Option<String>,
+    pub(crate) ended: Option<io::Error>,
     /// The peer has left the job.
     pub(crate) left: bool,
 }
@@ -97,12 +97,16 @@ impl Connection {
             // SAFETY: the place is registered memory that `Host::place` has bounded, or the destination of a get that is not
             // complete, which the caller of `Lane` keeps.
             match unsafe { socket::receive(self.stream.as_fd(), place, bytes) } {
-                Ok(0) => break Some("the peer has closed the connection".to_owned()),
+                Ok(0) => {
+                    break Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the peer has closed the connection"));
+                }
                 Ok(n) => {
                     received.read += n;
                     match self.receiver.received(n, session, host) {
                         Ok(count) => received.executed += count,
-                        Err(garbage) => break Some(garbage.to_string()),
+                        Err(garbage) => {
+                            break Some(io::Error::new(io::ErrorKind::InvalidData, garbage.to_string()));
+                        }
                     }
                     // A short read has emptied the socket: the next bytes are a new event.
                     if n < room || received.is_cut_short() {
@@ -110,7 +114,7 @@ impl Connection {
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break None,
-                Err(e) => break Some(e.to_string()),
+                Err(e) => break Some(e),
             }
         };
         received.left = self.receiver.has_left();

@@ -253,6 +253,9 @@ impl Link {
     pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
+        if state.error.is_none() && state.carrier.has_faulted() {
+            state.fail(local, unreachable::faulted(self.pe));
+        }
         if state.error.is_some() {
             return false;
         }
@@ -375,7 +378,7 @@ impl LinkState {
                 self.fail(local, error);
             }
         } else if let Some(why) = &received.ended {
-            self.carrier.cut(why);
+            self.carrier.broke(why);
         }
         (received.executed, received.is_cut_short())
     }

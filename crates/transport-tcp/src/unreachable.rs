@@ -1,6 +1,8 @@
 //! Why a PE that nobody has ever reached cannot be reached: the words for a firewall, a wrong interface, a host without
 //! a way to the other.
 
+use std::io;
+
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
 
@@ -42,6 +44,16 @@ pub(crate) fn differs(local: &LocalPe, pe: u32) -> Error {
     Error::new(format!("PE {me} on host {here} and PE {pe}{there} cannot talk by TCP"))
         .because(format!("SHMEM_TCP_ENCRYPT is set for PE {with} and not for PE {without}"))
         .fix("set SHMEM_TCP_ENCRYPT for all PEs or for none")
+}
+
+/// The error where the kernel could not reach the memory of an operation between this PE and PE `pe`.
+pub(crate) fn faulted(pe: u32) -> Error {
+    Error::new(format!("an operation with PE {pe} uses memory that is not there"))
+        .because(format!(
+            "the system cannot read the source of a put to PE {pe}, or write the destination of a get from it: {}",
+            io::Error::from_raw_os_error(libc::EFAULT)
+        ))
+        .fix("look for an array that is shorter than its count says, or that was freed before shmem_quiet")
 }
 
 fn words(

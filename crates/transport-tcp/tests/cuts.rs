@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use job::{Pe, pair};
+use job::{Pe, connected, pair};
+use oxshmem_os::{AddressRange, Pages, SharedMemory};
 use oxshmem_transport::{Region, Remote};
 
 const FORWARD: u8 = 0;
@@ -200,4 +201,29 @@ fn a_cable_that_stays_pulled() {
     assert!(a.lane().progress().is_err());
     a.lane = Some(a.fabric.lane(Default::default()).expect("there are lanes"));
     a.work(1, 3).expect_err("PE 1 is still lost");
+}
+
+/// Every new connection would break at the same byte.
+#[test]
+fn memory_that_is_not_there_ends_the_lane_and_is_no_cut() {
+    const WHOLE: usize = 1 << 20;
+    const THERE: usize = WHOLE - (128 << 10);
+    let memory = SharedMemory::create(c"half", WHOLE as u64, Pages::Small).expect("memory");
+    let mut array = AddressRange::reserve(WHOLE, 1).expect("addresses");
+    array.map(0, &memory, 0, THERE).expect("a mapping");
+    let place = Remote { pe: 1, region: Region::Heap, offset: 8 };
+    for is_put in [true, false] {
+        let ([mut a, _b], _) = connected();
+        a.work(1, 1).expect("both live");
+        // SAFETY: the first bytes are there. The kernel alone reads and writes the others, and refuses.
+        unsafe {
+            a.issue(|lane| match is_put {
+                true => lane.put_nbi(place, array.base(), WHOLE),
+                false => lane.get_nbi(array.base(), place, WHOLE),
+            });
+        }
+        let error = a.quiet().expect_err("there is no such memory").to_string();
+        assert!(error.contains("PE 1 uses memory that is not there") && error.contains("os error 14"), "{error}");
+        assert_eq!(a.lane().outstanding(), 0);
+    }
 }
