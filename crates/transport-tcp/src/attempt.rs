@@ -141,6 +141,11 @@ impl Attempt {
         self.only && self.connected
     }
 
+    /// What is said of an address from which nothing is heard.
+    pub(crate) fn silence(&self) -> &'static str {
+        if self.connected { "it takes the connection and does not answer" } else { "no answer" }
+    }
+
     /// Whether the acceptor may have decided for this connection.
     pub(crate) fn has_claimed(&self) -> bool {
         self.claimed
@@ -156,7 +161,7 @@ impl Attempt {
     pub(crate) fn advance(&mut self, standing: Standing) -> Answer {
         let why = match self.converse(standing) {
             Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.answer => {
-                io::Error::new(io::ErrorKind::TimedOut, "no answer")
+                io::Error::new(io::ErrorKind::TimedOut, self.silence())
             }
             Ok(answer) => return answer,
             Err(e) => e,

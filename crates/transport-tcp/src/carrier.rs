@@ -317,8 +317,17 @@ impl Carrier {
         self.cut(&error.to_string());
     }
 
+    /// Nothing is heard over the connection, or of the attempt.
+    pub(crate) fn cut_silent(&mut self) {
+        let why = match &self.state {
+            CarrierState::Connecting(attempt) => attempt.silence(),
+            _ => "no answer",
+        };
+        self.cut(why);
+    }
+
     /// The connection is no more; the session goes on over the next one.
-    pub(crate) fn cut(&mut self, why: &str) {
+    fn cut(&mut self, why: &str) {
         let address = match &self.state {
             CarrierState::Connecting(attempt) => attempt.address().to_string(),
             _ => self.address.map_or_else(String::new, |address| address.to_string()),

@@ -285,7 +285,7 @@ impl Link {
             Advice::Wait => {}
             Advice::Connect => state.raise(local),
             Advice::Reconnect => {
-                state.carrier.cut("no answer");
+                state.carrier.cut_silent();
                 state.raise(local);
             }
             Advice::GiveUp => {

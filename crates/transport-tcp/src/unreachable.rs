@@ -82,6 +82,10 @@ fn words(
     let had = |word: &str| history.iter().any(|outcome| outcome.why.contains(word));
     let look = match () {
         () if had("handshake") => "what answers there does not belong to this job: start all PEs by one launcher; ",
+        // The kernel of that host takes connections and the process does not: most firewalls let none through.
+        () if had("takes the connection") => {
+            "see whether that PE is stopped, its host overloaded, or its limit of open files (ulimit -n) reached; "
+        }
         // A refused connection means that the host is up but no process listens: the PE may be gone.
         () if had("refused") => "see whether that PE has ended; ",
         () => "",
@@ -156,6 +160,8 @@ mod tests {
         assert!(silent.contains("127.0.0.1:4123 (lo): no answer") && silent.contains("overloaded"), "{silent}");
         assert!(!silent.contains("firewall") && !silent.contains("SHMEM_TCP_INTERFACE"), "{silent}");
         assert!(say("Connection refused (os error 111)").contains("has ended"));
+        let mute = say("it takes the connection and does not answer");
+        assert!(mute.contains("is stopped") && mute.contains("ulimit -n"), "{mute}");
         assert!(say("it hangs up during the handshake").contains("does not belong to this job"));
     }
 

@@ -140,6 +140,17 @@ fn what_was_recorded_proves_nothing_later() {
     assert_eq!(b.count(), 1, "a recorded atomic was executed again");
 }
 
+#[test]
+fn a_port_that_takes_connections_and_never_answers() {
+    let mute = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let [mut a, b] = pair(|settings| settings.peer_timeout = 1);
+    let port = mute.local_addr().expect("an address").port();
+    a.connect(vec![a.fabric.address(), b.address_at(port)]);
+    let error = a.work(1, 1).expect_err("nobody answers").to_string();
+    assert!(error.contains("it takes the connection and does not answer"), "{error}");
+    assert!(error.contains("see whether that PE is stopped"), "{error}");
+}
+
 /// A flood needs as many descriptors here as at the strangers' homes.
 fn more_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
