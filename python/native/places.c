@@ -99,9 +99,9 @@ const char **line_begin(void) {
 }
 
 /* The line at which the thread is, for an error of the library in a call that has not told it. Only who holds Python's lock, or is
- * attached in a build without one, can look. */
+ * attached in a build without one, can look. When Python has ended, PyGILState_Check says that every thread holds the lock. */
 __attribute__((visibility("default"))) const char *oxshmem_interpreter_line(void) {
-    if (!PyGILState_Check()) return NULL;
+    if (!Py_IsInitialized() || !PyGILState_Check()) return NULL;
     const char **word = line_begin();
     const char *line = word == NULL ? NULL : *word;
     line_end(word);

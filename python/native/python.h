@@ -54,6 +54,7 @@ PyObject *PyFloat_FromDouble(double);
 PyObject *PyFrame_GetBack(PyObject *), *PyFrame_GetCode(PyObject *);
 int PyFrame_GetLineNumber(PyObject *);
 int PyGILState_Check(void);
+int Py_IsInitialized(void);
 __attribute__((weak)) int PyFrame_GetLasti(PyObject *); /* since 3.11 */
 long long PyLong_AsLongLong(PyObject *);
 unsigned long long PyLong_AsUnsignedLongLong(PyObject *);

@@ -151,6 +151,12 @@ class Lines(unittest.TestCase):
         block = r"bytes \d+ to \d+ of the block of \d+ bytes allocated at lines.py:3"
         self.assertRegex(told, rf"put #\d+ to PE 1 {block}, at Heap\S+ \(lines.py:5\)")
 
+    def test_a_program_that_fails_in_a_simulation_ends_with_its_own_status(self) -> None:
+        program = "import sys\nimport oxshmem as shmem\nshmem.barrier_all()\nsys.exit(3)\n"
+        # The story asks for the line of each call, also of those behind the end of Python.
+        ended = self.job(program, "-n", "2", f"--sim=1,story={self.path('story')}", OPENBLAS_NUM_THREADS="1")
+        self.assertEqual(ended.returncode, 3, ended.stdout + ended.stderr)
+
     def test_an_error_of_the_library_names_the_line(self) -> None:
         program = "import oxshmem as shmem\na = shmem.zeros(4)\nif shmem.my_pe() == 0:\n    shmem.barrier_all()\nshmem.sum_reduce(a, a)\n"
         ended = self.job(program, "-n", "2")
