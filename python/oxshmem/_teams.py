@@ -126,7 +126,8 @@ class Team:
         """
         new = np.zeros(1, dtype=np.uint64)
         color, key = c_int(color, "Team.split", "the color"), c_int(key, "Team.split", "the key")
-        _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), color, key, new)
+        # The library knows one negative colour, -1, and would end the job at any other one.
+        _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), max(color, -1), key, new)
         return Team._of(int(new[0]))
 
     def get_config(self) -> Dict[str, int]:

@@ -25,7 +25,7 @@ class Mistakes(unittest.TestCase):
         askew = whole.view("u1")[1:25].view("i8")
         longs, room = shmem.zeros(1, dtype="g"), shmem.zeros(17, dtype="u1")
         odd = room[1:].view("g")
-        outside = shmem.TEAM_WORLD.split(-1)
+        outside, loose = shmem.TEAM_WORLD.split(-7), shmem.p  # type: shmem.Team, Any
         turned, records = shmem.zeros((4, 4), order="F"), shmem.zeros(3, dtype=[("x", "f8"), ("i", "i4")])
         cases: List[Tuple[Callable[[], Any], type, str]] = [
             (lambda: shmem.put(np.zeros(4), np.zeros(4), 0), ValueError, "put: dest: this array is not symmetric: make it with oxshmem.zeros"),
