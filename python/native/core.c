@@ -40,6 +40,10 @@ static int sort(const char *routine, const char *const *names, int required, PyO
             PyErr_Format(PyExc_TypeError, "%s has no argument %R", routine, name);
             return -1;
         }
+        if (place < count) {
+            PyErr_Format(PyExc_TypeError, "%s: the argument %s is given twice, by its place and by its name", routine, names[place]);
+            return -1;
+        }
         given[place] = args[count + i] == &_Py_NoneStruct && place >= required ? NULL : args[count + i];
     }
     for (int i = 0; i < required; i++) {

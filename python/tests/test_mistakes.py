@@ -41,6 +41,7 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(whole.view("i1"), 128, 0), OverflowError, "the value 128 does not fit int8"),
             (lambda: shmem.p(a, 1.0), TypeError, r"the argument pe is missing: write p\(dest, value, pe\)$"),  # type: ignore[call-arg]
             (lambda: shmem.p(a, 1.0, 0, where=1), TypeError, "p has no argument 'where'"),  # type: ignore[call-arg]
+            (lambda: loose(a, 1.0, 0, pe=0), TypeError, "^p: the argument pe is given twice, by its place and by its name$"),
             (lambda: shmem.put(a, np.zeros(4, dtype=int), 0), TypeError, r"int64: convert source, as source.astype\(dest.dtype\)$"),
             (lambda: shmem.put(a[:2], np.zeros(4), 0), ValueError, r"dest has 2 elements and source has 4: take a slice of source"),
             (lambda: shmem.put(a, np.zeros((2, 4)), 0), ValueError, "dest has 4 elements and source has 8: take a part of source that"),
