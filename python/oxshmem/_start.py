@@ -184,6 +184,7 @@ def finalize() -> None:
             _state = "after"
             kept.clear()
             dropped_requests.clear()
+            dropped_streams.clear()  # of what another thread has dropped meanwhile
             for owner in list(of_this_life.values()):
                 owner._end()
             for forget in after_end:
