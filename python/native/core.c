@@ -170,12 +170,14 @@ static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
         else (v).integer = (int64_t)got;                                           \
     } while (0)
 
-/* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it. It
- * is put there when the operation has begun: a quiet of another thread empties the list first, and completes what began before
- * that. An array that the list has no room for is complete at once. */
-static int keep(PyObject *object, PyObject *ctx, void *handle) {
+/* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it, with the
+ * PE for a quiet of some PEs. It is put there when the operation has begun: a quiet of another thread empties the list first, and
+ * completes what began before that. An array that the list has no room for is complete at once. */
+static int keep(PyObject *object, int pe, PyObject *ctx, void *handle) {
     PyObject *list = ctx == NULL ? job.kept : PyObject_GetAttrString(ctx, "_kept");
-    int outcome = list == NULL ? -1 : PyList_Append(list, object);
+    PyObject *pair = list == NULL ? NULL : Py_BuildValue("(Oi)", object, pe);
+    int outcome = pair == NULL ? -1 : PyList_Append(list, pair);
+    if (pair != NULL) Py_DecRef(pair);
     if (ctx != NULL && list != NULL) Py_DecRef(list);
     if (outcome < 0) ((void (*)(void *))dlsym(RTLD_DEFAULT, "shmem_ctx_quiet"))(handle);
     return outcome;

@@ -39,6 +39,7 @@ extern PyObject *PyExc_IndexError, *PyExc_OverflowError, *PyExc_RuntimeError, *P
 
 void Py_IncRef(PyObject *), Py_DecRef(PyObject *);
 PyObject *PyBool_FromLong(long);
+PyObject *Py_BuildValue(const char *, ...);
 PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
 PyObject *PyErr_Format(PyObject *, const char *, ...);

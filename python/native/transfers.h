@@ -182,7 +182,7 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
             ASIDE(is_long(bytes, pe, &ctx), ((void (*)(void *, void *, const void *, size_t, int))only(routine))(
                                             ctx.handle, dest.address, source.address, bytes, pe));
     }
-    if (routine->fetches && keep(given[!is_get], given[3], ctx.handle) < 0) goto out;
+    if (routine->fetches && keep(given[!is_get], pe, given[3], ctx.handle) < 0) goto out;
     done = none();
 out:
     array_release(&source);
@@ -301,7 +301,7 @@ static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_
     ASIDE(is_long(bytes, pe, &ctx),
           ((void (*)(void *, void *, const void *, size_t, uint64_t *, uint64_t, int, int))only(routine))(
               ctx.handle, dest.address, source.address, bytes, (uint64_t *)signal.address, (uint64_t)value.integer, (int)op, pe));
-    if (routine->fetches && keep(given[1], given[6], ctx.handle) < 0) goto out;
+    if (routine->fetches && keep(given[1], pe, given[6], ctx.handle) < 0) goto out;
     done = none();
 out:
     array_release(&signal);

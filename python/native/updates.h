@@ -78,7 +78,7 @@ static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_s
             if (values == 0) ((void (*)(void *, T *, T *, int))f)(c, into, at, pe);
             else if (values == 1) ((void (*)(void *, T *, T *, T, int))f)(c, into, at, IN(a), pe);
             else ((void (*)(void *, T *, T *, T, T, int))f)(c, into, at, IN(a), IN(b), pe))
-    if (keep(given[0], given[values + 3], ctx.handle) < 0) goto end;
+    if (keep(given[0], pe, given[values + 3], ctx.handle) < 0) goto end;
     done = none();
 end:
     array_release(&dest);

@@ -192,7 +192,7 @@ class Ctx:
 
 
 def _taken(kept: List[Any]) -> List[Any]:
-    """Empties a list of arrays of operations that go on. The caller completes the operations and drops the arrays then.
+    """Empties a list of arrays of operations that go on, each with its PE. The caller completes the operations and drops the arrays then.
 
     Another thread may put arrays into the list or complete operations meanwhile. Each array leaves the list once, so each is held by
     somebody who completes its operation.
@@ -250,7 +250,11 @@ def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
     numbers = np.array([_start.c_int(pe, "pe_quiet", "a PE") for pe in pes], dtype=np.int32)
     for pe in numbers[(numbers < 0) | (numbers >= number)]:
         raise ValueError(f"pe_quiet: there is no PE {pe}: PEs have numbers from 0 to {number - 1}")
+    kept = _start.kept if ctx is None else ctx._kept
+    held = _taken(kept)
     _core.call(_PE_QUIET, "n", handle, numbers, numbers.size)
+    done = set(numbers.tolist())
+    kept.extend([entry for entry in held if entry[1] not in done])  # operations to other PEs go on
 
 
 def barrier_all() -> None:

@@ -30,7 +30,7 @@ _level = MULTIPLE
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # A PE tells here which process it is, of which job. A process that it starts has the same words in its environment.
 _MARK = "OXSHMEM_PYTHON_PE"
-# Arrays of operations that go on outside of contexts.
+# Arrays of operations that go on outside of contexts, each with the PE of its operation.
 kept: List[Any] = []
 # Streams of contexts that the program has dropped, with arrays of operations that may go on: see `_contexts.end_dropped`.
 dropped_streams: List[Any] = []

@@ -1,12 +1,12 @@
 """Transfers, atomics, signals and waits, at any number of PEs."""
 
 import unittest
-from typing import Any
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
 import oxshmem as shmem
-from oxshmem import shmem4py
+from oxshmem import _start, shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
@@ -128,6 +128,20 @@ class Transfers(unittest.TestCase):
         shmem.get_nbi(b, a[3], NEXT)
         shmem.quiet()
         self.assertTrue((b == 3 + ME).all())
+        shmem.free(a)
+
+    def test_a_quiet_of_some_pes_lets_go_of_the_sources_that_went_there(self) -> None:
+        a = shmem.zeros((2, 10))
+        shmem.quiet()
+        with shmem.Ctx() as own:
+            lists: List[Tuple[Optional[shmem.Ctx], List[Any]]] = [(None, _start.kept), (own, own._kept)]
+            for ctx, kept in lists:
+                shmem.put_nbi(a[0], np.ones(10), NEXT, ctx=ctx)
+                shmem.put_nbi(a[1], np.ones(10), ME, ctx=ctx)
+                shmem.pe_quiet([NEXT], ctx)
+                self.assertEqual([pe for _, pe in kept], [] if ME == NEXT else [ME])
+                shmem.pe_quiet(range(PES), ctx)
+                self.assertEqual(kept, [])
         shmem.free(a)
 
 
