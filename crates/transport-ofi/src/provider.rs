@@ -68,7 +68,8 @@ fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers
             (true, false) => Grade::Layered,
             (false, _) if wanted.named => Grade::Software,
             (false, _) => {
-                offers.rejected.push(rejected("software, no card"));
+                // Omni-Path's own providers are among these: they drive a card, and the processor moves the data.
+                offers.rejected.push(rejected("only by name: libfabric's list shows no card for it"));
                 continue;
             }
         };
