@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import threading
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Set
 
 import numpy as np
 
@@ -252,9 +252,12 @@ def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
         raise ValueError(f"pe_quiet: there is no PE {pe}: PEs have numbers from 0 to {number - 1}")
     kept = _start.kept if ctx is None else ctx._kept
     held = _taken(kept)
-    _core.call(_PE_QUIET, "n", handle, numbers, numbers.size)
-    done = set(numbers.tolist())
-    kept.extend([entry for entry in held if entry[1] not in done])  # operations to other PEs go on
+    done: Set[int] = set()
+    try:
+        _core.call(_PE_QUIET, "n", handle, numbers, numbers.size)
+        done.update(numbers.tolist())
+    finally:
+        kept.extend([entry for entry in held if entry[1] not in done])  # operations to other PEs go on
 
 
 def barrier_all() -> None:

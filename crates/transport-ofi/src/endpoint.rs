@@ -154,6 +154,11 @@ impl Endpoint {
         number as u32
     }
 
+    /// A number that changes with each operation of a lane.
+    pub(crate) fn issued(&self) -> u64 {
+        self.accounts.iter().flatten().fold(0, |sum, account| sum.wrapping_add(account.issued()))
+    }
+
     pub(crate) fn delist(&mut self, number: u32) {
         self.accounts[number as usize] = None;
     }

@@ -28,6 +28,8 @@ pub(crate) struct Engine {
     pub(crate) me: u32,
     /// A peer that does not answer for so long is given up.
     pub(crate) give_up: Duration,
+    /// [`Endpoint::issued`] of the first rail at the last look.
+    issued: u64,
     /// Messages that the endpoint could not take yet.
     outbox: VecDeque<(u32, Vec<u8>)>,
     /// Messages that have come and have not been looked at; empty but for the time of a drain.
@@ -46,6 +48,7 @@ impl Engine {
             book: None,
             me,
             give_up,
+            issued: 0,
             outbox: VecDeque::new(),
             heard: Vec::new(),
             active_messages: VecDeque::new(),
@@ -89,6 +92,12 @@ impl Engine {
     /// Whether it is right to sleep on them now.
     pub(crate) fn may_sleep(&self) -> bool {
         self.looked_after().all(|rail| rail.objects.may_sleep())
+    }
+
+    /// Whether lanes have issued operations on the first rail since the last call of this.
+    pub(crate) fn has_issued(&mut self) -> bool {
+        let issued = self.first.issued();
+        mem::replace(&mut self.issued, issued) != issued
     }
 
     /// A number for a lane; `further` counts its operations on further rails. All rails give the same number.

@@ -23,6 +23,9 @@ use crate::spread::SPREAD;
 
 /// How long the thread sleeps at most.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How long the thread does not look while callers issue operations and do not poll. Each completion would wake it from a sleep on the
+/// queue, and it would take the engine's lock and arm the queue again, between two operations of the caller.
+const WHILE_ISSUING: Duration = Duration::from_micros(200);
 
 /// The state that the parts of a fabric share.
 pub(crate) struct Net {
@@ -234,6 +237,7 @@ impl Drive for Net {
         }
         match &self.descriptors {
             _ if done > 0 || !engine.active_messages.is_empty() => Next::Again,
+            Some(_) if engine.has_issued() => Next::Backoff(WHILE_ISSUING),
             Some(_) => Next::Sleep(PATIENCE),
             None => Next::Backoff(self.backoff.next()),
         }

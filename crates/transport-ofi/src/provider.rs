@@ -186,7 +186,7 @@ fn capabilities(net: &Net) -> Capabilities {
 }
 
 pub(crate) struct Ofi {
-    net: Arc<Net>,
+    pub(crate) net: Arc<Net>,
     capabilities: Capabilities,
 }
 

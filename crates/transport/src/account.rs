@@ -71,6 +71,12 @@ impl Account {
         }
     }
 
+    /// Operations that were ever issued, modulo 2^64.
+    #[inline]
+    pub fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Relaxed)
+    }
+
     /// Operations that are not complete. `completed` is read first: between the two loads the difference can only become
     /// larger than it was, so zero means that all that were issued before the first load are complete. A thread reads its
     /// own `issue` or a later one.

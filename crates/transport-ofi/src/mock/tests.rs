@@ -1,14 +1,16 @@
 //! The suite of all providers over the mock, and what the suite cannot see.
 
+mod one_sided;
+
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Amo, Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segment, suite};
+use oxshmem_transport::{Amo, Fabric, suite};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
@@ -20,7 +22,8 @@ use super::objects::end_of;
 use super::operation::MockEffect;
 use super::wire;
 use crate::list::Selection;
-use crate::provider::{Ofi, open_with};
+use crate::provider::open_with;
+use one_sided::{DATA, FLAG, LONG, SOURCE, one_sided, one_sided_by, puts_under_way};
 
 static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric, strerror, version };
 
@@ -188,59 +191,20 @@ fn peers_meet_on_the_rails_that_both_have() {
     over("mock_orderly", &[1, 2, 1]);
 }
 
-/// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
-/// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
-fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
-    let provider = Some(provider.into());
-    one_sided_by(&Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() }, play)
-}
-
-/// The same with this selection.
-fn one_sided_by(selection: &Selection, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
-    let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, selection).expect("the mock opens"));
-    let ends: Vec<usize> = (0..ENDS.lock().len() / 2).collect();
-    let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
-    for (pe, memory) in pes.iter().zip(&mut memory) {
-        let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
-        pe.register(Region::Heap, segment).expect("memory is registered");
-    }
-    let addresses: Vec<_> = pes.iter().map(Fabric::address).collect();
-    for pe in &pes {
-        pe.connect(Box::new(suite::AllAddresses(addresses.clone()))).expect("it connects");
-    }
-    let over = AtomicBool::new(false);
-    let served = std::thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            let mut served = 0;
-            while !over.load(Ordering::Acquire) {
-                served += pes[1].progress();
-            }
-            served + pes[1].progress()
-        });
-        // The other thread ends in any case.
-        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let lane = pes[0].lane(LaneOptions::default()).expect("a lane");
-            play(&Plain { fabric: &pes[0], lane: &*lane }, &ends);
-        }));
-        over.store(true, Ordering::Release);
-        if let Err(panic) = played {
-            std::panic::resume_unwind(panic);
-        }
-        server.join().expect("it only serves")
+/// The thread looks at intervals while a caller only issues, and would else be woken by each completion.
+#[test]
+fn operations_that_were_issued_since_the_last_look_are_seen_once() {
+    let _alone = alone();
+    one_sided("mock_orderly", 1, |lane, _| {
+        let has_issued = || lane.fabric.net.lock().has_issued();
+        has_issued();
+        assert!(!has_issued(), "nothing was issued");
+        // SAFETY: the source stays.
+        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        assert!(has_issued() && !has_issued());
+        lane.quiet();
+        assert!(!has_issued(), "a completion is no issue");
     });
-    drop(pes);
-    served
-}
-
-const LONG: usize = 1 << 20;
-static SOURCE: [u8; LONG] = [7; LONG];
-const FLAG: Remote = Remote { pe: 1, region: Region::Heap, offset: LONG as u64 };
-const DATA: Remote = Remote { pe: 1, region: Region::Heap, offset: 0 };
-
-/// Puts that have not taken effect, by these endpoints.
-fn puts_under_way(ends: &[usize]) -> usize {
-    let is_put = |pending: &&MockPending| matches!(pending.operation.what, MockEffect::Put { .. });
-    ends.iter().map(|&at| end(at).pending.iter().filter(is_put).count() + end(at).late.len()).sum()
 }
 
 #[test]
@@ -374,24 +338,5 @@ fn fault_P3_who_serves_a_peer_knows_it() {
         });
         // A greeting is served everywhere.
         assert_eq!(served >= GETS, in_software, "{provider}: {served} of {GETS} served");
-    }
-}
-
-/// A lane without the software around it; where it is busy, only the lane is moved on.
-struct Plain<'f> {
-    fabric: &'f Ofi,
-    lane: &'f dyn Lane,
-}
-
-impl Plain<'_> {
-    fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
-        let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
-        act(&Issuer::new(self.lane, self.fabric.capabilities(), &wait));
-    }
-
-    fn quiet(&self) {
-        while self.lane.outstanding() > 0 {
-            self.lane.progress().expect("nothing is wrong");
-        }
     }
 }
