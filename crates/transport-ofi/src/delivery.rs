@@ -1,4 +1,8 @@
 //! When a put is complete, and how that is asked of libfabric: the use of `FI_DELIVERY_COMPLETE`.
+//!
+//! `verbs;ofi_rxm` grants that flag, and completes a put when the target's card has acknowledged it. The bytes may still be on
+//! the way from that card to the memory then. Whatever the target hears through the same card comes behind them, because a
+//! card's writes stay in order on their bus. UCX relies on the same acknowledgement.
 
 use oxshmem_libfabric_sys as fi;
 
