@@ -3,32 +3,13 @@
 //! On the node a transfer is complete when the call returns, so the nonblocking forms do what the blocking ones do.
 
 use core::ffi::c_int;
-use core::ptr;
 
 use crate::teams::via::Via;
 use crate::transfers::direct::{near, near_object};
-use crate::transfers::element;
+use crate::transfers::element::{self, copy};
 use crate::transfers::indirect;
 use crate::transfers::length::{Cover, bytes};
 use crate::transfers::range;
-
-/// Copies like `memmove`, with the sizes of single elements done by one load and one store, so that an aligned
-/// element arrives in one piece (RMA-4).
-///
-/// # Safety
-/// `from` is valid for reading `n` bytes and `to` for writing them.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the caller promises `n` bytes on both sides, and each arm moves exactly `n`.
-    unsafe {
-        match n {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            16 => to.cast::<u128>().write_unaligned(from.cast::<u128>().read_unaligned()),
-            _ => ptr::copy(from, to, n),
-        }
-    }
-}
 
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///

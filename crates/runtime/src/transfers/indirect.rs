@@ -4,7 +4,6 @@
 pub(crate) mod updates;
 
 use core::ffi::c_int;
-use core::ptr;
 
 use oxshmem_transport::Remote;
 
@@ -134,7 +133,7 @@ unsafe fn put_seldom<const NBI: bool>(
     }
     match search(call, "dest", context, dest as usize, n, What::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
-        FoundObject::Here(there) => unsafe { ptr::copy(source, there as *mut u8, n) },
+        FoundObject::Here(there) => unsafe { element::copy(source, there as *mut u8, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the source.
         FoundObject::There(to) => unsafe { send::<NBI>(call, context.lane(), to, source, n) },
     }
@@ -217,7 +216,7 @@ unsafe fn get_seldom<const NBI: bool>(
     match search(call, "source", context, source as usize, n, What::Transfer, pe) {
         FoundObject::Here(there) => {
             // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
-            unsafe { ptr::copy(there as *const u8, dest, n) };
+            unsafe { element::copy(there as *const u8, dest, n) };
             element::end_loads();
         }
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the destination.

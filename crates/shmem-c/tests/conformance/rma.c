@@ -177,8 +177,13 @@ TEST(RMA_3, "a get after put and quiet sees the put")
         done = 0;                                                                                               \
         shmem_barrier_all();                                                                                    \
         if (me == 0) {                                                                                          \
-            for (int i = 0; i < 20000; i++)                                                                     \
-                shmem_##NAME##_p((T *)&element, i % 2 ? one : other, npes - 1);                                 \
+            for (int i = 0; i < 20000; i++) {                                                                   \
+                T value = i % 2 ? one : other;                                                                  \
+                if (i % 4 < 2)                                                                                  \
+                    shmem_##NAME##_p((T *)&element, value, npes - 1);                                           \
+                else                                                                                            \
+                    shmem_##NAME##_put((T *)&element, &value, 1, npes - 1);                                     \
+            }                                                                                                   \
             shmem_quiet();                                                                                      \
             shmem_int_p(&done, 1, npes - 1);                                                                    \
         }                                                                                                       \
