@@ -89,10 +89,11 @@ impl OperationCounters {
         let issued = this.issued.each_ref().map(|count| count.load(Acquire));
         if lane.is_idle() {
             for (completed, issued) in this.completed.iter().zip(issued) {
-                completed.fetch_max(issued, Relaxed);
+                completed.fetch_max(issued, Release);
             }
         }
-        let [completed_writes, completed_reads] = this.completed.each_ref().map(|count| count.load(Relaxed));
+        // Acquire: another thread may have stored it, and as many have been issued for the loads below.
+        let [completed_writes, completed_reads] = this.completed.each_ref().map(|count| count.load(Acquire));
         let issued = this.issued.each_ref().map(|count| count.load(Relaxed));
         OperationCount { issued_writes: issued[0], issued_reads: issued[1], completed_writes, completed_reads }
     }
