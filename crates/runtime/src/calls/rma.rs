@@ -212,12 +212,21 @@ pub unsafe fn ibget<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
-            for i in 0..nblocks as isize {
+            let block = |i: isize| {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
-                // SAFETY: one block of the caller's promise.
-                unsafe { indirect::get::<V, false>(via.call(), via.given(), to.cast(), from.cast(), n, pe) };
+                (to.cast(), from.cast())
+            };
+            // One round trip for all: the last get waits for everything that the context has under way.
+            let last = nblocks as isize - 1;
+            for i in 0..last {
+                let (to, from) = block(i);
+                // SAFETY: one block of the caller's promise, which is complete when the last one is.
+                unsafe { indirect::get::<V, true>(via.call(), via.given(), to, from, n, pe) };
             }
+            let (to, from) = block(last);
+            // SAFETY: one block of the caller's promise.
+            unsafe { indirect::get::<V, false>(via.call(), via.given(), to, from, n, pe) };
         }
     }
 }
