@@ -63,6 +63,55 @@ static void put_signal(long n)
 }
 #endif
 
+/* Every second long on one side, all of them on the other. */
+enum { LONGEST_STRIDED = 64 << 10 };
+static long *strided, *packed;
+
+static void iput(long n)
+{
+    for (long i = 0; i < n && me == 0; i++) {
+        shmem_long_iput(strided, packed, 2, 1, size / sizeof *packed, partner);
+        shmem_quiet();
+    }
+}
+
+static void iget(long n)
+{
+    for (long i = 0; i < n && me == 0; i++)
+        shmem_long_iget(packed, strided, 1, 2, size / sizeof *packed, partner);
+}
+
+static void spread(unsigned seed)
+{
+    fill(packed, size, seed, me, 0);
+    for (size_t i = 0; i < size / sizeof *packed; i++)
+        strided[2 * i] = packed[i];
+}
+
+static void clear_strided(unsigned seed)
+{
+    spread(~seed);
+    fill(packed, size, seed, me, 0);
+}
+
+static void clear_packed(unsigned seed)
+{
+    spread(seed);
+    fill(packed, size, ~seed, me, 0);
+}
+
+static int iput_arrived(unsigned seed, long n)
+{
+    (void)n;
+    if (me != pairs)
+        return 1;
+    for (size_t i = 0; i < size / sizeof *packed; i++)
+        packed[i] = strided[2 * i];
+    return is_filled(packed, size, seed, 0, 0);
+}
+
+static int iget_arrived(unsigned seed, long n) { return (void)n, me != 0 || is_filled(packed, size, seed, partner, 0); }
+
 /* Single elements: p with its quiet, and g. */
 static long *element, next, seen;
 
@@ -98,6 +147,8 @@ void latency(void)
     dest = symmetric(largest());
     flag = symmetric(sizeof *flag);
     element = symmetric(sizeof *element);
+    packed = symmetric(LONGEST_STRIDED);
+    strided = symmetric(2 * LONGEST_STRIDED);
     measure(&(struct row){"p", "", 8, FIRST, p, 1, renew, p_arrived, 0, 0});
     measure(&(struct row){"g", "", 8, FIRST, g, 1, renew, g_arrived, 0, 0});
 #if VERSION >= 105
@@ -107,6 +158,10 @@ void latency(void)
         size = sizes[i];
         measure(&(struct row){"put", "", size, FIRST, put, 1, clear, put_arrived, 0, 0});
         measure(&(struct row){"get", "", size, FIRST, get, 1, clear, get_arrived, 0, 0});
+        if (size % sizeof *packed == 0 && size <= LONGEST_STRIDED) {
+            measure(&(struct row){"iput", "", size, FIRST, iput, 1, clear_strided, iput_arrived, 0, 0});
+            measure(&(struct row){"iget", "", size, FIRST, iget, 1, clear_packed, iget_arrived, 0, 0});
+        }
         measure(&(struct row){"put and flag", "", size, FIRST, ping_pong, 2, clear, both_arrived, 0, 0});
 #if VERSION >= 105
         measure(&(struct row){"put with signal", "", size, FIRST, put_signal, 2, clear, both_arrived, 0, 0});

@@ -9,12 +9,14 @@ pub(crate) const GROUPS: [&str; 10] =
     ["latency", "bandwidth", "overlap", "atomics", "barriers", "collectives", "reductions", "teams", "limits", "usage"];
 
 /// The names of all patterns, which `--only` looks into.
-pub(crate) const NAMES: [&str; 30] = [
+pub(crate) const NAMES: [&str; 32] = [
     "start-up",
     "p",
     "g",
     "put",
     "get",
+    "iput",
+    "iget",
     "put and flag",
     "put with signal",
     "put bandwidth",

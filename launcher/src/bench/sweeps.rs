@@ -52,6 +52,14 @@ pub(super) const ONE_WAY: &[BySize] = &[
         write: short_time,
     },
     BySize {
+        caption: "Time of strided transfers of 8-byte elements, of which every second is moved: iput and quiet, and iget.",
+        sweeps: &[("iput", "", "iput and quiet"), ("iget", "", "iget")],
+        limits: &[],
+        axis: "time of one operation",
+        value: nanoseconds,
+        write: short_time,
+    },
+    BySize {
         caption: "Time until the target has seen a message: half of a ping-pong of a put with a flag (put, fence, p, wait_until) and of a put with signal.",
         sweeps: &[("put and flag", "", "put and flag"), ("put with signal", "", "put with signal")],
         limits: &[
