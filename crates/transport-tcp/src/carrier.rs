@@ -272,12 +272,13 @@ impl Carrier {
         };
         // So few bytes always fit into the buffer of a new socket.
         let said = stream.write_all(&acceptor.welcome(verdict, standing));
-        if verdict != Verdict::Accepted || said.is_err() {
+        if verdict != Verdict::Accepted {
             return None;
         }
         self.address =
             stream.peer_addr().ok().map(|address| SocketAddr::new(address.ip().to_canonical(), address.port()));
-        if let Err(e) = local.watched.add(stream.as_raw_fd(), self.token) {
+        // The connection before this one is gone in any case, so somebody has to make the next.
+        if let Err(e) = said.and_then(|()| local.watched.add(stream.as_raw_fd(), self.token)) {
             self.cut(&e.to_string());
             return None;
         }
