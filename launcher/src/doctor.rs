@@ -124,6 +124,7 @@ impl DoctorArgs {
     fn command(&self, name: &str) -> Result<Vec<String>, String> {
         let tool = beside("oxshmem").map_err(|error| error.in_one_line())?;
         let shell = self.launch_agent.as_deref().unwrap_or(shell::SSH);
-        shell::tool(shell, name, &tool, INSPECT)
+        let libraries = std::env::var_os(shell::LIBRARY_PATH).map(|folders| folders.to_string_lossy().into_owned());
+        shell::tool(shell, name, &tool, INSPECT, libraries.as_deref())
     }
 }

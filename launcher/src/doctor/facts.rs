@@ -1,8 +1,9 @@
 //! One host as the doctor sees it. The facts travel from other hosts as JSON, so all judging is done in one place.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,6 +12,7 @@ use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
 use super::releases;
+use crate::link::shell::LIBRARY_PATH;
 use crate::machine::beside;
 use crate::wrapper::{library_folders, modules};
 
@@ -212,13 +214,22 @@ fn cards(class: &Path) -> Vec<CardPort> {
 fn libraries() -> Vec<(String, Option<String>)> {
     let listing = ["/sbin/ldconfig", "ldconfig"].iter().find_map(|tool| Command::new(tool).arg("-p").output().ok());
     let listing = listing.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let find = |name: &str| {
+    let variable = std::env::var_os(LIBRARY_PATH).unwrap_or_default();
+    LIBRARIES.iter().map(|(name, file)| (name.to_string(), loaded(file, &variable, &listing))).collect()
+}
+
+/// The file that the loader takes for a library: of the first folder of its variable that has it, or else of its own table.
+fn loaded(name: &str, variable: &OsStr, listing: &str) -> Option<String> {
+    // An empty variable names no folder.
+    let folders = (!variable.is_empty()).then(|| std::env::split_paths(variable));
+    let named = folders.into_iter().flatten().map(|folder| folder.join(name)).find(|path| path.is_file());
+    let listed = || {
         let line = listing.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")))?;
-        let path = Path::new(line.split("=> ").nth(1)?.trim());
-        // The real name carries the version of the interface.
-        Some(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string())
+        Some(PathBuf::from(line.split("=> ").nth(1)?.trim()))
     };
-    LIBRARIES.iter().map(|(name, file)| (name.to_string(), find(file))).collect()
+    let path = named.or_else(listed)?;
+    // The real name carries the version of the interface.
+    Some(fs::canonicalize(&path).unwrap_or(path).display().to_string())
 }
 
 fn with_release((name, file): (String, Option<String>)) -> (String, Option<String>) {
@@ -284,6 +295,22 @@ mod tests {
             assert_eq!(library(&prefix), Some(vec![place as u8]), "{}", folder.display());
         }
         let _ = fs::remove_dir_all(prefix);
+    }
+
+    #[test]
+    fn a_library_in_a_folder_of_the_variable_goes_before_that_of_the_table() {
+        let folder = std::env::temp_dir().join(format!("oxshmem-loader-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("libucp.so.0");
+        fs::write(&file, "").expect("a file");
+        let table = "1 libs found in cache\n\tlibucp.so.0 (libc6,x86-64) => /nowhere/libucp.so.0\n";
+        let own = fs::canonicalize(&file).expect("it is there").display().to_string();
+        assert_eq!(loaded("libucp.so.0", folder.as_os_str(), table), Some(own));
+        for other in ["", "/nowhere"] {
+            assert_eq!(loaded("libucp.so.0", OsStr::new(other), table).as_deref(), Some("/nowhere/libucp.so.0"));
+        }
+        assert_eq!(loaded("libfabric.so.1", folder.as_os_str(), table), None);
+        let _ = fs::remove_dir_all(folder);
     }
 
     #[test]

@@ -15,6 +15,9 @@ const FIND: &str = "if [ -x \"$0\" ]; then exec \"$0\" --agent; else exec oshrun
 /// Where the user has said the place, there is no second one.
 const EXACTLY: &str = "exec \"$0\" --agent";
 
+/// The loader's variable with folders of libraries, which PEs on other hosts get from here.
+pub(crate) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+
 /// Where sshd tells what it starts who came from where to where: address and port of both ends.
 pub(crate) const SSH_CONNECTION: &str = "SSH_CONNECTION";
 
@@ -53,11 +56,25 @@ pub(crate) fn command(shell: &str, host: &str, index: u32, place: RemotePath<'_>
     Ok(words)
 }
 
-/// The words of the command that starts another tool on a host, with one argument.
-pub(crate) fn tool(shell: &str, host: &str, file: &Path, argument: &str) -> Result<Vec<String>, String> {
+/// The words of the command that starts another tool on a host, with one argument. It gets these folders of libraries, as PEs there do.
+pub(crate) fn tool(
+    shell: &str,
+    host: &str,
+    file: &Path,
+    argument: &str,
+    libraries: Option<&str>,
+) -> Result<Vec<String>, String> {
+    let shells = shells(&words(shell)?);
     let mut words = command(shell, host, 0, RemotePath::Exactly(file))?;
     let script = words.iter_mut().find(|word| word.contains(EXACTLY)).ok_or("the command has no script")?;
     *script = script.replace("--agent", argument);
+    if let Some(folders) = libraries {
+        let variable = format!("{LIBRARY_PATH}={folders}");
+        let variable = (0..shells).fold(variable, |word, _| quoted(OsStr::new(&word)));
+        // Before the shell, which has three words behind it.
+        let place = words.len() - 4;
+        words.splice(place..place, ["env".to_string(), variable]);
+    }
     Ok(words)
 }
 
@@ -139,8 +156,11 @@ mod tests {
         }
         let socket = command("ip netns exec {host} -S /tmp/ssh", "n2", 1, here).unwrap();
         assert_eq!(socket[7..], ["-c", FIND, "/opt/my tools/oshrun"]);
-        let inspect = tool("ssh", "n2", Path::new("/opt/oxshmem"), "inspect").unwrap();
-        assert_eq!(inspect, ["ssh", "n2", "sh", "-c", "'exec \"$0\" inspect'", "/opt/oxshmem"]);
+        let inspect = |libraries| tool("ssh", "n2", Path::new("/opt/oxshmem"), "inspect", libraries).unwrap();
+        assert_eq!(inspect(None), ["ssh", "n2", "sh", "-c", "'exec \"$0\" inspect'", "/opt/oxshmem"]);
+        let led = inspect(Some("/opt/my libs"));
+        assert_eq!(led[..5], ["ssh", "n2", "env", "'LD_LIBRARY_PATH=/opt/my libs'", "sh"]);
+        assert_eq!(led[5..], ["-c", "'exec \"$0\" inspect'", "/opt/oxshmem"]);
         assert_eq!(command("flux exec -r {index}", "n7", 7, here).unwrap()[..4], ["flux", "exec", "-r", "7"]);
     }
 }
