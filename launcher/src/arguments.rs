@@ -164,7 +164,8 @@ const PROFILE: &str = "oxshmem-profile";
 /// Options that each program of the job may have for itself.
 #[derive(Debug, Args, Clone)]
 struct App {
-    /// Number of PEs that run this program (also -np N) [default: 1]
+    /// Number of PEs that run this program (also -np N)
+    /// [default: 1; of one program on hosts as many as they have slots, or one on each]
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     count: Option<u32>,
 
