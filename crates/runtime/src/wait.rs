@@ -1,10 +1,10 @@
 //! The one place that blocks.
 //!
-//! A wait climbs a ladder: loads without pause, loads with pause, yields, sleeps. How long it stays on a rung depends on
-//! whether the node's PEs have a processor each. A sleep is a futex wait with a timeout that grows with the time already
-//! waited, so a sleeper that nobody wakes adds a few percent to its wait and no more, and a waiter costs a processor
-//! next to nothing. Where the one who ends the wait is the runtime itself (a barrier's release, a lock's handover), it
-//! rings the waiter's [`Bell`] and the sleep ends at once.
+//! A wait climbs a ladder: looks at its condition alone, looks that also serve peers, yields, sleeps. How long it stays on a rung
+//! depends on whether the node's PEs have a processor each, and on how long recent waits have lasted ([`pace`]). A sleep is a futex
+//! wait, or one on the network, with a timeout that grows with the time already waited. So a sleeper that nobody wakes adds a few
+//! percent to its wait and no more, and a waiter costs a processor next to nothing. Where the one who ends the wait is the runtime
+//! itself (a barrier's release, a lock's handover), it rings the waiter's [`Bell`] and the sleep ends at once.
 
 pub(crate) mod bell;
 pub(crate) mod departed;

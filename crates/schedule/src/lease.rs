@@ -9,8 +9,8 @@
 //! absent PEs could not follow, and searches among the members.
 //!
 //! This is a state machine without I/O: the caller carries the words. What is decided depends on the and-ed words and
-//! on the team's history alone, so all members decide alike, failures included. An agreement is 56 bytes, so that it
-//! fits the payload of one line, with a word to spare, however many slots there are; large sets are searched piece by piece.
+//! on the team's history alone, so all members decide alike, failures included. An agreement is 48 bytes
+//! however many slots there are, so that it fits the payload of one line, with a word to spare. Many slots are searched piece by piece.
 
 /// Words of an agreement.
 pub const WORDS: usize = 6;

@@ -3,7 +3,7 @@
 //! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes endpoints of one offer. The demands that an entry
 //! of libfabric's list makes are obeyed; its name decides only which of several is taken.
 //!
-//! * `list` asks libfabric, `info` reads an entry of its list, `kind` and `choose` take the best ones, `devices` asks the kernel.
+//! * `list` asks libfabric, `info` reads an entry of its list, `kind` and `rails` take the best ones, `devices` asks the kernel.
 //! * `objects` has the objects of one endpoint, `slots` the slots of its operations, `registered` our memory there, `peers` the
 //!   other PEs and their memory (`windows`); `delivery` says when a put is complete.
 //! * `endpoint` issues operations and takes completions. It knows nothing of what is above it: messages are what it returns.

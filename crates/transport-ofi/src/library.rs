@@ -4,11 +4,11 @@
 //! of fatal signals. A program's handlers are its own, so they are put back. Its providers for TrueScale (`psm`) and the
 //! deprecated `sockets` are kept out by `FI_PROVIDER`, and `FI_UNIVERSE_SIZE` says how many peers there will be, by which
 //! layers size their queues (for more than there are, some cards have no room). `FI_OFI_RXM_USE_SRX` makes the layer
-//! `ofi_rxm` receive in one place for all connections. Over verbs it would give each its own receives (6 MB a peer), and
-//! follow a null pointer when a peer closes its connection while a message of it has not been looked at: it takes the
-//! message, and gives the room back to the endpoint that it has just freed. Peers that end a job do that. All three only if
-//! the user has not set them, and only while the process has one thread: changing the environment is not safe otherwise, and
-//! then nothing is changed.
+//! `ofi_rxm` receive in one place for all connections. Without it that layer gives each connection its own receives over verbs
+//! (6 MB a peer). It also follows a null pointer when a peer closes its connection while a message of it has not been looked at:
+//! it takes the message, and gives the room back to the endpoint that it has just freed. Peers that end a job do that. Each of the
+//! three is set only if the user has not set it, and only while the process has one thread: changing the environment is not safe
+//! otherwise, and then nothing is changed.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! The endpoint's lock, and what moves the endpoint on: callers that wait, and the thread ([`Drive`]).
 //!
 //! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
-//! comes. A target may have to help with whatever is asked of it, so there is always a thread: it sleeps on the queue's
-//! descriptor where there is one and backs off where there is none (`backoff`).
+//! comes. A target may have to help with whatever is asked of it, so there is always a thread. It sleeps on the queue's
+//! descriptor where there is one, and backs off where there is none (`backoff`), or while callers issue operations and do not poll.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Long transfers over all rails: the first one's endpoint and one for each further network card.
 //!
-//! Everything short goes by the first rail, whose endpoint also carries all messages: greetings, questions about memory,
+//! Everything short goes by the first rail, whose endpoint also carries all messages: handshakes, questions about memory,
 //! active messages, disconnects. Rails keep no order among each other, so a lane counts what it has on further rails apart and waits
 //! for it at a fence (`lane`). Of a peer's rails the first meets our first; each other one meets at most one of ours.
 

@@ -2,13 +2,13 @@
 //!
 //! A PE has one worker that serves (`service`) and one for each lane (`channel`). A lane's worker reaches the serving
 //! worker of a peer: memory by puts and gets with the peer's keys, which are asked for when they are first needed
-//! (`keys`); atomics, signals and such questions by active messages (`message`), long ones by rendezvous (`rendezvous`). A thread and the callers that wait move
-//! the serving worker on (`progress`). `objects` owns UCX's objects, `load` opens the library, [`PROVIDER`] puts the
-//! parts together.
+//! (`keys`); atomics, signals and such questions by active messages (`message`), long puts of the runtime's own lane over TCP by
+//! rendezvous (`rendezvous`). A thread and the callers that wait move the serving worker on (`progress`). `objects` owns UCX's objects,
+//! `load` opens the library, [`PROVIDER`] puts the parts together.
 //!
-//! The target's processor executes all atomics, so they are atomic against processor atomics of the target's node,
-//! whichever transport UCX has chosen: UCX does not say with respect to which other accesses its own are atomic. So these are used only for all
-//! of a job's at once (`channel::atomic`), those of a PE on itself too.
+//! UCX does not say with respect to which other accesses its own atomics are atomic. So either the target's processor executes all
+//! atomics of a job, which are then atomic against processor atomics of the target's node, whichever transport UCX has chosen; or UCX
+//! does all of them (`channel::atomic`), those of a PE on itself too.
 
 mod backlog;
 mod batch;

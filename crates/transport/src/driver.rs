@@ -48,7 +48,7 @@ pub enum Next {
     Again,
     /// There was nothing: [`Drive::sleep`], for so long at most.
     Sleep(Duration),
-    /// There was nothing, and nothing to sleep on: back off before the next look.
+    /// There was nothing, and nothing to sleep on, or each operation of a caller would end the sleep: back off before the next look.
     Backoff(Duration),
 }
 

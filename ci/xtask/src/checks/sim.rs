@@ -1,5 +1,5 @@
-//! Conformance over the simulated network: cases under every strategy, with the assertions of the protocols in force. With
-//! `CHECK_LONG=1`, and as a task of its own, every other program too.
+//! Conformance over the simulated network: each case under two strategies, with the assertions of the protocols in force. With
+//! `CHECK_LONG=1` under five, and every other program too, which is also a task of its own.
 
 mod programs;
 mod table;

@@ -176,7 +176,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     CheckStep { name: "personas", what: "a part over a libfabric that plays cards", run: personas::brief },
     CheckStep {
         name: "instructions",
-        what: "instructions of each operation above a libfabric that completes at once, beside their budgets",
+        what: "instructions of each operation above a libfabric and a UCX that complete at once, beside their budgets",
         run: || instructions::check(&default_prefix()),
     },
     CheckStep {

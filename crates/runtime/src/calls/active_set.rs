@@ -1,6 +1,6 @@
 //! The deprecated collectives over active sets.
 //!
-//! `name` is that of the routine, for messages. `pWrk` and `pSync` are not needed and not touched; the address of `pSync` tells apart sets that overlap.
+//! `name` is that of the routine, for messages. `pWrk` and `pSync` are not touched. The address of `pSync` tells apart sets that overlap.
 
 use core::ffi::{c_int, c_long, c_void};
 

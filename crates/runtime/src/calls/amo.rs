@@ -1,7 +1,7 @@
 //! Atomic memory operations.
 //!
-//! On the node they are the processor's own, unless the network does those of the whole job: all PEs use one domain (see
-//! ARCHITECTURE.md), so an update is atomic against every other PE's, the owner's included. Updates release and fetches
+//! On the node they are the processor's own, unless the network does those of the whole job: all PEs use one domain
+//! (`docs/src/internals/networks.md`), so an update is atomic against every other PE's, the owner's included. Updates release and fetches
 //! acquire, which costs nothing on x86 and lets programs hand over data by compare-and-swap on every machine.
 
 use core::ffi::c_int;

@@ -5,7 +5,7 @@
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and a leader that waits for
 //! another node moves the network on itself.
 //!
-//! [`exchange`] is the operation of `slot` for such teams: everybody's line reaches everybody, in a *gather buffer* of
+//! [`exchange`] is that of `node_exchange` for such teams: everybody's line reaches everybody, in a *gather buffer* of
 //! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
 //! [`reduce`] and [`blocks`] have the collectives that move more. [`channel`] has the memory that they use, and says when each piece of
 //! it may be used again.

@@ -5,8 +5,8 @@
 //! as it is, and a digest of what must be alike on all members: the size, the root.
 //!
 //! Two calls of one kind may have the same digest by chance. So a digest only finds mistakes; memory is never touched on its
-//! word. Whatever else bounds a transfer is compared in full (`collective::Call::enter_to_write`) or bounded by what the
-//! receiver has prepared (`between_nodes::leader_wire`).
+//! word. A member that stores into another one's destination compares that in full first (`Call::enter_to_write`). Messages between
+//! nodes are bounded by what the receiver has prepared (`between_nodes::leader_wire`).
 
 use core::fmt;
 

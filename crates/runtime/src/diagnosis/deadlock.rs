@@ -3,11 +3,12 @@
 //! A thread that waits long counts its looks in vain, each after [`idle`] has found that its process can do nothing but wait. A
 //! collective that has returned at once, and is suspended in a wait, counts looks as a thread does ([`suspended::look`]).
 //! The first PE of a node (its window is number 0) reads the records of the node's PEs again and again, and publishes what
-//! that has shown in its control window. PE 0 reads what the first PEs have published, over a lane of its own, and when that
-//! proves a deadlock ([`stillness`] has the argument) it fetches the records of all and prints the report.
+//! that has shown in its control window. PE 0 reads what the first PEs have published, over a lane of its own. When that
+//! proves a deadlock ([`stillness`] has the argument) it asks the launcher for the waits of all ([`places`]). If none answers, it
+//! fetches the records of [`ASKED`] PEs of other nodes at most. Then it prints the report.
 //!
-//! Everything happens inside the looks of waits that have taken more than a second, so it costs nothing else, needs no thread
-//! and no help of a launcher. A PE that is not in a wait, is stopped, or computes does not look, and so keeps the others from
+//! Everything happens inside the looks of waits that have taken more than a second, so it costs nothing else, and the proof needs
+//! no thread and no help of a launcher. A PE that is not in a wait, is stopped, or computes does not look, and so keeps the others from
 //! being certain. Reading over the network is served inside waits, and changes neither records nor looks.
 //!
 //! **Not certain, and so not reported** are jobs in which a process has threads of its own that do not wait in the library, a

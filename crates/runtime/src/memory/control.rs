@@ -11,6 +11,7 @@
 //! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
 //! SMALL_GATHERS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
+//! OUTGOING_AT  where the members of a node write what their leader puts, leased with BUFFERS_AT
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
 //! is short, because there are networks that pin every page that others may reach.

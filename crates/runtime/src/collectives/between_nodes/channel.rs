@@ -32,7 +32,7 @@
 //! The root of a broadcast leaves before others enter, so 1 does not hold. There credits are messages of their own, by halves of a
 //! ring: see [`broadcast_ring`](super::broadcast_ring).
 //!
-//! **Words that only grow.** Words and counters are not written again; their values grow over all teams that have the slot
+//! **Words that only grow.** Words and counters are never set back: their values grow over all teams that have the slot
 //! (`collectives::run`).
 //!
 //! **Numbers that come round.** The words of a mailbox name the run in 31 bits. A leader clears the mailboxes of one parity when a

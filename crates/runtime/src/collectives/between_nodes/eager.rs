@@ -1,5 +1,4 @@
-//! Collectives of up to some ten thousand bytes, for teams that span nodes: one crossing a round, and no meeting before or
-//! after.
+//! Eager collectives of teams that span nodes, of up to 256 KiB: one message in each round, and no meeting before or after.
 //!
 //! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. Nobody's
 //! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's gather buffer: they
