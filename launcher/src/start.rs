@@ -2,7 +2,7 @@
 //!
 //! The requests are counted by making the calls of a start against a manager that counts
 //! ([`oxshmem_bootstrap::simulate`]). What a request costs is measured: jobs of this very program are started by the
-//! `oshrun` beside it, join, meet on their nodes, and fetch a card of another node.
+//! `oshrun` beside it, join, meet on their nodes, and fetch the address of a PE of another node.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -21,8 +21,8 @@ const MEASURED: [(u32, u32); 4] = [(8, 2), (16, 2), (32, 4), (64, 8)];
 /// Jobs that are predicted, with so many PEs on a node.
 const PREDICTED: [u32; 3] = [1_000, 10_000, 100_000];
 const PER_NODE: u32 = 128;
-/// Bytes of a card of TCP.
-const CARD: usize = 96;
+/// Bytes of the address of a PE by TCP.
+const ADDRESS: usize = 96;
 /// Requests of every PE before it knows its job: the greeting of PMI-1 and the mapping.
 const GREETING: u64 = 5;
 /// How long a message between servers of two nodes takes.
@@ -36,7 +36,7 @@ pub fn report() -> Result<String, Error> {
     let mut cost = 0.0;
     let mut rows = Vec::new();
     for (pes, nodes) in MEASURED {
-        let tally = simulate::start(pes, pes / nodes, CARD)?;
+        let tally = simulate::start(pes, pes / nodes, ADDRESS)?;
         let seconds = measure(pes, nodes)?;
         // The largest job has the least noise, and the server is what the other sizes wait for too.
         cost = seconds / requests(&tally, pes) as f64;
@@ -55,7 +55,7 @@ pub fn report() -> Result<String, Error> {
     );
     for pes in PREDICTED {
         let nodes = pes.div_ceil(PER_NODE);
-        let tally = simulate::start(pes, PER_NODE, CARD)?;
+        let tally = simulate::start(pes, PER_NODE, ADDRESS)?;
         let one_server = requests(&tally, pes) as f64 * cost;
         let naive = (u64::from(pes) * u64::from(pes) + u64::from(pes) * (GREETING + 4)) as f64 * cost;
         let each = each_node_a_server(&tally, pes, nodes, cost);
@@ -70,15 +70,15 @@ pub fn report() -> Result<String, Error> {
         );
     }
     text += "One server: every request goes to oshrun. A server per node: Slurm, Hydra, PMIx; a node's PEs ask their own, a fence\n\
-             is a tree of messages of 50 µs and brings all values to all nodes at 1 GB/s. Every card: one server, and every PE\n\
-             fetches the card of every other at the start, which oxshmem does not do. Own tree: one server, and what nodes say of\n\
-             transports and cards goes through connections of our own, which oxshmem does not do either.\n";
+             is a tree of messages of 50 µs and brings all values to all nodes at 1 GB/s. All by all: one server, and every PE\n\
+             fetches the address of every other at the start, which oxshmem does not do. Own tree: one server, and what nodes say\n\
+             of transports and addresses goes through connections of our own, which oxshmem does not do either.\n";
     Ok(text)
 }
 
 const HEADING: &str = "   PEs  nodes     puts      gets  published  asks/PE   PE 0    measured   predicted";
 const LARGE_HEADING: &str =
-    "   PEs  nodes     puts      gets  published  asks/PE   PE 0  one server  one a node  every card  own tree";
+    "   PEs  nodes     puts      gets  published  asks/PE   PE 0  one server  one a node  all by all  own tree";
 
 fn row(pes: u32, nodes: u32, tally: &Tally) -> String {
     let kib = tally.published.div_ceil(1024);
@@ -90,8 +90,8 @@ fn requests(tally: &Tally, pes: u32) -> u64 {
     tally.requests(pes) + GREETING * u64::from(pes)
 }
 
-/// Requests that remain if votes, their outcome and cards go through a tree of connections of our own: of the launcher it takes
-/// the words of PE 0, the invitations, one card of each node, fetched by one other node, and two fences.
+/// Requests that remain if votes, their outcome and addresses go through a tree of connections of our own: of the launcher it takes
+/// the words of PE 0, the invitations, the addresses of each node, fetched by one other node, and two fences.
 fn with_own_tree(pes: u32, nodes: u32) -> u64 {
     let (pes, nodes) = (u64::from(pes), u64::from(nodes));
     let (puts, gets) = (1 + 2 * nodes, pes + nodes);
@@ -140,10 +140,10 @@ pub fn as_pe() -> Result<String, Error> {
     let gathered = node::share(&job, 0, Parcel::default(), |_| Ok(Parcel::default()))?;
     wireup::announced(&job, 0, &gathered.circle)?;
     wireup::agree(&job, 0, &gathered.circle, || vec![3; simulate::VOTE], |votes| Ok(votes[0].clone()))?;
-    wireup::publish(&job, 0, &gathered.circle, vec![b'x'; CARD])?;
+    wireup::publish(&job, 0, &gathered.circle, vec![b'x'; ADDRESS])?;
     job.fence()?;
     let (places, mine) = (job.places(), job.node().index);
-    wireup::PublishedCards::fetched_late(&job, 0).of(places.leader_of((mine + 1) % places.nodes()))?;
+    wireup::PublishedAddresses::fetched_late(&job, 0).of(places.leader_of((mine + 1) % places.nodes()))?;
     let seconds = begun.elapsed().as_secs_f64();
     job.done();
     Ok(format!("{seconds}\n"))
@@ -154,11 +154,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_per_node_beats_one_server_and_both_beat_fetching_every_card() {
+    fn a_server_per_node_beats_one_server_and_both_beat_fetching_every_address() {
         // The largest takes half a minute in a debug build.
         let sizes = if std::env::var_os("CHECK_LONG").is_some() { &PREDICTED[..] } else { &PREDICTED[..2] };
         for &pes in sizes {
-            let tally = simulate::start(pes, PER_NODE, CARD).unwrap();
+            let tally = simulate::start(pes, PER_NODE, ADDRESS).unwrap();
             let one = requests(&tally, pes);
             assert!(one < 14 * u64::from(pes), "{one} requests for {pes} PEs");
             let tree = with_own_tree(pes, pes.div_ceil(PER_NODE));

@@ -1,6 +1,6 @@
 //! The requests of a starting job to its launcher, counted at sizes that no machine here has.
 //!
-//! The very calls of a start are made, against a manager that counts: by PE 0, by the leader of every node and by one
+//! The very calls of a start of many nodes are made, where each address is fetched when it is needed, against a manager that counts: by PE 0, by the leader of every node and by one
 //! other PE of it, who stands for all others, because they ask the same.
 
 use std::collections::HashMap;
@@ -71,7 +71,7 @@ pub fn start(pes: u32, per_node: u32, address: usize) -> Result<Tally, Error> {
         let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
         let members = stage.nodes[node].leader.node().members.len() as u64;
         stage.act(node, As::Everybody, members, |job| {
-            let found = wireup::PublishedCards::fetched_late(job, 0).of(peer)?;
+            let found = wireup::PublishedAddresses::fetched_late(job, 0).of(peer)?;
             assert_eq!(found, example(peer, address), "the simulated launcher keeps what it is given");
             Ok(())
         })?;

@@ -2,8 +2,8 @@
 //!
 //! A published value costs every launcher something, and a value that everybody fetches costs N times as much. So PE 0
 //! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's address goes to its leader, which publishes
-//! those of its node together. In jobs of few nodes the leaders fetch the addresses of all nodes at the start and hand them on; in
-//! others nobody fetches a node's addresses before it talks to that node. Launchers are asked O(1) times by each PE.
+//! those of its node together. In jobs of few nodes the leaders of several PEs fetch the addresses of all nodes at the start and hand them on.
+//! Elsewhere nobody fetches a node's addresses before it talks to that node. Launchers are asked O(1) times by each PE.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ pub(crate) fn publish_all(job: &Membership, epoch: u32, addresses: &[Vec<u8>]) -
     job.put(&addresses_key(epoch, job.node().index), &together(addresses))
 }
 
-/// In jobs of so many nodes the leaders fetch all addresses at the start. A PE that asks the launcher in the middle of its work
+/// In jobs of so many nodes the leaders of several PEs fetch all addresses at the start. A PE that asks the launcher in the middle of its work
 /// serves nobody meanwhile: with 256 PEs on 2 processors the launcher answered late, and PEs that waited for its answer were taken
 /// for dead.
 const FEW_NODES: u32 = 64;
@@ -88,34 +88,34 @@ const FEW_NODES: u32 = 64;
 /// The addresses that all nodes have published: what the leader has handed on, and otherwise fetched node by node when one of a
 /// node is first needed.
 #[derive(Debug)]
-pub struct PublishedCards<'j> {
+pub struct PublishedAddresses<'j> {
     job: &'j Membership,
     epoch: u32,
     nodes: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
 }
 
-impl<'j> PublishedCards<'j> {
+impl<'j> PublishedAddresses<'j> {
     /// Those that were published with this epoch before the last fence. Collective on the node.
-    pub fn new(job: &'j Membership, epoch: u32, circle: &Circle) -> Result<PublishedCards<'j>, Error> {
-        let cards = PublishedCards::fetched_late(job, epoch);
+    pub fn new(job: &'j Membership, epoch: u32, circle: &Circle) -> Result<PublishedAddresses<'j>, Error> {
+        let addresses = PublishedAddresses::fetched_late(job, epoch);
         let nodes = job.node().count;
         if nodes > FEW_NODES || job.node().members.len() < 2 {
-            return Ok(cards);
+            return Ok(addresses);
         }
-        let fetch = || (0..nodes).map(|node| cards.published(node)).collect::<Result<Vec<_>, _>>();
+        let fetch = || (0..nodes).map(|node| addresses.published(node)).collect::<Result<Vec<_>, _>>();
         let all = circle.spread(job, || Ok(together(&fetch()?)))?;
         let all = apart(&all).filter(|all| all.len() == nodes as usize);
-        let all = all.ok_or_else(|| cards.no_addresses(job.node().index, 0))?;
+        let all = all.ok_or_else(|| addresses.no_addresses(job.node().index, 0))?;
         for (node, published) in (0..).zip(all) {
-            let addresses = cards.parse(node, &published)?;
-            cards.nodes.lock().insert(node, addresses);
+            let of_node = addresses.parse(node, &published)?;
+            addresses.nodes.lock().insert(node, of_node);
         }
-        Ok(cards)
+        Ok(addresses)
     }
 
     /// The same, none of which is fetched before it is needed.
-    pub fn fetched_late(job: &'j Membership, epoch: u32) -> PublishedCards<'j> {
-        PublishedCards { job, epoch, nodes: Mutex::default() }
+    pub fn fetched_late(job: &'j Membership, epoch: u32) -> PublishedAddresses<'j> {
+        PublishedAddresses { job, epoch, nodes: Mutex::default() }
     }
 
     fn published(&self, node: u32) -> Result<Vec<u8>, Error> {

@@ -52,7 +52,7 @@ pub(crate) fn open(
     fabric.register(Region::Control, segment(control::own(), control::REACHED))?;
     wireup::publish(job, epoch, circle, fabric.address())?;
     job.fence()?;
-    fabric.connect(Box::new(Published(wireup::PublishedCards::new(job, epoch, circle)?)))?;
+    fabric.connect(Box::new(Published(wireup::PublishedAddresses::new(job, epoch, circle)?)))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
     network::begin(fabric, epoch, crowded && one_host, format!("; atomics by {atomics}{rejected}"));
@@ -105,8 +105,8 @@ fn secret_of_one_program(job: &Membership, epoch: u32, circle: &Circle) -> Resul
         .fix("start one program on all PEs, or set SHMEM_STATICS=0 if the programs share no static variables"))
 }
 
-/// Addresses come from the launcher's key-value space, when they are first needed.
-struct Published(wireup::PublishedCards<'static>);
+/// Addresses come from the launcher's key-value space: those of all nodes at the start, or each when it is first needed.
+struct Published(wireup::PublishedAddresses<'static>);
 
 impl AddressBook for Published {
     fn address(&self, pe: u32) -> Result<Vec<u8>, Error> {
