@@ -1,4 +1,4 @@
-//! The crates that ours are built from: each is used, and has a licence that `deny.toml` allows.
+//! The crates that ours are built from: each is used, has a row in ARCHITECTURE.md, and has a licence that `deny.toml` allows.
 //!
 //! `cargo deny` checks more (advisories, sources, versions) and is asked too where it is installed. Compiling it takes minutes, so
 //! the checks do not do that.
