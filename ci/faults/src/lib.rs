@@ -12,6 +12,7 @@ mod given_time;
 mod group;
 mod here;
 mod other_user;
+mod parallel;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub use given_time::GivenTime;
 pub use group::MemoryGroup;
 pub use here::{has_fortran_modules, has_program, is_long};
 pub use other_user::{OtherUser, STRANGER};
+pub use parallel::{AT_ONCE, in_parallel};
 
 /// The status of a PE that has reported a race and would have ended with 0.
 pub const FOUND: i32 = 66;

@@ -4,10 +4,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use oxshmem_faults::{Job, program, program_with};
+use oxshmem_faults::{Job, in_parallel, program, program_with};
 
 #[test]
 fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
@@ -184,19 +183,8 @@ fn fault_W1_all_pairs() {
 /// Runs all of them, some at a time, and fails with all that has failed.
 fn at_once<T: Copy + Sync>(these: &[T], run: impl Fn(T) + Sync) {
     const AT_ONCE: usize = 4;
-    let next = AtomicUsize::new(0);
-    let failed = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some(&this) = these.get(next.fetch_add(1, Relaxed)) {
-                    // The panic has printed what is wrong.
-                    if catch_unwind(AssertUnwindSafe(|| run(this))).is_err() {
-                        failed.fetch_add(1, Relaxed);
-                    }
-                }
-            });
-        }
-    });
-    assert_eq!(failed.load(Relaxed), 0, "so many of {} failed, see above", these.len());
+    // The panic has printed what is wrong.
+    let failed = in_parallel(AT_ONCE, these, |this| catch_unwind(AssertUnwindSafe(|| run(*this))).is_err());
+    let failed = failed.into_iter().filter(|failed| *failed).count();
+    assert_eq!(failed, 0, "so many of {} failed, see above", these.len());
 }

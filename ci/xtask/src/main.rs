@@ -4,7 +4,6 @@
 mod checks;
 mod command;
 mod counts;
-mod parallel;
 mod processors;
 mod product;
 mod rigs;

@@ -13,13 +13,11 @@ mod calls;
 mod cases;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use calls::Routine;
 use cases::{Case, SizeDice};
-use oxshmem_faults::{Job, is_long, program_with};
+use oxshmem_faults::{Job, in_parallel, is_long, program_with};
 
 /// Calls of a job that are compared, before the one that is refused.
 const RIGHT_CALLS: usize = 12;
@@ -102,24 +100,13 @@ fn fault_S1_random_sizes_of_every_routine_are_right_or_refused() {
     let usual = if every { LEVELS * routines.len() } else { families };
     let jobs = number("OXSHMEM_SIZES_JOBS").map_or(usual, |jobs| jobs as usize);
     println!("OXSHMEM_SIZES_SEED={seed}: {jobs} jobs, {} routines of {families} families", routines.len());
-    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let job = next.fetch_add(1, Relaxed);
-            if job >= jobs {
-                return;
-            }
-            if let Some(why) = attempt(&program, &routines, job, every, seed) {
-                println!("job {job}: {why}");
-                wrong.lock().expect("no panic").push(job);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).min(8) {
-            scope.spawn(work);
-        }
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let numbers: Vec<usize> = (0..jobs).collect();
+    let wrong = in_parallel(threads, &numbers, |&job| {
+        let why = attempt(&program, &routines, job, every, seed)?;
+        println!("job {job}: {why}");
+        Some(job)
     });
-    let wrong = wrong.into_inner().expect("no panic");
+    let wrong: Vec<usize> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "OXSHMEM_SIZES_SEED={seed}: of {jobs} jobs these are wrong: {wrong:?}");
 }

@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use case::ConformanceCase;
+use oxshmem_faults::{AT_ONCE, in_parallel};
 use program::Built;
 pub(crate) use selection::{CaseSelection, ConformanceArguments};
 use selection::{Environment, Instrumentation};
 
 use crate::Outcome;
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::hosts::Rig;
 
 /// How one row came out; the texts say why.

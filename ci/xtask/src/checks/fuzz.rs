@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use oxshmem_faults::{AT_ONCE, in_parallel};
+
 use crate::counts::{CheckCounts, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
 /// A fuzz target, further folders of committed inputs, and the longest input that it tries.

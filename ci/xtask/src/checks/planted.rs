@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use oxshmem_faults::{AT_ONCE, in_parallel};
+
 use crate::checks::packages;
 use crate::checks::random::job;
 use crate::counts::{CheckCounts, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 use crate::product::build;
 use crate::{Outcome, command, top};
 

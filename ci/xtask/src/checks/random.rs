@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use job::SpreadJob;
+use oxshmem_faults::{AT_ONCE, in_parallel};
 
 use crate::Outcome;
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 
 /// The transports that carry a job between virtual nodes without a network card.
 pub(crate) const TRANSPORTS: [&str; 3] = ["tcp", "ofi:tcp", "ucx:tcp"];

@@ -1,12 +1,13 @@
 //! Collectives, signals, ordering and transfers over connections that hold some KiB at most (`ci/rigs/small-buffers`): to a sender this is
 //! a network that is slow or busy.
 
+use oxshmem_faults::{AT_ONCE, in_parallel};
+
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::random::TRANSPORTS;
 use crate::checks::random::job::{self, SpreadJob};
 use crate::counts::{CheckCounts, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 use crate::rigs::{self, Ending};
 
 /// Conformance cases: collectives, signals, ordering and transfers.

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use oxshmem_faults::{AT_ONCE, in_parallel};
+
 use crate::checks::packages;
 use crate::checks::rust_tests::{cargo_test, count, count_output};
 use crate::counts::{CheckCounts, skipped};
-use crate::parallel::{AT_ONCE, in_parallel};
 use crate::{Outcome, command, target, top};
 
 /// Packages whose tests are steps of their own.

@@ -4,9 +4,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oxshmem_faults::AT_ONCE;
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
-
-use crate::parallel::AT_ONCE;
 
 /// Variables and their values.
 pub(super) type Environment = Vec<(String, String)>;

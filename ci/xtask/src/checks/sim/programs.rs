@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use oxshmem_faults::{AT_ONCE, in_parallel};
+
 use super::table::{FAULTS, NOT_FAULTS, NOT_PYTHON, NOT_RUST, RUST};
 use crate::checks::examples;
 use crate::checks::random::{job, seed_of_the_clock};
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::parallel::in_parallel;
 use crate::product::build;
 use crate::{Outcome, command, default_prefix, target, top};
 
@@ -36,7 +37,7 @@ pub(crate) struct SimulationArguments {
     #[arg(long, default_value_t = 4)]
     pes: u32,
     /// Jobs at a time
-    #[arg(long, default_value_t = crate::parallel::AT_ONCE)]
+    #[arg(long, default_value_t = AT_ONCE)]
     at_once: usize,
     /// Only programs whose names contain one of these words
     words: Vec<String>,
@@ -45,7 +46,7 @@ pub(crate) struct SimulationArguments {
 impl Default for SimulationArguments {
     fn default() -> Self {
         let strategy = STRATEGIES.map(String::from).into();
-        Self { seeds: 2, first: None, strategy, pes: 4, at_once: crate::parallel::AT_ONCE, words: Vec::new() }
+        Self { seeds: 2, first: None, strategy, pes: 4, at_once: AT_ONCE, words: Vec::new() }
     }
 }
 

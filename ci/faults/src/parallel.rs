@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::thread;
 
 /// Programs that run at a time, unless a check knows better.
-pub(crate) const AT_ONCE: usize = 2;
+pub const AT_ONCE: usize = 2;
 
 /// `work` on every element, by so many threads, with the results in the order of the elements.
-pub(crate) fn in_parallel<T: Sync, R: Send>(threads: usize, elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn in_parallel<T: Sync, R: Send>(threads: usize, elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
     let done = Mutex::new(Vec::with_capacity(elements.len()));
     let next = || queue.lock().expect("no worker panics while it holds the queue").pop_front();
