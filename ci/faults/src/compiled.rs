@@ -20,7 +20,7 @@ impl KeptProgram {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let installed = ["bin", "include", "lib"].map(|part| installation.join(part));
         for ingredients in installed.iter().chain([&sources]) {
-            youngest(ingredients).hash(&mut hasher);
+            changed(ingredients).hash(&mut hasher);
         }
         // They choose compilers.
         let chosen = std::env::vars_os().filter(|(variable, _)| {
@@ -48,10 +48,10 @@ impl KeptProgram {
     }
 }
 
-/// When the last of the files in a folder changed.
-fn youngest(path: &Path) -> Option<SystemTime> {
+/// When a file changed, or the last of the files in a folder.
+pub fn changed(path: &Path) -> Option<SystemTime> {
     let own = fs::metadata(path).and_then(|about| about.modified()).ok();
-    let inside = fs::read_dir(path).into_iter().flatten().filter_map(|entry| youngest(&entry.ok()?.path()));
+    let inside = fs::read_dir(path).into_iter().flatten().filter_map(|entry| changed(&entry.ok()?.path()));
     inside.chain(own).max()
 }
 

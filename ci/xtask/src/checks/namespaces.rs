@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oxshmem_faults::changed;
+
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::{CheckCounts, skipped};
 use crate::rigs::hosts::Rig;
@@ -79,7 +81,6 @@ const LIMIT: Duration = Duration::from_secs(180);
 pub(crate) fn program(prefix: &Path, name: &str) -> Outcome<PathBuf> {
     let executable = target().join("conformance/bin").join(name);
     let source = top().join("crates/shmem-c/tests/cable").join(name).with_extension("c");
-    let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     if changed(&executable) < changed(&source) {
         command::compile(prefix, &["-O1", "-Wall", "-Wextra", "-Werror"], &[source], &executable)?;
     }

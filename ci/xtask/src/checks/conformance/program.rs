@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use oxshmem_faults::changed;
+
 use super::{CaseSelection, CaseVerdict, ConformanceCase, Instrumentation};
 
 /// One build of one source.
@@ -67,14 +69,9 @@ pub(super) fn all(options: &CaseSelection) -> Vec<ConformanceProgram> {
 
 /// The youngest of the tests' sources, the installation, and this program, which knows the flags.
 fn ingredients(options: &CaseSelection) -> Option<SystemTime> {
-    fn youngest(path: &Path) -> Option<SystemTime> {
-        let own = fs::metadata(path).and_then(|about| about.modified()).ok();
-        let inside = fs::read_dir(path).into_iter().flatten().filter_map(|entry| youngest(&entry.ok()?.path()));
-        inside.chain(own).max()
-    }
     let installed = ["include", "lib", "bin"].map(|folder| options.prefix.join(folder));
     let all = installed.into_iter().chain([tests_folder()]).chain([crate::OWN_PATH.clone()]);
-    all.filter_map(|path| youngest(&path)).max()
+    all.filter_map(|path| changed(&path)).max()
 }
 
 /// The folder of the executables that belong to this installation and these flags; whoever builds there makes it.
@@ -165,7 +162,7 @@ impl ConformanceProgram {
         if options.emulated && executable.exists() {
             return Ok(());
         }
-        let built = fs::metadata(executable).and_then(|about| about.modified()).ok();
+        let built = changed(executable);
         if built.is_some_and(|built| self.ingredients.is_some_and(|ingredients| ingredients < built)) {
             return Ok(());
         }

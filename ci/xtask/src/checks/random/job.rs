@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+
+use oxshmem_faults::changed;
 
 use crate::checks::conformance::job;
 use crate::{Outcome, command, default_prefix, rigs, target, top};
@@ -85,9 +87,8 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
     let executable = target().join("random").join(name);
     // The output of jobs lies there while they run.
     fs::create_dir_all(target().join("conformance")).map_err(|error| error.to_string())?;
-    let changed = |path: &PathBuf| -> Option<SystemTime> { fs::metadata(path).and_then(|about| about.modified()).ok() };
     let header = default_prefix().join("include/shmem.h");
-    let newest = watched.iter().chain([&header]).filter_map(changed).max();
+    let newest = watched.iter().chain([&header]).filter_map(|path| changed(path)).max();
     if changed(&executable) <= newest {
         let options = ["-g", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations"];
         command::compile(&default_prefix(), &options, &sources, &executable)?;
