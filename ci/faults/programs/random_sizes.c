@@ -35,27 +35,27 @@ static void *allocated;
 static void expect(const char *kind, const struct call *call, size_t element, char *begin, const char *source)
 {
     const size_t bytes = call->n * element;
-    if (!strcmp(kind, "move") || !strcmp(kind, "spread") || (!strcmp(kind, "set_spread") && me != 0))
+    if (!strcmp(kind, "Move") || !strcmp(kind, "Spread") || (!strcmp(kind, "SetSpread") && me != 0))
         memcpy(begin, source, bytes);
-    else if (!strcmp(kind, "gather"))
+    else if (!strcmp(kind, "Gather"))
         for (int pe = 0; pe < pes; pe++)
             memcpy(begin + pe * bytes, source, bytes);
-    else if (!strcmp(kind, "exchange"))
+    else if (!strcmp(kind, "Exchange"))
         for (int pe = 0; pe < pes; pe++)
             memcpy(begin + pe * bytes, source + me * bytes, bytes);
-    else if (!strcmp(kind, "exchange_strided"))
+    else if (!strcmp(kind, "ExchangeStrided"))
         for (size_t pe = 0; pe < (size_t)pes; pe++)
             for (size_t i = 0; i < call->n; i++)
                 memcpy(begin + (pe * call->n + i) * call->dst * element, source + (me * call->n + i) * call->sst * element, element);
-    else if (!strcmp(kind, "strided"))
+    else if (!strcmp(kind, "Strided"))
         for (ptrdiff_t i = 0; call->block > 0 && i < (ptrdiff_t)call->n; i++)
             memcpy(begin + i * call->dst * (ptrdiff_t)element, source + i * call->sst * (ptrdiff_t)element, call->block * element);
-    else if (!strcmp(kind, "reduce"))
+    else if (!strcmp(kind, "Reduce"))
         memset(begin, 0, bytes);
-    else if (!strcmp(kind, "places"))
+    else if (!strcmp(kind, "Places"))
         for (int pe = 0; pe < pes; pe++)
             memcpy(begin + target_offsets[pe], source + source_offsets[me], call->n);
-    else if (!strcmp(kind, "packed"))
+    else if (!strcmp(kind, "Packed"))
         for (int pe = 0; pe < pes; pe++)
             memcpy(begin + pe * call->n, source + source_offsets[me], call->n);
 }
@@ -70,8 +70,8 @@ static int run(char *text)
         return 2;
     const int heap = !strcmp(place, "heap"), refused = !strcmp(expected, "refused");
     char *dest = heap ? shmem_malloc(ROOM) : static_dest, *source = heap ? shmem_malloc(ROOM) : static_source;
-    const int waits = !strcmp(kind, "wait"), zeros = waits || !strcmp(kind, "reduce");
-    const size_t begin = !strcmp(kind, "strided") ? MIDDLE : 0, element = routines[routine].element;
+    const int waits = !strcmp(kind, "Wait"), zeros = waits || !strcmp(kind, "Reduce");
+    const size_t begin = !strcmp(kind, "Strided") ? MIDDLE : 0, element = routines[routine].element;
     memset(dest, waits ? 0 : UNTOUCHED, ROOM);
     for (int i = 0; i < ROOM; i++)
         source[i] = zeros ? 0 : (char)(i * 7 + i / 256 + 1);
@@ -89,7 +89,7 @@ static int run(char *text)
     routines[routine].call(&call);
     shmem_ctx_quiet(context);
     shmem_barrier_all();
-    if (!strcmp(kind, "heap")) {
+    if (!strcmp(kind, "Heap")) {
         if ((allocated == NULL) != refused) {
             printf("PE %d: %s: %s, allocated %p\n", me, routines[routine].name, text, allocated);
             return 3;
@@ -98,13 +98,13 @@ static int run(char *text)
     } else if (refused) {
         printf("PE %d: %s: %s: nobody has refused that\n", me, routines[routine].name, text);
         return 3;
-    } else if (strcmp(kind, "none") && !waits) {
+    } else if (strcmp(kind, "None") && !waits) {
         static char image[ROOM];
         memset(image, UNTOUCHED, ROOM);
         expect(kind, &call, element, image + begin, source + begin);
         for (int i = 0; i < ROOM; i++)
             /* A long double has bytes without a meaning. */
-            if (image[i] != dest[i] && !(routines[routine].padded && !strcmp(kind, "reduce") && image[i] == 0)) {
+            if (image[i] != dest[i] && !(routines[routine].padded && !strcmp(kind, "Reduce") && image[i] == 0)) {
                 printf("PE %d: %s: %s: byte %d is %d, not %d\n", me, routines[routine].name, text, i, dest[i], image[i]);
                 return 3;
             }

@@ -3,7 +3,7 @@
 use oxshmem_api::expand::{CallForm, symbols};
 use oxshmem_api::prototype::{Parameter, Prototype};
 
-/// The work of a routine, as the program compares it.
+/// The work of a routine, as the program compares it, which knows these names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// This number of elements, one after the other.
@@ -24,26 +24,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The word of the program.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Kind::Move => "move",
-            Kind::Spread => "spread",
-            Kind::SetSpread => "set_spread",
-            Kind::Gather => "gather",
-            Kind::Exchange => "exchange",
-            Kind::ExchangeStrided => "exchange_strided",
-            Kind::Strided => "strided",
-            Kind::Reduce => "reduce",
-            Kind::Places => "places",
-            Kind::Packed => "packed",
-            Kind::Wait => "wait",
-            Kind::Heap => "heap",
-            Kind::None => "none",
-        }
-    }
-
-    /// That of the runtime's function which executes a row of the table.
+    /// The kind of the runtime's function which executes a row of the table.
     fn of(function: &str) -> Kind {
         let (chapter, name) = function.split_once("::").expect("a function of a chapter");
         match (chapter, name) {

@@ -72,8 +72,8 @@ impl Case {
     pub(crate) fn word(&self, routine: usize) -> String {
         let (place, expected) =
             (if self.heap { "heap" } else { "static" }, if self.right { "right" } else { "refused" });
-        let Case { n, block, dst, sst, .. } = self;
-        format!("{}:{routine}:{n}:{block}:{dst}:{sst}:{place}:{expected}", self.kind.word())
+        let Case { kind, n, block, dst, sst, .. } = self;
+        format!("{kind:?}:{routine}:{n}:{block}:{dst}:{sst}:{place}:{expected}")
     }
 
     /// A call of a few elements; or of none, or of a single one, to which strides do not matter.
