@@ -57,28 +57,18 @@ fn agents_enter_namespaces() {
     let shown =
         Ended::from(on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]).output().unwrap());
     assert_eq!(shown.stdout, "1\n1\n", "each host has its own address: {}", shown.stderr);
-    for victim in ["launcher", "agent", "pe"] {
+    for (victim, status) in [("launcher", None), ("agent", Some(1)), ("pe", Some(137))] {
         let job = staying(on_both(&[]));
         let pids = job.pids(8);
         let marked = || processes_with(job.folder.0.to_str().unwrap());
-        send(
-            "KILL",
-            match victim {
-                "launcher" => job.pid(),
-                "agent" => *marked().iter().find(|&&pid| is_agent(pid)).expect("an agent"),
-                _ => job.pe(3),
-            },
-        );
+        let victim = match victim {
+            "launcher" => job.pid(),
+            "agent" => *marked().iter().find(|&&pid| is_agent(pid)).expect("an agent"),
+            _ => job.pe(3),
+        };
+        send("KILL", victim);
         until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && marked().is_empty());
-        let status = job.wait().status;
-        assert_eq!(
-            status,
-            match victim {
-                "launcher" => None,
-                "agent" => Some(1),
-                _ => Some(137),
-            }
-        );
+        assert_eq!(job.wait().status, status);
     }
 }
 
