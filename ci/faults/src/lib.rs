@@ -137,6 +137,13 @@ impl Job {
         Some(Job { command, limit: LIMIT })
     }
 
+    /// A tool under a limit of the shell; its arguments follow.
+    pub fn under(limit: &str, name: &str) -> Job {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(tool(name).get_program());
+        Job::by(shell)
+    }
+
     /// A command that is no tool of the installation; its arguments follow.
     pub fn by(command: Command) -> Job {
         Job { command, limit: LIMIT }

@@ -75,12 +75,7 @@ fn doctor_3_a_host_that_cannot_be_reached_is_a_fault_with_its_fix() {
 
 #[test]
 fn doctor_4_the_worst_comes_first() {
-    let mut job = Job::of("oxshmem");
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\""]);
-    command.arg(prefix().join("bin/oxshmem"));
-    *job.command() = command;
-    let ended = job.run(Path::new("doctor"), [""; 0]).expect(0);
+    let ended = Job::under("-n 256", "oxshmem").run(Path::new("doctor"), [""; 0]).expect(0);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let warnings = lines.iter().filter(|line| line.starts_with("warning")).count();
     assert!(warnings >= 1 && ended.stdout.contains("open files: limit: 256"), "{ended}");

@@ -8,13 +8,6 @@ use std::time::Duration;
 
 use oxshmem_faults::{Job, MemoryGroup, OtherUser, prefix, program};
 
-/// `oshrun` under a limit of the shell.
-fn under(limit: &str) -> Job {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\"")]).arg(prefix().join("bin/oshrun"));
-    Job::by(shell)
-}
-
 #[test]
 fn fault_T6_a_lock_on_meminfo_holds_nobody() {
     let allocate = program("calloc.c");
@@ -83,15 +76,15 @@ fn fault_V1_jobs_start_under_a_limit_of_addresses_or_say_what_they_need() {
     let hello = program("hello.c");
     // A heap of 16 GiB for each PE needed 48 GiB besides 16 of control windows.
     for (kilobytes, pes) in [(20_000_000, "2"), (40_000_000, "2"), (40_000_000, "4")] {
-        let mut job = under(&format!("-v {kilobytes}"));
+        let mut job = Job::under(&format!("-v {kilobytes}"), "oshrun");
         job.command().args(["-n", pes]);
         let ended = job.run(&hello, [""; 0]).expect(0);
         assert!(!ended.stdout.is_empty(), "{ended}");
     }
-    let mut job = under("-v 4000000");
+    let mut job = Job::under("-v 4000000", "oshrun");
     job.command().args(["-n", "2"]);
     job.run(&hello, [""; 0]).expect(1).says(&["the limit of addresses", "2 PEs of one node need", "raise it by"]);
-    let mut job = under("-v 20000000").env("SHMEM_SYMMETRIC_SIZE", "16G");
+    let mut job = Job::under("-v 20000000", "oshrun").env("SHMEM_SYMMETRIC_SIZE", "16G");
     job.command().args(["-n", "2"]);
     job.run(&hello, [""; 0]).expect(1).says(&["the limit of addresses", "raise it by", "SHMEM_SYMMETRIC_SIZE"]);
 }
@@ -121,7 +114,7 @@ fn fault_V2_a_limit_of_open_files_is_named_with_what_is_enough() {
     let hello = program("hello.c");
     let mut refused = 0;
     for files in [12, 16, 18, 20, 22, 24, 28, 32, 68] {
-        let mut job = under(&format!("-n {files}"));
+        let mut job = Job::under(&format!("-n {files}"), "oshrun");
         job.command().args(["-n", "2"]);
         let ended = job.run(&hello, [""; 0]);
         if ended.status != Some(0) {

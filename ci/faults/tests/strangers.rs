@@ -161,11 +161,10 @@ fn fault_T3_output_on_a_full_disk_is_told_and_fails() {
 #[test]
 fn fault_T3_a_limit_of_file_sizes_is_named() {
     let (folder, hello) = (TestFolder::new("T3-limit"), program("hello.c"));
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -f 1000; exec \"$0\" \"$@\""]).arg(prefix().join("bin/oshrun"));
-    shell.args(["-n", "1"]).arg(format!("--profile={}", folder.display()));
+    let mut job = Job::under("-f 1000", "oshrun").limit(LIMIT);
+    job.command().args(["-n", "1"]).arg(format!("--profile={}", folder.display()));
     // The memory that PEs share is a file, too, so the job does not even start.
-    let ended = Job::by(shell).limit(LIMIT).run(&hello, [""; 0]).expect(1);
+    let ended = job.run(&hello, [""; 0]).expect(1);
     let ended = ended.says(&["a file may have", "ulimit -f", "nothing is recorded: the job failed before"]);
     assert!(!ended.stderr.contains("static"), "{ended}");
 }
@@ -225,9 +224,8 @@ fn fault_T5_files_without_end_are_refused() {
         (&["bench", "--against", "/dev/zero", "--from", "/dev/null"], "longer than 64 MiB"),
         (&["simulate", "--node", "/dev/zero"], "longer than 16 MiB"),
     ] {
-        let mut limited = Command::new("sh");
-        limited.args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""]).arg(prefix().join("bin/oxshmem"));
-        Job::by(limited).limit(LIMIT).run(Path::new(words[0]), &words[1..]).expect(2).says(&[why]);
+        let job = Job::under("-v 4000000", "oxshmem").limit(LIMIT);
+        job.run(Path::new(words[0]), &words[1..]).expect(2).says(&[why]);
     }
 }
 
