@@ -35,7 +35,7 @@ pub use parallel::{AT_ONCE, in_parallel};
 pub const FOUND: i32 = 66;
 
 /// A job that is given more than this hangs. The slowest machine is faster.
-const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// The installation under test.
 pub fn prefix() -> PathBuf {

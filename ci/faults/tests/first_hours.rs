@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use oxshmem_faults::{
     Job, JobEnd, TestFolder, has_fortran_modules, has_program, prefix, program, program_with, source,
@@ -13,17 +12,14 @@ use oxshmem_faults::{
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
 
-/// A job that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(120);
-
 /// Runs one of the mistakes.
 fn mistake(options: &str, name: &str) -> JobEnd {
-    Job::new(options).limit(LIMIT).run(&program("first_hours.c"), [name])
+    Job::new(options).run(&program("first_hours.c"), [name])
 }
 
 /// Runs a tool with these arguments.
 fn tool(name: &str, arguments: &[&str]) -> JobEnd {
-    Job::of(name).limit(LIMIT).run(Path::new(arguments[0]), &arguments[1..])
+    Job::of(name).run(Path::new(arguments[0]), &arguments[1..])
 }
 
 #[test]
@@ -45,14 +41,14 @@ fn hours_2_a_length_of_minus_one_is_named_as_such() {
 
 #[test]
 fn hours_3_a_backtrace_begins_with_the_program() {
-    let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1").limit(LIMIT);
+    let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1");
     let ended = job.run(&program("first_hours.c"), ["null"]).expect(1).says(&["called from: main", "first_hours.c:"]);
     assert!(!ended.stderr.contains("<unknown>"), "{ended}");
 }
 
 #[test]
 fn hours_4_a_pe_that_holds_a_lock_and_wants_it_again_is_told_so() {
-    let job = Job::new("-n 1").env("SHMEM_DEADLOCK", "abort").limit(LIMIT);
+    let job = Job::new("-n 1").env("SHMEM_DEADLOCK", "abort");
     let ended = job.run(&program("first_hours.c"), ["lock twice"]).expect(1);
     ended.says(&["PE 0 waits in shmem_set_lock", "for itself: it holds this lock already"]);
 }
@@ -113,7 +109,7 @@ fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
         fs::write(folder.join(name), "#!/bin/sh\n").expect("our folder");
     }
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
-    let ended = Job::of("oxshmem").env("PATH", path).limit(LIMIT).run(Path::new("doctor"), [""; 0]);
+    let ended = Job::of("oxshmem").env("PATH", path).run(Path::new("doctor"), [""; 0]);
     let other = folder.join("oshcc").display().to_string();
     let tools = ended.stdout.lines().find(|line| line.contains("tools: a shell finds ")).unwrap_or_default();
     assert!(tools.contains(&other) && ended.stdout.contains(" load: "), "{ended}");
@@ -123,8 +119,7 @@ fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
 
 #[test]
 fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
-    let job =
-        |words: &[&str]| Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&program("first_hours.c"), words);
+    let job = |words: &[&str]| Job::new("-n 2").env("SHMEM_CHECK", "2").run(&program("first_hours.c"), words);
     job(&["past static"]).expect(0);
     let ended = job(&["past static", "far"]).expect(1);
     ended.says(&[
@@ -136,7 +131,7 @@ fn hours_8_a_transfer_past_a_static_array_is_named_with_the_array() {
 #[test]
 fn hours_8_a_transfer_that_begins_behind_a_static_array_is_named_with_the_array() {
     let compiled = program("gaps.c");
-    let job = |shape: &str, word: &str| Job::new(shape).env("SHMEM_CHECK", "2").limit(LIMIT).run(&compiled, [word]);
+    let job = |shape: &str, word: &str| Job::new(shape).env("SHMEM_CHECK", "2").run(&compiled, [word]);
     job("-n 2", "").expect(0);
     job("-n 2", "behind").expect(1).says(&[
         "shmem_int_p: 4 bytes at 0x",
@@ -152,7 +147,7 @@ fn hours_8_a_transfer_that_begins_behind_a_static_array_is_named_with_the_array(
     }
     // Without the names of static variables nobody knows where one begins.
     let stripped = program_with("gaps.c", &["-Wl,-x"]);
-    Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&stripped, ["behind"]).expect(0);
+    Job::new("-n 2").env("SHMEM_CHECK", "2").run(&stripped, ["behind"]).expect(0);
 }
 
 /// The number of the line that ends in this comment.
@@ -167,7 +162,7 @@ fn line_of(name: &str, comment: &str) -> usize {
 #[test]
 fn hours_9_an_error_names_the_function_and_the_line() {
     let compiled = program("named_lines.c");
-    let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "2").limit(LIMIT).run(&compiled, [word]);
+    let job = |word: &str| Job::new("-n 2").env("SHMEM_CHECK", "2").run(&compiled, [word]);
     job("").expect(0);
     for word in [
         "early",
@@ -195,7 +190,7 @@ fn hours_9_an_error_names_the_function_and_the_line() {
 #[test]
 fn hours_10_without_debug_information_an_error_names_the_function() {
     let compiled = program_with("named_lines.c", &["-g0"]);
-    let ended = Job::new("-n 1").limit(LIMIT).run(&compiled, ["no PE"]).expect(1);
+    let ended = Job::new("-n 1").run(&compiled, ["no PE"]).expect(1);
     let words = ["; the job has one PE, and `oshrun -n 4 …` starts more\n", "\n  called from: main\n"];
     assert!(ended.says(&words).stderr.lines().count() <= 5);
 }
@@ -217,11 +212,11 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
         ("root", "shmem_int64_broadcast"),
     ] {
         let line = line_of("named_lines.f90", &format!("! {word}"));
-        let ended = Job::new("-n 2").limit(LIMIT).run(&compiled, [word]).expect(1).says(&[told, "\n  called from: "]);
+        let ended = Job::new("-n 2").run(&compiled, [word]).expect(1).says(&[told, "\n  called from: "]);
         assert!(ended.stderr.contains(&format!(" at named_lines.f90:{line}\n")), "{word}: {ended}");
     }
     // A shorter section may be the beginning of what the call accesses: only checks at this level compare.
-    let short = |level| Job::new("-n 2").env("SHMEM_CHECK", level).limit(LIMIT).run(&compiled, ["short"]);
+    let short = |level| Job::new("-n 2").env("SHMEM_CHECK", level).run(&compiled, ["short"]);
     let told = "shmem_put: dest has 3 of the 6 elements that the call moves";
     let line = line_of("named_lines.f90", "! short");
     short("2").expect(1).says(&[told, "or nelems=3", &format!(" at named_lines.f90:{line}\n")]);

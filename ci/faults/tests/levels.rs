@@ -1,7 +1,5 @@
 //! Collectives through the levels of large nodes, which groups of PEs stand for here.
 
-use std::time::Duration;
-
 use oxshmem_faults::{Job, JobEnd, program};
 
 fn is_right(ended: &JobEnd) {
@@ -23,10 +21,8 @@ fn results_are_right_through_the_levels_of_large_nodes() {
         (256, "8,32,128", "9000"),
     ] {
         let rounds = if pes > 20 { "2" } else { "20" };
-        let job = Job::new(&format!("-n {pes}"))
-            .env("SHMEM_NODE_LEVELS", levels)
-            .env("SHMEM_SYMMETRIC_SIZE", "2M")
-            .limit(Duration::from_secs(120));
+        let job = Job::new(&format!("-n {pes}"));
+        let job = job.env("SHMEM_NODE_LEVELS", levels).env("SHMEM_SYMMETRIC_SIZE", "2M");
         is_right(&job.run(&program, [elements, rounds]).expect(0));
     }
 }

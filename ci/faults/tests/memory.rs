@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::chance::Dice;
-use oxshmem_faults::{Job, JobEnd, MemoryGroup, Running, program, program_with};
+use oxshmem_faults::{Job, JobEnd, LIMIT, MemoryGroup, Running, program, program_with};
 
 const MIB: u64 = 1 << 20;
 
@@ -65,7 +65,7 @@ fn fault_M1_two_jobs_at_once_are_never_promised_the_same_memory() {
             job.start(&allocate, &sizes)
         };
         let jobs = [start(), start()];
-        for ended in jobs.map(|job| Running::wait(job, std::time::Duration::from_secs(120))) {
+        for ended in jobs.map(|job| Running::wait(job, LIMIT)) {
             expect_agreement(&ended);
             served += ended.stdout.matches("served").count();
             refused += ended.stdout.matches("NULL").count();

@@ -2,11 +2,8 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::time::Duration;
+use oxshmem_faults::{Job, LIMIT, is_long, program, program_with, tool};
 
-use oxshmem_faults::{Job, is_long, program, program_with, tool};
-
-const LIMIT: Duration = Duration::from_secs(120);
 const HEADLINE: &str = "oxshmem: deadlock: ";
 /// Jobs that run at once.
 const BESIDE: usize = 6;
@@ -101,7 +98,7 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
 fn fault_N2_a_collective_that_has_stopped_is_no_second_thread() {
     let program = program("late_request.c");
     for (job, level) in ["-n 3", "-n 3 --nodes 2"].into_iter().flat_map(|job| ["2", "3"].map(|level| (job, level))) {
-        let ended = Job::new(job).env("SHMEM_CHECK", level).limit(LIMIT).run(&program, [""; 0]).expect(0);
+        let ended = Job::new(job).env("SHMEM_CHECK", level).run(&program, [""; 0]).expect(0);
         assert!(!ended.stderr.contains("oxshmem: PE"), "{ended}");
     }
 }
@@ -112,7 +109,7 @@ fn fault_N2_a_collective_that_has_stopped_is_no_second_thread() {
 fn fault_N2_collectives_of_two_columns_are_no_different_calls_of_one_team() {
     let program = program("grid_broadcasts.c");
     for job in ["-n 4", "-n 4 --nodes 2"] {
-        Job::new(job).limit(LIMIT).run(&program, [""; 0]).expect(0);
+        Job::new(job).run(&program, [""; 0]).expect(0);
     }
 }
 

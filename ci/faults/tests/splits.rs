@@ -2,11 +2,7 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::time::Duration;
-
 use oxshmem_faults::{Job, program};
-
-const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
 fn fault_S4_members_that_split_with_different_arguments_are_named() {
@@ -19,7 +15,7 @@ fn fault_S4_members_that_split_with_different_arguments_are_named() {
         ("kind", ["shmem_team_split_2d with xrange 4", "shmem_team_split_strided with start 0, stride 1 and size 4"]),
     ] {
         for level in ["1", "3"] {
-            let ended = Job::new("-n 4").env("SHMEM_CHECK", level).limit(LIMIT).run(&program, [what]);
+            let ended = Job::new("-n 4").env("SHMEM_CHECK", level).run(&program, [what]);
             assert!(!ended.crashed(), "{ended}");
             ended.expect(1).says(&["the members of the parent team pass different arguments"]).says(&words);
         }
@@ -34,7 +30,7 @@ fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
         ("missed part", "shmem_team_destroy: the members of the team have not made the same splits of the team"),
     ] {
         for options in ["-n 4", "-n 4 --nodes 2"] {
-            let ended = Job::new(options).env("SHMEM_CHECK", "1").limit(LIMIT).run(&program, [what]);
+            let ended = Job::new(options).env("SHMEM_CHECK", "1").run(&program, [what]);
             assert!(!ended.crashed(), "{ended}");
             ended.expect(1).says(&[headline, "has made a split of the team", "has not made"]);
         }
@@ -46,14 +42,14 @@ fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
 fn a_chain_of_a_thousand_teams_is_made() {
     let program = program("nested_teams.c");
     for options in ["-n 2", "-n 2 --nodes 2"] {
-        Job::new(options).limit(LIMIT).run(&program, ["1000"]).expect(0);
+        Job::new(options).run(&program, ["1000"]).expect(0);
     }
 }
 
 /// A PE has 4096 places for teams, of which every 384th is none: its bit says something else where members agree.
 #[test]
 fn every_place_has_a_team() {
-    let ended = Job::new("-n 1").limit(LIMIT).run(&program("every_slot.c"), [""; 0]);
+    let ended = Job::new("-n 1").run(&program("every_slot.c"), [""; 0]);
     assert!(ended.stdout.contains("4086 teams\n"), "{ended}");
     ended.expect(0);
 }
@@ -62,6 +58,6 @@ fn every_place_has_a_team() {
 fn fault_S4_right_splits_are_not_taken_for_wrong_ones() {
     let program = program("splits.c");
     for job in ["-n 4", "-n 4 --nodes 2"] {
-        Job::new(job).limit(LIMIT).run(&program, ["right"]).expect(0);
+        Job::new(job).run(&program, ["right"]).expect(0);
     }
 }
