@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, source, tool};
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, program_with, source, tool};
 
 /// Compiles a file of the folder. `None`: there is no such compiler here, or it has no OpenMP.
 fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
@@ -143,17 +143,16 @@ fn openmp_in_fortran() {
 
 #[test]
 fn private_memory_is_not_looked_at() {
-    let program = compiled("oshcc", None, "private.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    let program = program_with("race/private.c", &["--race", "-pthread"]);
     for nodes in NODES.into_iter().chain(["-n 1", "-n 3 --nodes 2"]) {
         let end = Job::new(nodes).run(&program, [] as [&str; 0]).expect(0);
         assert!(end.stderr.is_empty(), "{nodes}: private memory is taken for symmetric memory: {end}");
     }
-    std::fs::remove_file(program).expect("our file");
 }
 
 #[test]
 fn threads_that_live_longer_than_the_library() {
-    let program = compiled("oshcc", None, "lives.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    let program = program_with("race/lives.c", &["--race", "-pthread"]);
     // Over the simulated network a thread that waits outside of the library keeps its turn for some time, and this one does so often.
     for nodes in &NODES[..2] {
         let end = Job::new(nodes).run(&program, ["right"]).expect(0);
@@ -161,12 +160,11 @@ fn threads_that_live_longer_than_the_library() {
         let end = Job::new(nodes).run(&program, ["wrong"]).expect(FOUND);
         end.says(&["`cell` of PE", "a store by thread", "a load by thread"]);
     }
-    std::fs::remove_file(program).expect("our file");
 }
 
 #[test]
 fn a_thread_that_has_initialised_the_library_is_joined() {
-    let program = compiled("oshcc", None, "first_thread.c", &["-pthread", "-O1"]).expect("there is a compiler");
+    let program = program_with("race/first_thread.c", &["--race", "-pthread"]);
     let end = Job::new("-n 2").run(&program, ["right"]).expect(0);
     assert!(end.stderr.is_empty(), "{end}");
     Job::new("-n 2").run(&program, ["wrong"]).expect(FOUND).says(&[
@@ -174,21 +172,18 @@ fn a_thread_that_has_initialised_the_library_is_joined() {
         "a store by thread",
         "a load by thread",
     ]);
-    std::fs::remove_file(program).expect("our file");
 }
 
 #[test]
 fn a_handler_of_a_signal_does_not_wait_for_what_it_has_interrupted() {
-    let program = compiled("oshcc", None, "handler.c", &["-O1"]).expect("there is a compiler");
+    let program = program_with("race/handler.c", &["--race"]);
     let end = Job::new("-n 2").run(&program, [] as [&str; 0]).expect(0);
     assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\ndone\n", ""), "{end}");
-    std::fs::remove_file(program).expect("our file");
 }
 
 #[test]
 fn a_life_of_the_library_leaves_no_memory_of_the_detector() {
-    let program = compiled("oshcc", None, "pages.c", &["-O1"]).expect("there is a compiler");
+    let program = program_with("race/pages.c", &["--race"]);
     let end = Job::new("-n 1").run(&program, [] as [&str; 0]).expect(0);
     assert_eq!((end.stdout.as_str(), end.stderr.as_str()), ("done\n", ""), "{end}");
-    std::fs::remove_file(program).expect("our file");
 }
