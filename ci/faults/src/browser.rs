@@ -3,21 +3,15 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Job, JobEnd, has_program};
+use crate::{Job, JobEnd};
 
 /// Windows of a large screen, a small one and a telephone.
 const WIDTHS: [u32; 3] = [1400, 800, 390];
 /// An empty page in the smallest of them is a picture of some kilobytes.
 const EMPTY: u64 = 30_000;
 
-/// Whether there is a browser; without one it says that the test of this name is not run.
-pub fn has_browser(test: &str) -> bool {
-    let found = has_program("chromium");
-    if !found {
-        println!("not run: {test}: there is no chromium (package chromium)");
-    }
-    found
-}
+/// The browser.
+pub const BROWSER: &str = "chromium";
 
 /// Opens a page, and asserts that its scripts end without an error, that the page has all these parts then, and that it is not
 /// empty in a window of any width. The browser's own files and the pictures lie beside the page.
@@ -42,7 +36,7 @@ pub fn shows(page: &Path, parts: &[&str]) {
 
 /// Runs Chromium on a page, and returns what it printed on both streams.
 fn chromium(page: &Path, words: &[&str]) -> JobEnd {
-    let mut command = Command::new("chromium");
+    let mut command = Command::new(BROWSER);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]);
     Job::by(command).run(Path::new(&format!("file://{}", page.display())), words).expect(0)
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::not_run;
+
 /// A control group with a limit of memory. It is removed at the end of the test.
 #[derive(Debug)]
 pub struct MemoryGroup {
@@ -28,10 +30,9 @@ impl MemoryGroup {
         Ok(group)
     }
 
-    /// The same; where none can be made, says so in the way that the counts of the checks understand.
+    /// The same; where none can be made, says so.
     pub fn or_say(bytes: u64) -> Option<MemoryGroup> {
-        let name = std::thread::current().name().unwrap_or("a test").to_owned();
-        MemoryGroup::new(bytes).map_err(|reason| println!("not run: {name}: {reason}")).ok()
+        MemoryGroup::new(bytes).map_err(not_run).ok()
     }
 
     /// The version of the interface that this machine has.

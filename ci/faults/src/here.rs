@@ -4,16 +4,25 @@ use std::process::Command;
 
 use crate::prefix;
 
-/// Whether there is a program of this name.
-pub fn has_program(name: &str) -> bool {
-    Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+/// Says why the test of this thread, or a part of it, is not run, in the way that the counts of the checks understand.
+pub fn not_run(why: impl std::fmt::Display) {
+    println!("not run: {}: {why}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Whether the installation has Fortran modules; without them it says that the test of this name is not run.
-pub fn has_fortran_modules(test: &str) -> bool {
+/// Whether there is a program of this name; what is not run without it is said.
+pub fn has_program(name: &str) -> bool {
+    let found = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        not_run(format_args!("there is no {name}"));
+    }
+    found
+}
+
+/// Whether the installation has Fortran modules; what is not run without them is said.
+pub fn has_fortran_modules() -> bool {
     let found = prefix().join("include/shmem_f08.mod").exists();
     if !found {
-        println!("not run: {test}: there are no Fortran modules (gfortran was not there)");
+        not_run("there are no Fortran modules (gfortran was not there)");
     }
     found
 }

@@ -27,7 +27,7 @@ pub use complaints::{Complaint, expect_no_complaints};
 pub use folder::TestFolder;
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
-pub use here::{has_fortran_modules, has_program, is_long};
+pub use here::{has_fortran_modules, has_program, is_long, not_run};
 pub use other_user::{OtherUser, STRANGER};
 pub use parallel::{AT_ONCE, in_parallel};
 
@@ -129,7 +129,7 @@ impl Job {
         let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rigs/small-buffers");
         let probe = Command::new(&rig).arg("true").output().expect("the rig's script starts");
         if !probe.status.success() {
-            println!("not run: {}", String::from_utf8_lossy(&probe.stderr));
+            not_run(String::from_utf8_lossy(&probe.stderr));
             return None;
         }
         let mut command = Command::new(rig);
@@ -328,9 +328,14 @@ impl JobEnd {
         self
     }
 
-    /// Whether this machine lacks the transport that the job asked for. Other errors name the variable too, in what they advise.
-    pub fn lacks_transport(&self) -> bool {
-        self.stderr.contains("cannot carry a job of")
+    /// Whether this machine lacks the transport that the job asked for, which is said then. Other errors name the variable too, in
+    /// what they advise.
+    pub fn lacks_transport(&self, transport: &str) -> bool {
+        let lacks = self.stderr.contains("cannot carry a job of");
+        if lacks {
+            not_run(format_args!("{transport}: {}", self.stderr.lines().nth(1).unwrap_or_default().trim()));
+        }
+        lacks
     }
 
     /// Whether the messages tell of a signal that a wrong program must never cause.

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use crate::not_run;
+
 /// The user `nobody`.
 pub const STRANGER: u32 = 65_534;
 
@@ -13,7 +15,7 @@ pub struct OtherUser(Child);
 
 impl OtherUser {
     /// Has it listen under these names; nothing, with the reason printed, where no other user can be had or a name is taken.
-    pub fn listens(test: &str, names: &[String]) -> Option<OtherUser> {
+    pub fn listens(names: &[String]) -> Option<OtherUser> {
         let script = format!(
             "import socket,sys\nall=[]\nfor name in {names:?}:\n s=socket.socket(socket.AF_UNIX)\n s.bind(b'\\0'+name.encode())\n \
              s.listen()\n all.append(s)\nprint('ready',flush=True)\nsys.stdin.read()"
@@ -23,7 +25,7 @@ impl OtherUser {
         let mut child = match python.spawn() {
             Ok(child) => child,
             Err(error) => {
-                println!("not run: {test}: no process of another user can be started: {error}");
+                not_run(format_args!("no process of another user can be started: {error}"));
                 return None;
             }
         };
@@ -31,7 +33,7 @@ impl OtherUser {
         let read = child.stdout.as_mut().expect("a pipe").read_exact(&mut ready);
         let other = OtherUser(child);
         if let Err(error) = read {
-            println!("not run: {test}: the other user's process has not got the names: {error}");
+            not_run(format_args!("the other user's process has not got the names: {error}"));
             return None;
         }
         Some(other)

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Job, prefix, program, source};
+use oxshmem_faults::{Job, not_run, prefix, program, source};
 
 /// The library of an allocator, and its package.
 const ALLOCATORS: [(&str, &str); 3] = [
@@ -36,9 +36,8 @@ const JOBS: [(&str, &str); 7] = [
 /// Runs a job, unless this machine does not have the transport.
 fn run_over(allocator: &str, (options, transport): (&str, &str), program: &Path, words: &[PathBuf]) {
     let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(program, words);
-    if ended.stderr.contains("cannot carry a job") {
-        let why = ended.stderr.lines().nth(1).unwrap_or_default();
-        return println!("not run: {allocator} over {transport}: {why}");
+    if ended.lacks_transport(&format!("{allocator} over {transport}")) {
+        return;
     }
     println!("{allocator} over {transport}");
     assert!(ended.expect(0).stdout.contains("all right"), "{allocator} over {transport}");
@@ -49,7 +48,7 @@ fn fault_R2_programs_with_other_allocators_run_over_every_network() {
     let allocators = program("allocators.c");
     for (library, package) in ALLOCATORS {
         let Some(path) = found(library) else {
-            println!("not run: {library}: the package {package} is not installed");
+            not_run(format_args!("{library}: the package {package} is not installed"));
             continue;
         };
         // Only the PEs get it: `oshrun` is not what is tested.
@@ -62,7 +61,7 @@ fn fault_R2_programs_with_other_allocators_run_over_every_network() {
 fn fault_R2_a_rust_program_with_a_global_allocator_runs_over_every_network() {
     let (library, package) = ALLOCATORS[1];
     let Some(path) = found(library) else {
-        return println!("not run: {library}: the package {package} is not installed");
+        return not_run(format_args!("{library}: the package {package} is not installed"));
     };
     let source = source("allocator.rs");
     let executable = program("hello.c").with_extension("allocator");
@@ -71,7 +70,7 @@ fn fault_R2_a_rust_program_with_a_global_allocator_runs_over_every_network() {
     rustc.args(["--edition=2021", "-O", "-loxshmem"]).arg(&source).arg("-o").arg(&executable);
     rustc.arg("-L").arg(&lib).arg(format!("-Clink-arg=-Wl,-rpath,{}", lib.display()));
     let compiled = rustc.arg(format!("-Clink-arg={}", path.display())).output();
-    let Ok(compiled) = compiled else { return println!("not run: fault_R2: there is no rustc in PATH") };
+    let Ok(compiled) = compiled else { return not_run("there is no rustc in PATH") };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     JOBS.into_iter().for_each(|job| run_over("a global allocator", job, &executable, &[]));
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxshmem_faults::{Job, JobEnd, TestFolder, browser, prefix, tool};
+use oxshmem_faults::{Job, JobEnd, TestFolder, browser, has_program, not_run, prefix, tool};
 use serde_json::Value;
 
 /// Runs the tool with these words and this file for JSON, and returns what it wrote there.
@@ -150,8 +150,7 @@ fn bench_3_open_mpi_is_measured_where_it_is() {
     let folder = TestFolder::new("bench-3-openmpi");
     let is_here = |path: &str| Path::new(path).exists();
     if !is_here("/usr/bin/oshmem_info") || !is_here("/usr/share/doc/libopenmpi-dev/copyright") {
-        println!("not run: bench_3_open_mpi_is_measured_where_it_is: openmpi-bin and libopenmpi-dev are not both here");
-        return;
+        return not_run("openmpi-bin and libopenmpi-dev are not both here");
     }
     let (ended, run) = bench("--quick --rounds 1 --sizes 8 --compare openmpi --only put", &folder.join("run.json"));
     let theirs: Vec<_> = names(&run).into_iter().filter(|(library, ..)| library == "Open MPI").collect();
@@ -162,7 +161,7 @@ fn bench_3_open_mpi_is_measured_where_it_is() {
 
 #[test]
 fn bench_4_a_browser_shows_every_curve_without_an_error() {
-    if !browser::has_browser("bench_4_a_browser_shows_every_curve_without_an_error") {
+    if !has_program(browser::BROWSER) {
         return;
     }
     let folder = TestFolder::new("bench-4");

@@ -1,7 +1,7 @@
 //! Collectives between nodes: every way of every length gives the right bits.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, is_long, program, program_with};
+use oxshmem_faults::{Job, is_long, not_run, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
 #[test]
@@ -18,8 +18,7 @@ fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_netw
     let eager = program_with("eager.c", &["-Wno-deprecated-declarations"]);
     for transport in ["ofi:tcp", "ucx:tcp"] {
         let ended = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", transport).run(&eager, [""; 0]);
-        if ended.lacks_transport() {
-            println!("not run: {transport}: {ended}");
+        if ended.lacks_transport(transport) {
             continue;
         }
         assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
@@ -32,8 +31,7 @@ fn a_signal_that_a_pe_keeps_back_is_not_taken_by_a_thread_of_the_network() {
     let own_signals = program("own_signals.c");
     for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
         let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(&own_signals, [""; 0]);
-        if transport != "tcp" && ended.lacks_transport() {
-            println!("not run: {transport}: {ended}");
+        if transport != "tcp" && ended.lacks_transport(transport) {
             continue;
         }
         assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
@@ -72,8 +70,7 @@ fn lines_that_a_board_has_no_room_for_go_in_batches() {
 #[test]
 fn a_short_block_behind_three_gib_of_others_comes_to_its_place() {
     if !is_long() {
-        println!("not run: it takes 12 GiB of memory (CHECK_LONG=1 runs it)");
-        return;
+        return not_run("it takes 12 GiB of memory (CHECK_LONG=1 runs it)");
     }
     let far = program("far_block.c");
     let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_SYMMETRIC_SIZE", "7G");

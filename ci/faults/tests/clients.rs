@@ -4,22 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use oxshmem_faults::{Job, has_program, prefix, program, program_with, source, tool};
+use oxshmem_faults::{Job, has_program, not_run, prefix, program, program_with, source, tool};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
 /// Runs a program that checks itself on two PEs.
 fn passes(executable: &Path) {
     Job::new("-n 2").run(executable, [""; 0]).expect(0);
-}
-
-/// Whether a tool is installed here; if not, says which test does not run.
-fn is_there(test: &str, name: &str) -> bool {
-    let found = has_program(name);
-    if !found {
-        println!("not run: {test}: {name} is not installed");
-    }
-    found
 }
 
 /// Fortran programs declare functions themselves, or use their names otherwise; the include files leave room for that.
@@ -43,8 +34,7 @@ fn fault_C1_fortran_programs_declare_functions_themselves() {
 /// `shmem4py` builds as it is published, and its tests pass.
 #[test]
 fn fault_C2_shmem4py_builds_and_passes_its_tests() {
-    const TEST: &str = "fault_C2_shmem4py_builds_and_passes_its_tests";
-    if !is_there(TEST, "python3") {
+    if !has_program("python3") {
         return;
     }
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("shmem4py-{}", std::process::id()));
@@ -71,8 +61,7 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
         run(Path::new("tar"), &["xf", "shmem4py-1.0.0.tar.gz"]),
     ];
     if let Some(failed) = steps.iter().find(|output| !output.status.success()) {
-        println!("not run: {TEST}: shmem4py 1.0.0 cannot be fetched: {}", text(failed));
-        return;
+        return not_run(format_args!("shmem4py 1.0.0 cannot be fetched: {}", text(failed)));
     }
     let installed = pip(&["install", "--no-deps", "--no-build-isolation", "./shmem4py-1.0.0.tar.gz"]);
     assert!(installed.status.success(), "{}", text(&installed));
@@ -179,7 +168,7 @@ fn fault_C8_headers_compile_in_every_edition() {
         ("oshc++", "OSHCXX", "clang++", "clients_header.cc", &cxx),
     ];
     for (wrapper, variable, compiler, name, editions) in languages {
-        if !is_there("fault_C8_headers_compile_in_every_edition", compiler) {
+        if !has_program(compiler) {
             continue;
         }
         for edition in editions {

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, TestFolder, browser, program, tool};
+use oxshmem_faults::{Job, TestFolder, browser, has_program, program, tool};
 
 /// A job that does not say what it should by then never does.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -242,7 +242,7 @@ fn a_browser_shows_the_table_of_a_job() {
     until_said(&["top", "--once", "-d", "0.2", "--html", name], running.pid(), &["waits      shmem_barrier_all"]);
     let text = std::fs::read_to_string(&page).expect("the page is written");
     assert!(text.contains("<td>shmem_barrier_all</td>") && text.contains("<td>computes</td>"), "{text}");
-    if browser::has_browser("a_browser_shows_the_table_of_a_job") {
+    if has_program(browser::BROWSER) {
         browser::shows(&page, &["<td>waits</td>", "Calls of the PEs that make any."]);
     }
     std::fs::remove_file(&page).expect("the page is there");

@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::Command;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, MemoryGroup, OtherUser, prefix, program};
+use oxshmem_faults::{Job, MemoryGroup, OtherUser, not_run, prefix, program};
 
 #[test]
 fn fault_T6_a_lock_on_meminfo_holds_nobody() {
@@ -17,7 +17,7 @@ fn fault_T6_a_lock_on_meminfo_holds_nobody() {
     command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "/bin/sh", "-c", script]);
     let probe = Command::new("unshare").args(["--mount", "--pid", "--fork", "--mount-proc", "true"]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
-        return println!("not run: fault_T6: unshare cannot make a /proc of its own here");
+        return not_run("unshare cannot make a /proc of its own here");
     }
     command.arg(prefix().join("bin/oshrun")).args(["-n", "3"]);
     // The library waited for half a minute.
@@ -43,7 +43,7 @@ fn fault_T6_a_turn_that_another_user_keeps_holds_nobody() {
     for count in [names.len(), 3] {
         let begun = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(10));
-            OtherUser::listens("fault_T6", &names[..count])
+            OtherUser::listens(&names[..count])
         });
         // A job of another test may have a name for a moment.
         let Some(_stranger) = begun.take(100).find_map(|stranger| stranger) else { return };

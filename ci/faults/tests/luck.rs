@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Output;
 
-use oxshmem_faults::{has_program, is_long, program, source, tool};
+use oxshmem_faults::{has_program, is_long, not_run, program, source, tool};
 
 /// Seeds in which a wrong program is found, and in which a right one is never accused.
 const SEEDS_OF_WRONG: &str = "100";
@@ -116,7 +116,7 @@ fn a_seed_decides_the_end_of_a_process() {
     };
     let runs: Vec<_> = (0..20).filter_map(|_| digests()).take(4).collect();
     if runs.len() < 2 {
-        println!("not run: on a machine as busy as this one PEs are passed over");
+        not_run("on a machine as busy as this one PEs are passed over");
     }
     assert!(runs.iter().all(|run| *run == runs[0]), "{runs:?}");
 }
@@ -160,7 +160,6 @@ fn the_story_names_the_block_of_the_heap() {
 #[test]
 fn wrong_programs_of_fortran_are_found() {
     if !has_program("gfortran") {
-        println!("not run: there is no gfortran here (package gfortran)");
         return;
     }
     for name in ["wrong_flag_without_fence.f90", "wrong_two_puts_to_one_place.f90"] {

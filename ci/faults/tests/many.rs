@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use oxshmem_faults::{Job, MemoryGroup, is_long, program, program_with};
+use oxshmem_faults::{Job, MemoryGroup, is_long, not_run, program, program_with};
 
 /// A job that takes longer hangs. The slowest of these took 80 s on two busy processors.
 const LIMIT: Duration = Duration::from_secs(900);
@@ -30,9 +30,7 @@ fn fault_R1_every_pe_of_256_reaches_every_other_one_over_tcp() {
 #[test]
 fn fault_R1_every_pe_of_1024_reaches_every_other_one_over_tcp() {
     if !is_long() {
-        return println!(
-            "not run: fault_R1 with 512 and 1,024 PEs: it takes minutes and 12 GiB (CHECK_LONG=1 runs it)"
-        );
+        return not_run("jobs of 512 and 1,024 PEs take minutes and 12 GiB (CHECK_LONG=1 runs them)");
     }
     for (pes, gib) in [(512, 6), (1024, 14)] {
         let Some(group) = MemoryGroup::or_say(gib << 30) else { return };

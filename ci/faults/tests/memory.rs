@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::chance::Dice;
-use oxshmem_faults::{Job, JobEnd, LIMIT, MemoryGroup, Running, program, program_with};
+use oxshmem_faults::{Job, JobEnd, LIMIT, MemoryGroup, Running, not_run, program, program_with};
 
 const MIB: u64 = 1 << 20;
 
@@ -97,7 +97,7 @@ fn fault_M3_memory_that_one_pe_lacks_is_no_accusation() {
 fn fault_M2_a_core_file_has_what_the_pe_used_and_costs_no_memory() {
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").expect("Linux has it");
     if pattern.starts_with(['|', '/']) {
-        return println!("not run: fault_M2: core files go to {}", pattern.trim());
+        return not_run(format_args!("core files go to {}", pattern.trim()));
     }
     let crash = program("crash.c");
     let Some(group) = MemoryGroup::or_say(256 * MIB) else { return };
@@ -177,14 +177,13 @@ fn fault_M6_a_kill_for_memory_on_another_host_is_named_as_such() {
 /// that is killed for its other memory is named.
 #[test]
 fn fault_M6_a_kill_for_memory_beside_huge_pages_is_named_as_such() {
-    const NAME: &str = "fault_M6_a_kill_for_memory_beside_huge_pages_is_named_as_such";
     let number = |file: &str| {
         let text = std::fs::read_to_string(format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{file}"));
         text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0_u64)
     };
     let free = number("free_hugepages").saturating_sub(number("resv_hugepages")) * 2;
     if free < 32 {
-        return println!("not run: {NAME}: {free} MiB of huge pages are free (vm.nr_hugepages), 32 are needed");
+        return not_run(format_args!("{free} MiB of huge pages are free (vm.nr_hugepages), 32 are needed"));
     }
     let (allocate, hog) = (program("allocate.c"), program("hog.c"));
     let Some(group) = MemoryGroup::or_say(128 * MIB) else { return };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, JobEnd, Running, TestFolder, prefix, program};
+use oxshmem_faults::{Job, JobEnd, Running, TestFolder, not_run, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -104,7 +104,7 @@ fn pods_1_late_pods_with_late_names_meet_without_any_right() {
     let Some(place) = Place::inside("pods_1_late_pods_with_late_names_meet_without_any_right") else { return };
     let ring = program("pods.c").canonicalize().unwrap();
     if !told(&["translates"]) {
-        println!("not run: pods by translated addresses: there is no nft");
+        not_run("pods by translated addresses: there is no nft");
     }
     // As a container should run: another user, nothing to write to, no capability. Only root can become another user.
     let bare = "mount -o remount,bind,ro / && exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs \
@@ -112,7 +112,7 @@ fn pods_1_late_pods_with_late_names_meet_without_any_right() {
     let is_root = std::fs::read_to_string("/proc/self/uid_map").expect("a Linux system").contains("4294967295");
     let before: &[&str] = if is_root { &["sh", "-c", bare, "sh"] } else { &[] };
     if !is_root {
-        println!("not run: pods of another user: this is not root");
+        not_run("pods of another user: this is not root");
     }
     let start = |number| pod_behind(before, number, &place.meet(), &ring, &["end"]);
     let launcher = start(0);

@@ -91,7 +91,6 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
         assert!(!page.contains("shmem.h:") && !page.contains("shmemx.h:"), "lines of the headers: {page}");
     }
     if !has_program("gfortran") {
-        println!("not run: profile_2 for Fortran: there is no gfortran");
         return;
     }
     let (_, fortran) = profile("-n 3", &program("recorded.f90"), &folder);
@@ -99,7 +98,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     assert_eq!(counts(&fortran, "SHMEM_GET8"), (3, 72));
     assert_eq!(counts(&fortran, "SHMEMX_TEAM_SPLIT"), (9, 0), "of every predefined team");
     assert_eq!(fortran.pairs[&(2, 0)][0].bytes, 6 * 32);
-    if has_fortran_modules("profile_2 for the module") {
+    if has_fortran_modules() {
         let (_, module) = profile("-n 2", &program("module_places.f90"), &folder);
         assert_eq!(counts(&module, "shmem_double_max_reduce"), (2, 16));
         let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
@@ -212,7 +211,7 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
     }
     let ends = ["s", "f"].map(|end| events.iter().find(|event| event["ph"] == end).map(|event| event["tid"].as_u64()));
     assert_eq!(ends, [Some(Some(0)), Some(Some(1000))]);
-    if browser::has_browser("trace_3_a_browser_shows_the_summary_of_a_timeline") {
+    if has_program(browser::BROWSER) {
         let drawn = ["4 rows, ", ", 1 arrows", "data-arrows=\"1\"", "<li><span"];
         browser::shows(&page, &[&drawn[..], &["data-curve=\"shmem_init\"", "<td>shmem_barrier_all</td>"]].concat());
     }
@@ -220,7 +219,7 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
 
 #[test]
 fn trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw() {
-    if !browser::has_browser("trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw") {
+    if !has_program(browser::BROWSER) {
         return;
     }
     let folder = TestFolder::new("trace-5");
@@ -238,7 +237,6 @@ fn trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw() {
 #[test]
 fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool() {
     if !has_program("otf2-print") {
-        println!("not run: trace_4: there is no otf2-print (Debian: otf2-tools)");
         return;
     }
     let (program, folder) = (program("recorded.c"), TestFolder::new("trace-4"));
@@ -342,7 +340,7 @@ fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded()
 
 #[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
-    if !browser::has_browser("profile_6_a_browser_shows_cells_and_curves_without_an_error") {
+    if !has_program(browser::BROWSER) {
         return;
     }
     let folder = TestFolder::new("profile-6");

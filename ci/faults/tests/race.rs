@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, program, program_with, source, tool};
+use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, not_run, program, program_with, source, tool};
 
 /// Each case of `programs/races.c`, with words that its report must contain: what is in a race, and both accesses.
 const CASES: &[(&str, &[&str])] = &[
@@ -92,8 +92,7 @@ fn compiled(compiler: &str, source: &Path) -> Option<PathBuf> {
 #[test]
 fn clang_instruments_programs_too() {
     let Some(program) = compiled("clang", &source("races.c")) else {
-        println!("not run: clang_instruments_programs_too: clang is not on this machine");
-        return;
+        return not_run("clang is not on this machine");
     };
     Job::new("-n 3").run(&program, ["block_of_the_heap", "wrong"]).expect(FOUND).says(&["shmem_long_put by PE 0"]);
     let ended = Job::new("-n 3").run(&program, ["block_of_the_heap", "right"]);
@@ -103,7 +102,7 @@ fn clang_instruments_programs_too() {
 
 #[test]
 fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
-    if !has_fortran_modules("a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program") {
+    if !has_fortran_modules() {
         return;
     }
     let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
@@ -115,7 +114,7 @@ fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
 
 #[test]
 fn a_block_of_fortran_that_is_made_longer_is_a_meeting() {
-    if !has_fortran_modules("a_block_of_fortran_that_is_made_longer_is_a_meeting") {
+    if !has_fortran_modules() {
         return;
     }
     let program = program_with("race/moved_block.f90", &["--race", "-fcray-pointer"]);

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, program_with, source, tool};
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, not_run, program_with, source, tool};
 
 /// Compiles a file of the folder. `None`: there is no such compiler here, or it has no OpenMP.
 fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
@@ -94,7 +94,7 @@ fn collection(wrapper: &str, file: &str, options: &[&str]) {
     for (compiler, level) in compilers.iter().flat_map(|compiler| levels.iter().map(move |level| (compiler, level))) {
         let options: Vec<&str> = options.iter().copied().chain([*level]).collect();
         let Some(program) = compiled(wrapper, *compiler, file, &options) else {
-            println!("not run: {file}: {compiler:?}, or its OpenMP, is not on this machine");
+            not_run(format_args!("{compiler:?}, or its OpenMP, is not on this machine"));
             continue;
         };
         for nodes in NODES {
@@ -118,8 +118,7 @@ fn openmp() {
 #[test]
 fn openmp_of_clang() {
     let Some(program) = compiled("oshcc", Some("clang"), "openmp.c", &["-fopenmp", "-O1"]) else {
-        println!("not run: openmp_of_clang: clang, or its OpenMP, is not on this machine");
-        return;
+        return not_run("clang, or its OpenMP, is not on this machine");
     };
     let wrong: Vec<Complaint> = NODES.iter().flat_map(|nodes| complaints(&program, "openmp.c", nodes)).collect();
     std::fs::remove_file(program).expect("our file");

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, source, tool};
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, not_run, source, tool};
 
 /// Programs whose reports are right: each has an access that the standard promises nothing of, and survives it.
 const EXPLAINED: &[(&str, &str)] = &[
@@ -73,8 +73,7 @@ fn examples_in_c() {
 #[test]
 fn examples_in_fortran() {
     if !is_long() {
-        println!("not run: examples_in_fortran: CHECK_LONG=1 runs it");
-        return;
+        return not_run("CHECK_LONG=1 runs it");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fortran");
     none_is_accused("oshfort", &files(&folder, "", ".f90"), 8);
@@ -83,8 +82,7 @@ fn examples_in_fortran() {
 #[test]
 fn right_programs_of_the_simulated_network() {
     if !is_long() {
-        println!("not run: right_programs_of_the_simulated_network: CHECK_LONG=1 runs it");
-        return;
+        return not_run("CHECK_LONG=1 runs it");
     }
     none_is_accused("oshcc", &files(&source("luck"), "right_", ".c"), 30);
 }

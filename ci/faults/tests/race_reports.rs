@@ -95,7 +95,6 @@ fn elements_of_arrays_have_the_names_of_the_program() {
     let in_fortran = ["`grid` of PE 0 (bytes 80 to 87, grid(2,3))"];
     for (file, words) in [("elements.c", &in_c[..]), ("elements.f90", &in_fortran[..])] {
         if file.ends_with(".f90") && !has_program("gfortran") {
-            println!("not run: elements_of_arrays_have_the_names_of_the_program: {file}: there is no gfortran here");
             continue;
         }
         let program = program_with(&format!("race/{file}"), &["--race"]);
@@ -123,7 +122,7 @@ fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     ] {
         assert!(page.contains(part), "{part} is missing: {page}");
     }
-    if browser::has_browser("a_page_shows_each_race_once_with_the_lines_of_both_accesses") {
+    if has_program(browser::BROWSER) {
         browser::shows(&html, &["<h1>Data races between PEs</h1>", "<mark>"]);
     }
     std::fs::write(&json, "no report\n").expect("our file");

@@ -1,7 +1,7 @@
 //! Programs that are built with ThreadSanitizer.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, compile};
+use oxshmem_faults::{Job, compile, not_run};
 
 /// Two PEs on so many nodes. The library is not built with the sanitizer, which therefore sees its system calls and not the
 /// locks around them; the option, which the manual names, leaves out calls of such libraries.
@@ -20,8 +20,7 @@ fn fault_L11_thread_sanitizer_reports_races_of_the_program_alone() {
         }
     };
     if let Some(why) = why {
-        println!("not run: fault_L11_thread_sanitizer_reports_races_of_the_program_alone: {why}");
-        return;
+        return not_run(why);
     }
     for nodes in [1, 2] {
         let ended = sanitized(nodes).run(&program, [""; 0]).expect(0);

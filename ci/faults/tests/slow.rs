@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Job, program};
+use oxshmem_faults::{Job, not_run, program};
 
 /// Whether the kernel shows a card for which fabric libraries have to be asked.
 fn has_card() -> bool {
@@ -16,8 +16,7 @@ fn has_card() -> bool {
 #[test]
 fn fault_P2_no_fabric_library_is_opened_where_no_card_is() {
     if has_card() {
-        println!("not run: fault_P2_no_fabric_library_is_opened_where_no_card_is: this machine has a card");
-        return;
+        return not_run("this machine has a card");
     }
     let libraries = program("libraries.c");
     let none = [""; 0];
@@ -27,8 +26,7 @@ fn fault_P2_no_fabric_library_is_opened_where_no_card_is() {
     // A library that is named is opened.
     for (name, word) in [("ofi", "libfabric open"), ("ucx", "UCX open")] {
         let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", name).run(&libraries, none);
-        if ended.lacks_transport() {
-            println!("not run: fault_P2_no_fabric_library_is_opened_where_no_card_is, {name}: {}", ended.stderr);
+        if ended.lacks_transport(name) {
             continue;
         }
         let ended = ended.expect(0);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, TestFolder, prefix, program};
+use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, TestFolder, not_run, prefix, program};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -49,8 +49,7 @@ fn fault_T1_a_name_that_is_no_text_hides_no_job() {
 #[test]
 fn fault_T1_a_socket_of_another_user_is_no_job() {
     let user = fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own)).expect("our process");
-    let test = "fault_T1_a_socket_of_another_user_is_no_job";
-    let Some(_stranger) = OtherUser::listens(test, &[format!("oxshmem/{user}/1")]) else { return };
+    let Some(_stranger) = OtherUser::listens(&[format!("oxshmem/{user}/1")]) else { return };
     let ended = oxshmem(&["why", "1"]).expect(2);
     assert!(ended.stderr.contains("job of yours"), "{ended}");
     let job = waiting();
@@ -90,8 +89,7 @@ fn fault_T2_a_folder_of_another_user_is_refused_where_all_can_write() {
     let theirs = folder.join("theirs");
     fs::create_dir(&theirs).expect("our folder");
     if let Err(error) = std::os::unix::fs::chown(&theirs, Some(STRANGER), None) {
-        let test = "fault_T2_a_folder_of_another_user_is_refused_where_all_can_write";
-        return println!("not run: {test}: no folder can be given away: {error}");
+        return not_run(format_args!("no folder can be given away: {error}"));
     }
     fs::set_permissions(&theirs, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("our folder");
     for option in ["--output-dir", "--profile"] {
@@ -108,7 +106,7 @@ fn on_a_small_disk(test: &str, words: &str) -> Option<JobEnd> {
     let mount = format!("mount -t tmpfs -o size=1m tmpfs {disk} && exec true");
     let probe = Command::new("unshare").args(["--mount", "sh", "-c", &mount]).output();
     if !probe.as_ref().is_ok_and(|output| output.status.success()) {
-        println!("not run: {test}: no disk can be mounted: {probe:?}");
+        not_run(format_args!("no disk can be mounted: {probe:?}"));
         return None;
     }
     let script = format!("mount -t tmpfs -o size=1m tmpfs {disk} || exit 99\ncd {disk} || exit 99\n{words}");
@@ -200,12 +198,11 @@ fn fault_T4_what_a_killed_pe_leaves_in_shared_memory_is_removed() {
 
 #[test]
 fn fault_T4_ucx_makes_its_files_in_the_folder_of_the_job() {
-    let test = "fault_T4_ucx_makes_its_files_in_the_folder_of_the_job";
     let hello = program("hello.c");
     let traced = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
     let is_there = Job::new("--explain -n 2 --nodes 2").env("SHMEM_TRANSPORT", "ucx").limit(LIMIT).run(&hello, [""; 0]);
     if !traced || is_there.status != Some(0) {
-        return println!("not run: {test}: there is no strace, or UCX cannot be used: {is_there}");
+        return not_run(format_args!("there is no strace, or UCX cannot be used: {is_there}"));
     }
     let mut strace = Command::new("strace");
     strace.args(["-f", "--seccomp-bpf", "-e", "trace=openat", "-o", "/dev/stdout"]).arg(prefix().join("bin/oshrun"));
