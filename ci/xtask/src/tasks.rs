@@ -108,14 +108,7 @@ enum Task {
         revision: Option<String>,
     },
     /// Checks rules that the compiler does not know: imports, lengths, names, comments
-    House {
-        /// Print every place that breaks a rule
-        #[arg(long)]
-        list: bool,
-        /// Write the list of known places anew
-        #[arg(long)]
-        write: bool,
-    },
+    House,
     /// Runs the conformance programs
     Conformance(conformance::ConformanceArguments),
     /// Runs conformance programs over emulated InfiniBand
@@ -242,7 +235,7 @@ impl CommandLine {
             Task::PublicApi { check: false, .. } => return public_api::write(),
             Task::PublicApi { .. } => public_api::check()?,
             Task::Semver { revision } => semver::check(revision.as_deref())?,
-            Task::House { list, write } => house::run(write, list)?,
+            Task::House => house::run()?,
             Task::Conformance(arguments) => conformance::run(&arguments.options()),
             Task::Rdma(arguments) => rdma::run(&arguments)?,
             Task::Launchers { words } => launchers::run(&words)?,

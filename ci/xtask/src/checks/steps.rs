@@ -31,7 +31,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "house",
         what: "rules that the compiler does not know: imports, lengths, names, comments",
-        run: || house::run(false, false),
+        run: house::run,
     },
     CheckStep { name: "spelling", what: "words that no dictionary has", run: spelling::check },
     CheckStep {
