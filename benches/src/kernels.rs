@@ -56,20 +56,19 @@ pub(crate) fn compile(prefix: &Path, folder: &Path) -> Outcome<Kernels> {
 
 pub(crate) fn cc(prefix: &Path, output: &Path, sources: &[PathBuf], flags: &[&str]) -> Outcome {
     let lib = prefix.join("lib");
-    let result = Command::new("cc")
-        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(output)
-        .arg("-I")
-        .arg(prefix.join("include"))
-        .args(sources)
-        .arg("-L")
-        .arg(&lib)
-        .arg(format!("-Wl,-rpath,{}", lib.display()))
-        .args(flags)
-        .output()
-        .map_err(|error| format!("cannot run cc: {error}; install a C compiler"))?;
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(prefix.join("include"));
+    cc.arg("-L").arg(&lib).arg(format!("-Wl,-rpath,{}", lib.display()));
+    compile_by(&mut cc, output, sources, flags)
+}
+
+/// Has a compiler, which has its first options already, make `output`.
+pub(crate) fn compile_by(compiler: &mut Command, output: &Path, sources: &[PathBuf], flags: &[&str]) -> Outcome {
+    let name = compiler.get_program().display().to_string();
+    let result = compiler.arg("-o").arg(output).args(sources).args(flags).output();
+    let result = result.map_err(|error| format!("cannot run {name}: {error}; install a C compiler"))?;
     if result.status.success() {
         return Ok(());
     }
-    Err(format!("cc cannot make {}\n{}", output.display(), String::from_utf8_lossy(&result.stderr).trim_end()))
+    Err(format!("{name} cannot make {}\n{}", output.display(), String::from_utf8_lossy(&result.stderr).trim_end()))
 }

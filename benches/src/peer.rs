@@ -11,7 +11,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, job, say};
+use crate::{Outcome, job, kernels, say};
 
 /// Jobs of one comparison: as many nodes as PEs.
 const PES: [u32; 2] = [2, 4];
@@ -285,17 +285,8 @@ fn has_oshmem_info(folder: &Path) -> bool {
 }
 
 fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str]) -> Outcome {
-    let result = Command::new(compiler)
-        .args(["-O2", "-Wno-deprecated-declarations", "-o"])
-        .arg(program)
-        .args(sources)
-        .args(flags)
-        .output()
-        .map_err(|error| format!("cannot run {}: {error}", compiler.display()))?;
-    match result.status.success() {
-        true => Ok(()),
-        false => Err(format!("{}: {}", compiler.display(), String::from_utf8_lossy(&result.stderr).trim_end())),
-    }
+    let mut compiler = Command::new(compiler);
+    kernels::compile_by(compiler.args(["-O2", "-Wno-deprecated-declarations"]), program, sources, flags)
 }
 
 #[cfg(test)]
