@@ -28,11 +28,11 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
 }
 
 /// Places in a line of `stat`, counted behind the name.
-const COUNT: usize = 17;
+pub(crate) const COUNT: usize = 17;
 const STARTED: usize = 19;
 
 /// A number of a line of `stat`. The name before it may contain anything, but its last parenthesis ends it.
-fn field(stat: &str, place: usize) -> Option<u64> {
+pub(crate) fn field(stat: &str, place: usize) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 

@@ -4,6 +4,7 @@
 //! file and the file is mapped in its place. The program notices nothing; whoever maps the same file reads and writes
 //! the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
+use crate::bystanders;
 use crate::executable::{Executable, Writable};
 use crate::limits;
 use crate::mappings;
@@ -11,10 +12,10 @@ use crate::memory::{Pages, SharedMemory, page_size};
 use crate::uninterrupted;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
@@ -119,7 +120,7 @@ fn share() -> Result<Statics, &'static str> {
     has_one_thread(threads())?;
     let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
         .map_err(|_| "the system refused a memory file for the static variables")?;
-    let pagemap = open(c"/proc/self/pagemap");
+    let pagemap = File::open("/proc/self/pagemap").ok();
     watch_forks()?;
     replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
     Ok(Statics { start, len, memory, access, is_ours: true })
@@ -153,7 +154,7 @@ fn file_of_another_copy(number: u64) -> Option<SharedMemory> {
 ///
 /// Nothing in here may write to the static data or allocate: in a static executable the allocator's state, and ours,
 /// lies in the very pages that are copied.
-fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Option<&OwnedFd>) -> io::Result<()> {
+fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Option<&File>) -> io::Result<()> {
     let from_file = data.file_end.clamp(data.start, data.end);
     write_all(memory, 0, data.start, from_file - data.start)?;
     let page = page_size();
@@ -181,16 +182,11 @@ fn write_all(memory: &SharedMemory, mut offset: usize, mut address: usize, mut l
 }
 
 /// Whether there is something else than zeros in a page, if possible without making the kernel provide it.
-fn touched(pagemap: Option<&OwnedFd>, address: usize, page: usize) -> bool {
+fn touched(pagemap: Option<&File>, address: usize, page: usize) -> bool {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
-    let mut entry = 0u64;
-    let known = pagemap.is_some_and(|pagemap| {
-        let (fd, place) = (pagemap.as_raw_fd(), (&raw mut entry).cast());
-        // SAFETY: the kernel writes at most the eight bytes of `entry`.
-        let read = unsafe { syscall!(pread(fd, place, 8, (address / page * 8) as libc::off_t)) };
-        read.is_ok_and(|size| size == 8)
-    });
-    if known && entry & PRESENT_OR_SWAPPED == 0 {
+    let mut entry = [0; 8];
+    let known = pagemap.is_some_and(|pagemap| pagemap.read_exact_at(&mut entry, (address / page * 8) as u64).is_ok());
+    if known && u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED == 0 {
         return false;
     }
     // SAFETY: the page is static data: mapped, readable, aligned, and with one thread nobody writes it meanwhile.
@@ -236,20 +232,9 @@ fn has_one_thread(known: Option<u32>) -> Result<(), &'static str> {
 
 /// How many threads this process has.
 fn threads() -> Option<u32> {
-    let file = open(c"/proc/self/stat")?;
-    let mut text = [0u8; 1024];
-    // SAFETY: the kernel writes at most as many bytes as `text` has.
-    let len = unsafe { syscall!(read(file.as_raw_fd(), text.as_mut_ptr().cast(), text.len())) }.ok()?;
-    let text = String::from_utf8_lossy(&text[..len as usize]);
-    // The name of the program stands in parentheses and may contain anything; the number is the 18th field after it.
-    text.rsplit_once(')')?.1.split_whitespace().nth(17)?.parse().ok()
-}
-
-fn open(path: &CStr) -> Option<OwnedFd> {
-    // SAFETY: the path is a C string.
-    let fd = unsafe { syscall!(open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC)) }.ok()?;
-    // SAFETY: the descriptor is new, so nobody else owns it.
-    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+    // The name of the program, which stands in it, may have any bytes.
+    let stat = fs::read("/proc/self/stat").ok()?;
+    u32::try_from(bystanders::field(&String::from_utf8_lossy(&stat), bystanders::COUNT)?).ok()
 }
 
 // A fork copies private memory only. The child must not write to its parent's variables, so it gets a copy of what they
