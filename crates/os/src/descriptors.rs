@@ -8,6 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 
+use crate::sockets::send_all;
 use crate::uninterrupted;
 
 /// The kernel takes 253 descriptors in one message.
@@ -26,7 +27,7 @@ pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
     send_all(stream, &(fds.len() as u64).to_le_bytes())?;
     for batch in fds.chunks(AT_A_TIME) {
         // Descriptors ride on a byte of their own, so that the receiver reads exactly to where they are.
-        while send_some(stream, &[0], batch)? == 0 {}
+        while !send_batch(stream, batch)? {}
     }
     send_all(stream, bytes)
 }
@@ -103,37 +104,30 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(maximum.unwrap_or(u64::MAX))
 }
 
-fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        bytes = &bytes[send_some(stream, bytes, &[])?..];
-    }
-    Ok(())
-}
-
 /// Room for the descriptors of one message, aligned as the kernel wants it.
 const CONTROL: usize = 16 + AT_A_TIME * size_of::<i32>() / size_of::<usize>();
 
-fn send_some(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+/// Sends one byte and the descriptors that ride on it. Returns whether the byte went.
+fn send_batch(stream: &UnixStream, fds: &[BorrowedFd<'_>]) -> io::Result<bool> {
     let mut control = [0usize; CONTROL];
-    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let mut byte = 0u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut message = message(&mut part);
-    if !fds.is_empty() {
-        let size = size_of_val(fds) as u32;
-        // SAFETY: the control buffer has room for the header and AT_A_TIME descriptors, and `fds` holds no more than
-        // that (`send` cuts batches). `BorrowedFd` has the layout of the C int it wraps.
-        unsafe {
-            message.msg_control = control.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(size) as _;
-            let header = libc::CMSG_FIRSTHDR(&message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(size) as _;
-            libc::CMSG_DATA(header).copy_from_nonoverlapping(fds.as_ptr().cast(), size as usize);
-        }
+    let size = size_of_val(fds) as u32;
+    // SAFETY: the control buffer has room for the header and AT_A_TIME descriptors, and `fds` holds no more than that
+    // (`send` cuts batches). `BorrowedFd` has the layout of the C int it wraps.
+    unsafe {
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = libc::CMSG_SPACE(size) as _;
+        let header = libc::CMSG_FIRSTHDR(&message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = libc::CMSG_LEN(size) as _;
+        libc::CMSG_DATA(header).copy_from_nonoverlapping(fds.as_ptr().cast(), size as usize);
     }
-    // SAFETY: the message points at `part`, `bytes` and `control`, which live until the call returns.
-    uninterrupted(|| unsafe { syscall!(sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL)) })
-        .map(|sent| sent as usize)
+    // SAFETY: the message points at `part`, `byte` and `control`, which live until the call returns.
+    let sent = uninterrupted(|| unsafe { syscall!(sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL)) })?;
+    Ok(sent > 0)
 }
 
 /// Receives one byte and the descriptors that ride on it.
