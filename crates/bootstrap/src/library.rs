@@ -27,6 +27,7 @@ impl LibraryClient {
     }
 }
 
+/// Nobody knows whether the launcher is gone: the wire is the library's.
 impl Manager for LibraryClient {
     fn protocol(&self) -> String {
         self.0.library().into()
@@ -68,10 +69,5 @@ impl Manager for LibraryClient {
 
     fn finalize(&self) {
         self.0.finalize();
-    }
-
-    /// Nobody knows: the wire is the library's.
-    fn is_gone(&self) -> bool {
-        false
     }
 }

@@ -41,8 +41,10 @@ pub trait Manager: fmt::Debug + Send + Sync {
     /// Says that this process ends properly.
     fn finalize(&self);
 
-    /// Whether the manager is gone.
-    fn is_gone(&self) -> bool;
+    /// Whether the manager is gone, as far as that is known.
+    fn is_gone(&self) -> bool {
+        false
+    }
 }
 
 /// A published text, or why there is none.
@@ -91,8 +93,4 @@ impl Manager for Alone {
     fn abort(&self, _: i32, _: &str) {}
 
     fn finalize(&self) {}
-
-    fn is_gone(&self) -> bool {
-        false
-    }
 }

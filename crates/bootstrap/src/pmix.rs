@@ -34,6 +34,7 @@ fn failed(what: &str, why: String) -> Error {
     Error::new(format!("the launcher's PMIx server did not {what}")).because(why)
 }
 
+/// PMIx itself tells of a server that is gone, and then the process ends.
 impl Manager for PmixClient {
     fn protocol(&self) -> String {
         format!("PMIx {}", self.inner.version())
@@ -79,10 +80,5 @@ impl Manager for PmixClient {
 
     fn finalize(&self) {
         self.inner.finalize();
-    }
-
-    /// Never: PMIx itself tells of a server that is gone, and then the process ends.
-    fn is_gone(&self) -> bool {
-        false
     }
 }

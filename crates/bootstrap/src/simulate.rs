@@ -227,10 +227,6 @@ impl Manager for Counting {
     fn abort(&self, _: i32, _: &str) {}
 
     fn finalize(&self) {}
-
-    fn is_gone(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

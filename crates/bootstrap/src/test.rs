@@ -51,8 +51,4 @@ impl Manager for Silent {
     }
 
     fn finalize(&self) {}
-
-    fn is_gone(&self) -> bool {
-        false
-    }
 }
