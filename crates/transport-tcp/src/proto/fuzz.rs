@@ -66,16 +66,7 @@ impl Host for Sandbox {
         let mut word = [0; 8];
         word[..width.bytes()].copy_from_slice(&self.memory[range.clone()]);
         let old = u64::from_le_bytes(word);
-        let new = match amo {
-            Amo::Fetch => old,
-            Amo::Swap(value) => value,
-            Amo::Add(value) => old.wrapping_add(value),
-            Amo::And(value) => old & value,
-            Amo::Or(value) => old | value,
-            Amo::Xor(value) => old ^ value,
-            Amo::CompareSwap { cond, value } => [old, value][usize::from(old == cond)],
-        };
-        self.memory[range].copy_from_slice(&new.to_le_bytes()[..width.bytes()]);
+        self.memory[range].copy_from_slice(&amo.apply(old).to_le_bytes()[..width.bytes()]);
         Ok(old)
     }
 
