@@ -3,7 +3,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
-use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, WantedTransport, suite};
+use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, WantedTransport, suite, suites};
 use oxshmem_transport_ofi::PROVIDER;
 use parking_lot::Mutex;
 
@@ -99,16 +99,6 @@ fn asked(why_not: &str) -> bool {
         println!("not run: {why_not} (CHECK_LONG=1 runs it)");
     }
     asked
-}
-
-/// A test for each way to run the suite.
-macro_rules! suites {
-    ($($name:ident: $run:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            $run
-        }
-    )*};
 }
 
 suites! {

@@ -1,7 +1,7 @@
 //! The suite of all providers over TCP, with threads as PEs.
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{Agreed, suite};
+use oxshmem_transport::{Agreed, suite, suites};
 use oxshmem_transport_tcp::PROVIDER;
 
 /// Runs the suite with these variables.
@@ -9,16 +9,6 @@ fn with(pes: u32, change: impl Fn(&mut Settings)) {
     let mut settings = Settings::default();
     change(&mut settings);
     suite::threads(pes, suite::over(&PROVIDER, &settings, &Agreed::default()));
-}
-
-/// A test for each way to run the suite.
-macro_rules! suites {
-    ($($name:ident: $run:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            $run
-        }
-    )*};
 }
 
 suites! {

@@ -1,7 +1,7 @@
 //! The suite of all providers over UCX, with threads as PEs.
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{Agreed, Participant, suite};
+use oxshmem_transport::{Agreed, Participant, suite, suites};
 use oxshmem_transport_ucx::PROVIDER;
 
 /// Runs the suite over these transports of UCX, or says why not.
@@ -16,16 +16,6 @@ fn with(tls: &str, pes: u32, atomics: bool) {
         return println!("not run: {error}");
     }
     suite::threads(pes, suite::over(&PROVIDER, &settings, &choice));
-}
-
-/// A test for each way to run the suite.
-macro_rules! suites {
-    ($($name:ident: $run:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            $run
-        }
-    )*};
 }
 
 suites! {

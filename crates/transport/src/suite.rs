@@ -99,6 +99,17 @@ pub fn over<'p>(
     }
 }
 
+/// A test for each way to run the suite, in the test program of a provider.
+#[macro_export]
+macro_rules! suites {
+    ($($name:ident: $run:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            $run
+        }
+    )*};
+}
+
 /// Runs `tests` as this PE; the other PEs do the same.
 pub fn run(pe: &mut SuitePe, tests: &[Test]) {
     for (name, test) in tests {
