@@ -21,9 +21,9 @@ use crate::objects::{Over, blank};
 /// The parameters of UCX's calls, filled in but for what is an operation's own.
 pub(super) struct PreparedParams {
     /// Of puts, by the counter that they belong to.
-    puts: [ucp_request_param_t; 2],
+    pub(super) puts: [ucp_request_param_t; 2],
     copy: ucp_request_param_t,
-    get: ucp_request_param_t,
+    pub(super) get: ucp_request_param_t,
     update: ucp_request_param_t,
 }
 

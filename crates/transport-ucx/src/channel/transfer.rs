@@ -7,10 +7,7 @@ use std::slice;
 use oxshmem_base::Error;
 use oxshmem_transport::Remote;
 use oxshmem_ucx_sys::inline::{Started, started};
-use oxshmem_ucx_sys::{
-    UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_USER_DATA, ucp_ep_h, ucp_request_param_t,
-    ucp_request_param_t__bindgen_ty_1 as Callback, ucp_rkey_h, ucs_status_t,
-};
+use oxshmem_ucx_sys::{ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_t};
 
 use super::{COPIED, Channel, Inbox, Issued};
 use crate::objects::{Over, blank, finish, start_owning};
@@ -36,12 +33,7 @@ impl Channel {
         }
         self.start(peers)?;
         self.transfer(peers, to, n, |channel, target, start, n| {
-            let param = ucp_request_param_t {
-                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                cb: Callback { send: Some(PUT_DONE[channel.counter]) },
-                user_data: Rc::as_ptr(&channel.inbox).cast_mut().cast(),
-                ..blank()
-            };
+            let param = channel.params.puts[channel.counter];
             // SAFETY: the source is readable for this part until completion, by the caller's promise.
             let put = unsafe { channel.put_piece(target, source.add(start), n, &param) };
             channel.note_put(to.pe, put);
@@ -111,12 +103,7 @@ impl Channel {
         self.start(peers)?;
         self.transfer(peers, from, n, |channel, target, start, n| {
             let RemotePiece { endpoint, address, key } = target;
-            let param = ucp_request_param_t {
-                op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                cb: Callback { send: Some(got) },
-                user_data: Rc::as_ptr(&channel.inbox).cast_mut().cast(),
-                ..blank()
-            };
+            let param = channel.params.get;
             // SAFETY: the endpoint is open and the key is its own; the caller keeps the destination until completion.
             let get =
                 unsafe { started((channel.ucx().get)(endpoint, dest.add(start).cast(), n, address, key, &param)) };
