@@ -18,32 +18,26 @@ use crate::proto::seal::{Opener, Sealer};
 pub(crate) struct Attempt {
     stream: TcpStream,
     address: Candidate,
-    rest: VecDeque<Candidate>,
+    untried: Untried,
     since: Instant,
-    /// An address that does not answer for so long is left for the next one.
-    answer: Duration,
-    /// There is no other address: a peer that takes connections and does not answer yet is waited for, because a second
-    /// connection would only stand behind the first one.
-    only: bool,
     /// Something has been said, so there is a connection.
     connected: bool,
     /// The claim has been said: the acceptor may already have decided for this connection.
     claimed: bool,
-    permit: Permit,
     initiator: Initiator,
     /// The bytes to be said next.
     out: Vec<u8>,
-    /// All addresses before this one have refused.
-    refusals: bool,
 }
 
 /// The addresses that an attempt has left to try.
 pub(crate) struct Untried {
     pub(crate) addresses: VecDeque<Candidate>,
-    /// How long each may take to answer.
+    /// An address that does not answer for so long is left for the next one.
     pub(crate) answer: Duration,
+    /// There was one address: a peer that takes connections and does not answer yet is waited for, because a second connection
+    /// would only stand behind the first one.
     pub(crate) only: bool,
-    /// All addresses before them have refused.
+    /// All addresses before have refused.
     pub(crate) refusals: bool,
     pub(crate) permit: Permit,
 }
@@ -75,11 +69,10 @@ impl Attempt {
         local: &LocalPe,
         route: Route,
         token: usize,
-        untried: Untried,
+        mut untried: Untried,
         mut failed: impl FnMut(&str, &str),
     ) -> Result<Self, bool> {
-        let Untried { addresses: mut rest, answer, only, mut refusals, permit } = untried;
-        while let Some(address) = rest.pop_front() {
+        while let Some(address) = untried.addresses.pop_front() {
             let started = TcpStream::connect(address.at).and_then(|stream| {
                 // No message of the handshake is to wait for others.
                 stream.set_nodelay(true)?;
@@ -97,30 +90,16 @@ impl Attempt {
             });
             match started {
                 Ok((stream, initiator, out, connected)) => {
-                    let since = Instant::now();
-                    let claimed = false;
-                    return Ok(Self {
-                        stream,
-                        address,
-                        rest,
-                        since,
-                        answer,
-                        only,
-                        connected,
-                        claimed,
-                        permit,
-                        initiator,
-                        out,
-                        refusals,
-                    });
+                    let (since, claimed) = (Instant::now(), false);
+                    return Ok(Self { stream, address, untried, since, connected, claimed, initiator, out });
                 }
                 Err(e) => {
-                    refusals &= e.kind() == io::ErrorKind::ConnectionRefused;
+                    untried.refusals &= e.kind() == io::ErrorKind::ConnectionRefused;
                     failed(&address.to_string(), &e.to_string());
                 }
             }
         }
-        Err(refusals)
+        Err(untried.refusals)
     }
 
     pub(crate) fn socket(&self) -> RawFd {
@@ -138,7 +117,7 @@ impl Attempt {
 
     /// Whether the only address has taken the connection.
     pub(crate) fn has_asked(&self) -> bool {
-        self.only && self.connected
+        self.untried.only && self.connected
     }
 
     /// What is said of an address from which nothing is heard.
@@ -160,19 +139,20 @@ impl Attempt {
     /// Moves the handshake on. `standing` is where this side is.
     pub(crate) fn advance(&mut self, standing: Standing) -> Answer {
         let why = match self.converse(standing) {
-            Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.answer => {
+            Ok(Answer::Open { heard: false }) if !self.has_asked() && self.since.elapsed() >= self.untried.answer => {
                 io::Error::new(io::ErrorKind::TimedOut, self.silence())
             }
             Ok(answer) => return answer,
             Err(e) => e,
         };
-        let refusals = self.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
+        let refusals = self.untried.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
         Answer::Failed(Failure { address: self.address.to_string(), why: why.to_string(), refusals })
     }
 
     /// The addresses that are left, after this one has failed.
     pub(crate) fn into_untried(self, refusals: bool) -> Untried {
-        Untried { addresses: self.rest, answer: self.answer, only: self.only, refusals, permit: self.permit }
+        let Untried { addresses, answer, only, permit, .. } = self.untried;
+        Untried { addresses, answer, only, refusals, permit }
     }
 
     /// Connects, says what is to be said and hears what comes.
