@@ -61,6 +61,23 @@ impl Nature {
     }
 }
 
+/// A provider that demands nothing and keeps no order. The others say in what they differ from it.
+const USUAL: Nature = Nature {
+    name: c"",
+    mr_mode: 0,
+    inject: 0,
+    injects: 0,
+    order: 0,
+    waw: 0,
+    delivers: true,
+    queue: 64,
+    longest: usize::MAX,
+    lacks: &[],
+    by_software: false,
+    connects_for: 0,
+    cards: 2,
+};
+
 pub(super) const NATURES: &[Nature] = &[
     // Slingshot: keys of its own, registrations that belong to an endpoint, order of messages but not of long puts.
     Nature {
@@ -70,13 +87,10 @@ pub(super) const NATURES: &[Nature] = &[
         injects: 192,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW,
         waw: 192,
-        delivers: true,
         queue: 256,
         longest: (1 << 32) - 1,
-        lacks: &[],
-        by_software: false,
-        connects_for: 0,
         cards: 4,
+        ..USUAL
     },
     // Cards that want every local buffer registered and acknowledge before the data is there.
     Nature {
@@ -85,63 +99,31 @@ pub(super) const NATURES: &[Nature] = &[
         inject: 32,
         injects: 32,
         order: fi::FI_ORDER_RAW,
-        waw: 0,
         delivers: false,
         queue: 16,
         longest: 1000,
-        lacks: &[],
-        by_software: false,
-        connects_for: 0,
-        cards: 2,
+        ..USUAL
     },
     // Nothing is demanded and everything kept.
     Nature {
         name: c"mock_orderly",
-        mr_mode: 0,
-        inject: 0,
-        injects: 0,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
         waw: usize::MAX,
-        delivers: true,
-        queue: 64,
-        longest: usize::MAX,
-        lacks: &[],
-        by_software: false,
-        connects_for: 0,
-        cards: 2,
+        ..USUAL
     },
     // Some atomics and not all.
-    Nature {
-        name: c"mock_incomplete",
-        mr_mode: 0,
-        inject: 0,
-        injects: 0,
-        order: 0,
-        waw: 0,
-        delivers: true,
-        queue: 64,
-        longest: usize::MAX,
-        lacks: &[fi::FI_BXOR],
-        by_software: false,
-        connects_for: 0,
-        cards: 1,
-    },
+    Nature { name: c"mock_incomplete", lacks: &[fi::FI_BXOR], cards: 1, ..USUAL },
     // EFA: inject_size holds for messages and not for puts; no atomics; no order at all; a put that is delivered was executed by
     // the target's software; descriptors for little at a time.
     Nature {
         name: c"mock_efa",
         mr_mode: fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
         inject: 32,
-        injects: 0,
-        order: 0,
-        waw: 0,
-        delivers: true,
         queue: 8,
         longest: 64 << 10,
         lacks: ALL_ATOMICS,
         by_software: true,
-        connects_for: 0,
-        cards: 2,
+        ..USUAL
     },
     // Verbs by ofi_rxm: fewer bytes are injected than reported, and a completed put may not be there.
     Nature {
@@ -150,14 +132,12 @@ pub(super) const NATURES: &[Nature] = &[
         inject: 64,
         injects: 20,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_RAW,
-        waw: 0,
         delivers: false,
         queue: 16,
         longest: 1 << 30,
         lacks: ALL_ATOMICS,
-        by_software: false,
         connects_for: 3,
-        cards: 2,
+        ..USUAL
     },
     // The provider for one host's memory: software moves everything, and the first operations to a peer are dropped.
     Nature {
@@ -167,13 +147,11 @@ pub(super) const NATURES: &[Nature] = &[
         injects: 4096,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
         waw: usize::MAX,
-        delivers: true,
         queue: 4,
-        longest: usize::MAX,
-        lacks: &[],
         by_software: true,
         connects_for: 20,
         cards: 1,
+        ..USUAL
     },
 ];
 
