@@ -242,7 +242,9 @@ pub trait Algorithm {
     /// Words it signals.
     fn words(&self, plan: &Plan) -> u32;
     /// Elements of its scratch.
-    fn scratch(&self, plan: &Plan) -> u64;
+    fn scratch(&self, _plan: &Plan) -> u64 {
+        0
+    }
     /// Arrivals at `rank`'s counter during the call.
     fn arrivals(&self, _plan: &Plan, _rank: u32) -> u64 {
         0

@@ -15,10 +15,6 @@ impl Algorithm for Direct {
         0
     }
 
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
-    }
-
     fn arrivals(&self, plan: &Plan, _rank: u32) -> u64 {
         u64::from(plan.size - 1)
     }

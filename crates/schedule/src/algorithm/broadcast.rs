@@ -45,10 +45,6 @@ impl Algorithm for Tree {
         rounds(plan.size, self.radix) * (self.radix - 1)
     }
 
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
-    }
-
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
         let (peers, value) = (self.radix - 1, plan.mark(0));
@@ -117,10 +113,6 @@ impl Algorithm for Chain {
         1
     }
 
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
-    }
-
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
         // At most as many pieces as a word has marks. An empty broadcast is one empty piece: every member sees a signal.
@@ -148,10 +140,6 @@ impl Algorithm for ScatterGather {
     /// The gather brings every PE a block from every other one, so nobody leaves early.
     fn words(&self, plan: &Plan) -> u32 {
         3 * rounds(plan.size, 2)
-    }
-
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {

@@ -22,10 +22,6 @@ impl Algorithm for Fcollect {
         2 * Round::count(plan.size)
     }
 
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
-    }
-
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let count = plan.count;
         if plan.size.is_power_of_two() {
@@ -63,10 +59,6 @@ fn gather_paired(plan: &Plan, rank: u32, pc: u64) -> Step {
 impl Algorithm for Collect {
     fn words(&self, plan: &Plan) -> u32 {
         Fcollect.words(plan)
-    }
-
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {

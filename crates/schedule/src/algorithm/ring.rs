@@ -63,10 +63,6 @@ impl Algorithm for RingGather {
         words(plan)
     }
 
-    fn scratch(&self, _plan: &Plan) -> u64 {
-        0
-    }
-
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let len = plan.count;
         let block = |block: u32| dest(u64::from(block) * len);
