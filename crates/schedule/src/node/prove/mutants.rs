@@ -13,11 +13,19 @@ use crate::prove::FaultKind;
 use crate::step::Traffic;
 use std::vec::Vec;
 
-/// A protocol whose steps and traffic are tampered with.
+/// A protocol whose steps, traffic and readers are tampered with.
 struct ProtocolMutant<'a> {
     of: &'a dyn Protocol,
     step: fn(&NodePlan, u32, u64, Move) -> Move,
     traffic: fn(Traffic) -> Traffic,
+    reader: fn(Option<u32>) -> Option<u32>,
+}
+
+impl<'a> ProtocolMutant<'a> {
+    /// Without a mistake.
+    fn of(of: &'a dyn Protocol) -> Self {
+        Self { of, step: |_, _, _, step| step, traffic: |traffic| traffic, reader: |reader| reader }
+    }
 }
 
 impl Protocol for ProtocolMutant<'_> {
@@ -31,7 +39,7 @@ impl Protocol for ProtocolMutant<'_> {
         self.of.hand(shape, plan)
     }
     fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
-        self.of.reader(shape, plan, rank, line, index)
+        (self.reader)(self.of.reader(shape, plan, rank, line, index))
     }
     fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
         (self.step)(plan, rank, pc, self.of.step(shape, plan, rank, pc))
@@ -53,7 +61,7 @@ fn rejected(
     count: u64,
     step: fn(&NodePlan, u32, u64, Move) -> Move,
 ) -> Vec<FaultKind> {
-    let mutant = ProtocolMutant { of, step, traffic: |traffic| traffic };
+    let mutant = ProtocolMutant { step, ..ProtocolMutant::of(of) };
     let mut found = Vec::new();
     for shape in [7, 13].into_iter().flat_map(shapes) {
         assert_eq!(faults(of, wanted, &shape, count), [], "the original on {shape:?}");
@@ -91,28 +99,12 @@ fn a_member_that_does_not_wait_is_rejected() {
 
 #[test]
 fn a_writer_that_wakes_all_but_one_is_rejected() {
-    struct Deaf<'a>(&'a dyn Protocol);
-    impl Protocol for Deaf<'_> {
-        fn traffic(&self) -> Traffic {
-            self.0.traffic()
-        }
-        fn lines(&self, shape: &Shape, plan: &NodePlan) -> u32 {
-            self.0.lines(shape, plan)
-        }
-        fn hand(&self, shape: &Shape, plan: &NodePlan) -> u64 {
-            self.0.hand(shape, plan)
-        }
-        fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32> {
-            self.0.reader(shape, plan, rank, line, index).filter(|reader| *reader != 1)
-        }
-        fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move {
-            self.0.step(shape, plan, rank, pc)
-        }
-    }
     for (of, wanted) in
         [(&LineTree { load: Load::Nothing } as &dyn Protocol, SYNC), (&PieceChain { in_order: true }, FLOAT)]
     {
-        let found: Vec<FaultKind> = shapes(7).iter().flat_map(|shape| faults(&Deaf(of), wanted, shape, 1)).collect();
+        let deaf = |reader: Option<u32>| reader.filter(|reader| *reader != 1);
+        let mutant = ProtocolMutant { reader: deaf, ..ProtocolMutant::of(of) };
+        let found: Vec<FaultKind> = shapes(7).iter().flat_map(|shape| faults(&mutant, wanted, shape, 1)).collect();
         assert!(found.contains(&FaultKind::Unheard), "{wanted:?}: {found:?}");
     }
 }
@@ -153,7 +145,7 @@ fn one_parity_is_rejected() {
         (&LineTree { load: Load::Operands }, FLOAT),
         (&Counted { payload: true }, FLOAT),
     ] {
-        let mutant = ProtocolMutant { of, step: |_, _, _, step| step, traffic: single };
+        let mutant = ProtocolMutant { traffic: single, ..ProtocolMutant::of(of) };
         let found: Vec<FaultKind> = shapes(7).iter().flat_map(|shape| faults(&mutant, wanted, shape, 1)).collect();
         assert!(found.contains(&FaultKind::Race), "{wanted:?}: {found:?}");
     }
