@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, WORD_BY_WORD, Width};
 
 use crate::network::{Pe, describe};
-use crate::operation::{Movement, OperationPart, PutSource, parts};
-use crate::queue::{LanePlace, OperationQueue};
+use crate::operation::{LanePlace, Movement, OperationPart, PutSource, parts};
+use crate::queue::OperationQueue;
 use crate::turns::StepKind;
 
 /// The bytes of a destination to which a get or a fetch has not delivered.
@@ -66,7 +66,7 @@ impl SimLane {
 
     fn place(&self, after: Option<u64>) -> LanePlace {
         let [era, put_era] = [&self.era, &self.put_era].map(|counter| counter.load(Relaxed));
-        LanePlace { step: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, after }
+        LanePlace { since: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, after }
     }
 
     fn push(
@@ -209,10 +209,10 @@ unsafe impl Lane for SimLane {
         self.poll();
         self.error()?;
         let mut queue = self.pe.queue.lock();
-        let its = || queue.operations.iter().filter(|operation| operation.lane == self.number);
+        let its = || queue.operations.iter().filter(|operation| operation.place.lane == self.number);
         let is_free = !its().any(|operation| operation.needs_caller());
         if is_free {
-            let its = queue.operations.iter_mut().filter(|operation| operation.lane == self.number);
+            let its = queue.operations.iter_mut().filter(|operation| operation.place.lane == self.number);
             its.for_each(|operation| operation.kept = true);
         }
         Ok(is_free)

@@ -139,7 +139,7 @@ impl Pe {
             return Some(overdue);
         }
         // A lane and not an operation is chosen first, so that a stream on one of them does not hold up the others.
-        let lane_of = |step: &QueueStep| queue.operations[step.operation()].lane;
+        let lane_of = |step: &QueueStep| queue.operations[step.operation()].place.lane;
         let mut lanes: Vec<u64> = steps.iter().map(lane_of).collect();
         lanes.sort_unstable();
         lanes.dedup();

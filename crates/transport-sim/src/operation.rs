@@ -11,16 +11,8 @@ use crate::strategy::FAIR;
 /// An operation of a lane that is not complete.
 pub(crate) struct Operation {
     pub(crate) number: u64,
-    pub(crate) lane: u64,
+    pub(crate) place: LanePlace,
     pub(crate) account: Arc<Account>,
-    /// The fences of its lane before it.
-    pub(crate) era: u64,
-    /// The fences and the fences of puts before it.
-    pub(crate) put_era: u64,
-    /// The put whose data must land before this signal.
-    pub(crate) after: Option<u64>,
-    /// The step at which it was issued.
-    pub(crate) since: u64,
     pub(crate) to: Remote,
     pub(crate) action: Movement,
     /// Parts that have not landed.
@@ -29,6 +21,19 @@ pub(crate) struct Operation {
     pub(crate) kept: bool,
     /// Its target and the program's line, for the story.
     pub(crate) target: String,
+}
+
+/// The place of an operation in the order of its lane, and in that of the job.
+pub(crate) struct LanePlace {
+    /// The step at which it was issued.
+    pub(crate) since: u64,
+    pub(crate) lane: u64,
+    /// The fences of its lane before it.
+    pub(crate) era: u64,
+    /// The fences and the fences of puts before it.
+    pub(crate) put_era: u64,
+    /// The put whose data must land before this signal.
+    pub(crate) after: Option<u64>,
 }
 
 /// The action of an operation.
@@ -68,7 +73,7 @@ impl Operation {
 
     /// Whether it has waited for so long at this step that it comes before all that are issued meanwhile.
     pub(crate) fn is_overdue(&self, step: u64) -> bool {
-        step.saturating_sub(self.since) > FAIR
+        step.saturating_sub(self.place.since) > FAIR
     }
 
     /// Whether it still needs a buffer of its caller.
@@ -92,7 +97,7 @@ impl Operation {
             Movement::Put(PutSource::Copied(_)) => "put",
             Movement::Put(PutSource::Borrowed(_)) => "put_nbi",
             Movement::Get(_) => "get_nbi",
-            Movement::Amo(..) if self.after.is_some() => "signal",
+            Movement::Amo(..) if self.place.after.is_some() => "signal",
             Movement::Amo(..) => "atomic",
         }
     }

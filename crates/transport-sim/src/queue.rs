@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use oxshmem_transport::{Account, Remote};
 
-use crate::operation::{Movement, Operation, OperationPart, PutSource};
+use crate::operation::{LanePlace, Movement, Operation, OperationPart, PutSource};
 
 /// Operations of a lane from which on it is busy.
 pub(crate) const MANY: usize = 64;
@@ -22,15 +22,6 @@ pub(crate) struct OperationQueue {
     pub(crate) operations: Vec<Operation>,
     issued: u64,
     lanes: u64,
-}
-
-/// The place of a new operation in the order of its lane, and in that of the job.
-pub(crate) struct LanePlace {
-    pub(crate) step: u64,
-    pub(crate) lane: u64,
-    pub(crate) era: u64,
-    pub(crate) put_era: u64,
-    pub(crate) after: Option<u64>,
 }
 
 /// The next thing for an operation.
@@ -67,7 +58,7 @@ impl OperationQueue {
 
     /// Whether a lane has no room.
     pub(crate) fn is_full(&self, lane: u64) -> bool {
-        self.operations.iter().filter(|operation| operation.lane == lane).count() >= MANY
+        self.operations.iter().filter(|operation| operation.place.lane == lane).count() >= MANY
     }
 
     /// Adds an operation. Returns its number.
@@ -80,25 +71,11 @@ impl OperationQueue {
         parts: Vec<OperationPart>,
         target: String,
     ) -> u64 {
-        let LanePlace { step, lane, era, put_era, after } = place;
         account.issue(1);
         self.issued += 1;
         let number = self.issued;
         let account = account.clone();
-        self.operations.push(Operation {
-            number,
-            lane,
-            account,
-            era,
-            put_era,
-            after,
-            since: step,
-            to,
-            action,
-            parts,
-            kept: false,
-            target,
-        });
+        self.operations.push(Operation { number, place, account, to, action, parts, kept: false, target });
         number
     }
 
@@ -106,10 +83,11 @@ impl OperationQueue {
     fn may_land(&self, this: &Operation) -> bool {
         let is_atomic = matches!(this.action, Movement::Amo(..));
         !self.operations.iter().any(|other| {
-            let before = other.lane == this.lane && other.to.pe == this.to.pe && !other.has_landed();
-            let fenced = other.is_ordered() && this.is_ordered() && other.era < this.era;
-            let put_fenced = is_atomic && matches!(other.action, Movement::Put(_)) && other.put_era < this.put_era;
-            before && (fenced || put_fenced || this.after == Some(other.number))
+            let (its, ours) = (&other.place, &this.place);
+            let before = its.lane == ours.lane && other.to.pe == this.to.pe && !other.has_landed();
+            let fenced = other.is_ordered() && this.is_ordered() && its.era < ours.era;
+            let put_fenced = is_atomic && matches!(other.action, Movement::Put(_)) && its.put_era < ours.put_era;
+            before && (fenced || put_fenced || ours.after == Some(other.number))
         })
     }
 
