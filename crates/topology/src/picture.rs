@@ -8,7 +8,7 @@ use crate::cpulist;
 use crate::map::Shown;
 use crate::nic;
 use crate::node::{Node, Processor};
-use crate::placement::PePlace;
+use crate::placement::{PePlace, distinct};
 
 /// The picture that `oshrun --display map=svg` prints.
 pub fn svg(shown: &Shown<'_>) -> String {
@@ -89,41 +89,22 @@ enum BoxLevel {
     Core,
 }
 
-impl BoxLevel {
-    fn of(self, processor: &Processor) -> u32 {
-        match self {
-            BoxLevel::Package => processor.package,
-            BoxLevel::Numa => processor.numa,
-            BoxLevel::L3 => processor.l3,
-            BoxLevel::Core => processor.core,
-        }
-    }
+/// A level, the number of a processor's box there, and the colours of boxes and of their edges.
+type LevelRow = (BoxLevel, fn(&Processor) -> u32, &'static str, &'static str);
 
-    fn inner(self) -> Option<BoxLevel> {
-        match self {
-            BoxLevel::Package => Some(BoxLevel::Numa),
-            BoxLevel::Numa => Some(BoxLevel::L3),
-            BoxLevel::L3 => Some(BoxLevel::Core),
-            BoxLevel::Core => None,
-        }
-    }
-
-    fn colours(self) -> (&'static str, &'static str) {
-        match self {
-            BoxLevel::Package => ("#eef2f7", "#9aa5b1"),
-            BoxLevel::Numa => ("#e3f0e3", "#8fb58f"),
-            BoxLevel::L3 => ("#fdf3dc", "#d9bd7c"),
-            BoxLevel::Core => ("#ffffff", "#b8c2cc"),
-        }
-    }
-}
+const LEVELS: [LevelRow; 4] = [
+    (BoxLevel::Package, |processor| processor.package, "#eef2f7", "#9aa5b1"),
+    (BoxLevel::Numa, |processor| processor.numa, "#e3f0e3", "#8fb58f"),
+    (BoxLevel::L3, |processor| processor.l3, "#fdf3dc", "#d9bd7c"),
+    (BoxLevel::Core, |processor| processor.core, "#ffffff", "#b8c2cc"),
+];
 
 impl PictureBox {
     fn machine(shown: &Shown<'_>) -> PictureBox {
         let node = shown.node;
         let all: Vec<&Processor> = node.processors.iter().collect();
         let mut waiting: Vec<(u32, &PePlace)> = shown.pes.iter().copied().zip(shown.places).collect();
-        let inner = inside(node, &all, BoxLevel::Package, &mut waiting);
+        let inner = inside(node, &all, &LEVELS, &mut waiting);
         let homeless = nic::cards(node).into_iter().filter(|(_, nic)| nic.near.len() != 1);
         PictureBox {
             fill: "#fafbfc",
@@ -233,22 +214,16 @@ fn draw_grid(svg: &mut String, areas: &[PictureBox], columns: usize, x: f64, y: 
     areas.len().div_ceil(columns) as f64 * (height + GAP)
 }
 
-/// The boxes of a level for these processors. They take the waiting PEs that cannot leave them.
+/// The boxes of the first of these levels for these processors. They take the waiting PEs that cannot leave them.
 fn inside(
     node: &Node,
     processors: &[&Processor],
-    level: BoxLevel,
+    levels: &[LevelRow],
     waiting: &mut Vec<(u32, &PePlace)>,
 ) -> Vec<PictureBox> {
-    let mut values: Vec<u32> = Vec::new();
-    for processor in processors {
-        let value = level.of(processor);
-        if values.last() != Some(&value) && !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let Some((&(level, of, fill, edge), inner)) = levels.split_first() else { return Vec::new() };
     let area = |value: u32| {
-        let own: Vec<&Processor> = processors.iter().copied().filter(|p| level.of(p) == value).collect();
+        let own: Vec<&Processor> = processors.iter().copied().filter(|p| of(p) == value).collect();
         let stays = |place: &PePlace| {
             !place.cpus.is_empty() && place.cpus.iter().all(|cpu| own.iter().any(|processor| processor.cpu == *cpu))
         };
@@ -260,8 +235,7 @@ fn inside(
             }
             !stays
         });
-        let inner = level.inner().map_or_else(Vec::new, |inner| inside(node, &own, inner, &mut mine));
-        let (fill, edge) = level.colours();
+        let inner = inside(node, &own, inner, &mut mine);
         let (title, note, cards) = words(node, level, value, &own);
         let widest = if level == BoxLevel::L3 { 4 } else { 2 };
         PictureBox {
@@ -275,7 +249,7 @@ fn inside(
             cards,
         }
     };
-    values.into_iter().map(area).collect()
+    distinct(processors, of).into_iter().map(area).collect()
 }
 
 /// How a box is called, what else is to be said, and the cards in it.

@@ -74,7 +74,7 @@ fn spread(guest: usize, guests: usize, places: usize) -> usize {
 }
 
 /// Values of a property, in the machine's order.
-fn distinct(processors: &[&Processor], property: impl Fn(&Processor) -> u32) -> Vec<u32> {
+pub(crate) fn distinct(processors: &[&Processor], property: impl Fn(&Processor) -> u32) -> Vec<u32> {
     let mut values: Vec<u32> = processors.iter().map(|processor| property(processor)).collect();
     // Cores, L3s and packages are numbered in the machine's order; NUMA nodes by the system.
     let mut seen = Vec::new();
