@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use oxshmem_base::planted;
 
 use crate::InWorld;
-use crate::calls::{order, p2p};
+use crate::calls::order;
+use crate::calls::p2p::answer;
 use crate::network::lane;
 use crate::teams::via::Via;
 use crate::transfers::direct::FAST;
@@ -56,14 +57,6 @@ pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
     answer(unsafe { order::is_fenced(via) })
-}
-
-/// The answer of a test that is repeated until it is yes.
-fn answer(yes: bool) -> c_int {
-    if !yes {
-        p2p::polled();
-    }
-    yes.into()
 }
 
 /// A thread wants resources of its own: it needs none.

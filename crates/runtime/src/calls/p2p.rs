@@ -114,11 +114,16 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
     let comparison = CmpOperator::of("shmem_test", cmp);
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     let seen = unsafe { T::load(ivar) };
-    let holds = comparison.holds(seen, value);
-    if !holds {
+    answer(comparison.holds(seen, value))
+}
+
+/// The answer of a test that is repeated until it is yes.
+#[inline(always)]
+pub(crate) fn answer(yes: bool) -> c_int {
+    if !yes {
         polled();
     }
-    holds.into()
+    yes.into()
 }
 
 /// [`time::cycles`] from one look at the network to the next one of tests that fail: half a microsecond to two. A look takes as long over

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::{CmpOperator, polled, reason};
+use super::{CmpOperator, answer, polled, reason};
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::transfers::direct::FAST;
@@ -256,11 +256,7 @@ set_calls! {
     /// Whether all variables satisfy the comparison.
     test_all test_all_vector(set, call) -> c_int {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-        let holds = unsafe { set.all() };
-        if !holds {
-            polled();
-        }
-        holds.into()
+        answer(unsafe { set.all() })
     }
 
     /// A variable that satisfies the comparison, or the largest number.
