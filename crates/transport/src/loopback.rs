@@ -149,7 +149,7 @@ struct LoopbackLane {
 impl LoopbackLane {
     /// An atomic in the domain of this network.
     fn atomic(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Effect {
-        if self.by_card { Effect::Update { to, width, amo, old } } else { Effect::Amo { to, width, amo, old } }
+        Effect::Amo { to, width, amo, old, by_card: self.by_card }
     }
 
     /// Issues what `begin` puts into the queue. Without an adversary it takes effect at once; an adversary is sometimes busy

@@ -42,18 +42,13 @@ pub(super) enum Effect {
         from: Remote,
         n: usize,
     },
+    /// One that the target's card does ends with a [`Effect::WriteBack`].
     Amo {
         to: Remote,
         width: Width,
         amo: Amo,
         old: *mut u8,
-    },
-    /// An atomic of the target's card, which ends with a [`Effect::WriteBack`].
-    Update {
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
+        by_card: bool,
     },
     WriteBack {
         pe: u32,
@@ -144,17 +139,15 @@ fn take_effect(job: &LoopbackJob, effect: Effect) -> Result<Option<Effect>, OutO
         }
         // SAFETY: the caller of `get_nbi` keeps the destination while the operation is pending.
         Effect::Get { dest, from, n } => unsafe { memory(from.pe).get(dest, from.region, from.offset, n)? },
-        Effect::Amo { to, width, amo, old } => {
-            let value = memory(to.pe).amo(to.region, to.offset, width, amo)?;
+        Effect::Amo { to, width, amo, old, by_card } => {
+            let object = if by_card { Some(CardObject::of(to, width)?) } else { None };
+            let value = match object {
+                Some(object) => card(to.pe).update(memory(to.pe), object, amo)?,
+                None => memory(to.pe).amo(to.region, to.offset, width, amo)?,
+            };
             // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
             unsafe { deliver_old(old, width, value) };
-        }
-        Effect::Update { to, width, amo, old } => {
-            let object = CardObject::of(to, width)?;
-            let value = card(to.pe).update(memory(to.pe), object, amo)?;
-            // SAFETY: the caller of `amo` keeps `old` while the operation is pending.
-            unsafe { deliver_old(old, width, value) };
-            return Ok(Some(Effect::WriteBack { pe: to.pe, object }));
+            return Ok(object.map(|object| Effect::WriteBack { pe: to.pe, object }));
         }
         Effect::WriteBack { pe, object } => card(pe).write_back(memory(pe), object),
     }
