@@ -9,6 +9,7 @@ use std::time::Instant;
 use oxshmem_faults::{AT_ONCE, in_parallel};
 
 use super::table::{FAULTS, NOT_FAULTS, NOT_PYTHON, NOT_RUST, RUST};
+use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::examples;
 use crate::checks::random::{job, seed_of_the_clock};
 use crate::counts::{CheckCounts, failed, skipped};
@@ -17,6 +18,9 @@ use crate::{Outcome, command, default_prefix, target, top};
 
 /// All ways in which the network is bad.
 const STRATEGIES: [&str; 6] = ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"];
+
+/// The conformance programs of collectives.
+const COLLECTIVES: &str = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
 
 /// Seconds after which a job hangs. The slowest takes half a minute on a busy machine.
 const LIMIT: &str = "240";
@@ -39,6 +43,9 @@ pub(crate) struct SimulationArguments {
     /// Jobs at a time
     #[arg(long, default_value_t = AT_ONCE)]
     at_once: usize,
+    /// Instead of programs: the conformance cases of collectives, each under as many seeds, with the strategies in turns
+    #[arg(long)]
+    conformance: bool,
     /// Only programs whose names contain one of these words
     words: Vec<String>,
 }
@@ -46,7 +53,7 @@ pub(crate) struct SimulationArguments {
 impl Default for SimulationArguments {
     fn default() -> Self {
         let strategy = STRATEGIES.map(String::from).into();
-        Self { seeds: 2, first: None, strategy, pes: 4, at_once: AT_ONCE, words: Vec::new() }
+        Self { seeds: 2, first: None, strategy, pes: 4, at_once: AT_ONCE, conformance: false, words: Vec::new() }
     }
 }
 
@@ -56,15 +63,49 @@ struct SimulatedProgram {
     words: Vec<String>,
 }
 
-/// Runs all of them.
+impl SimulationArguments {
+    /// The first seed, which is printed: a run can be repeated.
+    fn first_seed(&self, what: &str) -> u64 {
+        let first = self.first.unwrap_or_else(seed_of_the_clock);
+        println!("sim: {what}, the first seed is {first}");
+        first
+    }
+}
+
+/// Runs what is asked for.
 pub(crate) fn run(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
+    if arguments.conformance { cases(arguments) } else { all(arguments) }
+}
+
+/// Runs conformance cases of collectives.
+fn cases(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
+    let library = build::checked_library()?;
+    let words = &arguments.words;
+    let filter = if words.is_empty() { COLLECTIVES.into() } else { words.join(",") };
+    let first = arguments.first_seed(&format!("cases of {filter}"));
+    let mut selection = CaseSelection::between("sim", arguments.pes, arguments.pes, Some(filter));
+    selection.at_once = arguments.at_once;
+    let strategies = arguments.strategy.iter().cycle();
+    let environment = |(seed, strategy): (u64, &String)| {
+        let variables = [("SHMEM_TRANSPORT", format!("sim:{strategy}:{seed}")), ("LD_LIBRARY_PATH", text(&library))];
+        variables.map(|(name, value)| (name.to_string(), value)).to_vec()
+    };
+    selection.environments = (first..first + arguments.seeds).zip(strategies).map(environment).collect();
+    let begun = Instant::now();
+    let counts = conformance::run(&selection);
+    let an_hour = (counts.passed + counts.failed) as f64 * 3600.0 / begun.elapsed().as_secs_f64().max(0.001);
+    println!("sim: {an_hour:.0} seeds an hour");
+    Ok(counts)
+}
+
+/// Runs all programs.
+fn all(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     everybody_is_known()?;
     let library = build::checked_library()?;
     let mut counts = CheckCounts::default();
     let mut programs = programs(&mut counts)?;
     programs.retain(|it| arguments.words.is_empty() || arguments.words.iter().any(|word| it.name.contains(&**word)));
-    let first = arguments.first.unwrap_or_else(seed_of_the_clock);
-    println!("sim: {} programs, the first seed is {first}", programs.len());
+    let first = arguments.first_seed(&format!("{} programs", programs.len()));
     for strategy in &arguments.strategy {
         let begun = Instant::now();
         let outcomes = in_parallel(arguments.at_once, &programs, |program| {
