@@ -112,11 +112,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// `oshrun` with these words, split at spaces, before the program.
+    /// `oshrun` with these words, split at spaces, before the program. Hosts are made up: their agents run on this machine.
     pub fn new(options: &str) -> Job {
         let mut command = tool("oshrun");
         command.args(options.split_whitespace());
-        Job { command, limit: LIMIT }
+        if options.contains("-H ") {
+            command.args(["--launch-agent", "env ON={host}"]);
+        }
+        Job::by(command)
     }
 
     /// Another tool, which starts jobs itself; its arguments follow.

@@ -87,9 +87,7 @@ fn a_short_block_behind_three_gib_of_others_comes_to_its_place() {
 fn sets_of_pes_meet_however_hosts_get_the_pes() {
     let dealt = program_with("dealt.c", &["-Wno-deprecated-declarations"]);
     for map in ["block", "cyclic"] {
-        let mut job = Job::new(&format!("-H n1,n2 -n 8 --map {map}")).env("SHMEM_TRANSPORT", "tcp");
-        // Agents on this machine, which stand for two hosts.
-        job.command().args(["--launch-agent", "env ON={host}"]);
+        let job = Job::new(&format!("-H n1,n2 -n 8 --map {map}")).env("SHMEM_TRANSPORT", "tcp");
         let ended = job.run(&dealt, [""; 0]).expect(0);
         assert_eq!(ended.stdout.matches("all met").count(), 8, "{map}: {ended}");
     }

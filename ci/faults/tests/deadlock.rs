@@ -150,8 +150,7 @@ fn fault_D15_every_network_carries_the_questions() {
 
 #[test]
 fn fault_D18_agents_pass_the_question_for_the_places_on() {
-    let mut job = Job::new("-H n1,n2 -N 2").env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
-    job.command().args(["--launch-agent", "env ON={host}"]);
+    let job = Job::new("-H n1,n2 -N 2").env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
     let words = [HEADLINE, "PE 2: in shmem_wait_until", "    called from ", " at deadlock.c:"];
     let ended = job.run(&DEADLOCKS, ["two_contexts"]).expect(1).says(&words);
     assert!(ended.stderr.matches(" at deadlock.c:").count() >= 4, "every PE has its places: {ended}");

@@ -149,11 +149,8 @@ fn fault_L12_what_a_fortran_program_said_before_the_library_ends_the_job_is_seen
 fn equal_errors_of_several_pes_are_said_once_and_nothing_else_is_held_back() {
     let same = program("same_error.c");
     for options in ["-n 4", "-n 4 --nodes 2", "-H n1,n2 -N 2"] {
-        let mut job = Job::new(options).limit(LIMIT);
-        if options.contains("-H") {
-            job.command().args(["--launch-agent", "env ON={host}"]);
-        }
-        let ended = job.run(&same, [""; 0]).expect(0).says(&["  (and 3 others: PE ", "behind all errors"]);
+        let ended = Job::new(options).limit(LIMIT).run(&same, [""; 0]).expect(0);
+        let ended = ended.says(&["  (and 3 others: PE ", "behind all errors"]);
         let count = |words: &str| ended.stderr.matches(words).count();
         assert_eq!(count("  to fix:  "), 1, "{options}: {ended}");
         assert_eq!(count("own words\n  because: all PEs say so\n"), 4, "{options}: {ended}");

@@ -167,9 +167,7 @@ fn fault_M6_a_pe_that_was_killed_for_memory_is_named_as_such() {
 fn fault_M6_a_kill_for_memory_on_another_host_is_named_as_such() {
     let hog = program("hog.c");
     let Some(group) = MemoryGroup::or_say(160 * MIB) else { return };
-    let mut job = Job::new("-n 2 -H h1,h2");
-    job.command().args(["--launch-agent", "env ON={host}"]);
-    let ended = job.inside(&group).run(&hog, [""; 0]).expect(137);
+    let ended = Job::new("-n 2 -H h1,h2").inside(&group).run(&hog, [""; 0]).expect(137);
     ended.says(&["PE 1", "h2", "killed by SIGKILL, probably out of memory", "of 160 MiB", "exit 137"]);
 }
 

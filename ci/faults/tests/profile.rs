@@ -16,11 +16,7 @@ use serde_json::Value;
 
 /// Runs a program with a profile, and returns the figures.
 fn profile(options: &str, program: &Path, folder: &Path) -> (JobEnd, Totals) {
-    let mut job = Job::new(&format!("{options} --profile={}", folder.display()));
-    if options.contains("-H") {
-        // Agents on this machine, which send records as those of other hosts do.
-        job.command().args(["--launch-agent", "env ON={host}"]);
-    }
+    let job = Job::new(&format!("{options} --profile={}", folder.display()));
     let ended = job.run(program, [""; 0]).expect(0);
     (ended, figures(folder))
 }
