@@ -59,6 +59,14 @@ pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name)
 }
 
+/// The number of the first line of `programs/NAME` that has these words, as messages name it.
+#[track_caller]
+pub fn line_of(name: &str, words: &str) -> usize {
+    let text = std::fs::read_to_string(source(name)).expect("the source is there");
+    let found = text.lines().position(|line| line.contains(words));
+    1 + found.unwrap_or_else(|| panic!("{name}: no line has `{words}`"))
+}
+
 /// Compiles `programs/NAME` with the wrapper of its language and returns the executable.
 pub fn program(name: &str) -> PathBuf {
     program_with(name, &[])

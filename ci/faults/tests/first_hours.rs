@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use oxshmem_faults::{
-    Job, JobEnd, TestFolder, has_fortran_modules, has_program, prefix, program, program_with, source,
+    Job, JobEnd, TestFolder, has_fortran_modules, has_program, line_of, prefix, program, program_with, source,
 };
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::totals;
@@ -148,15 +148,6 @@ fn hours_8_a_transfer_that_begins_behind_a_static_array_is_named_with_the_array(
     // Without the names of static variables nobody knows where one begins.
     let stripped = program_with("gaps.c", &["-Wl,-x"]);
     Job::new("-n 2").env("SHMEM_CHECK", "2").run(&stripped, ["behind"]).expect(0);
-}
-
-/// The number of the line that ends in this comment.
-fn line_of(name: &str, comment: &str) -> usize {
-    let text = fs::read_to_string(source(name)).expect("the source is there");
-    1 + text
-        .lines()
-        .position(|line| line.trim_end().ends_with(comment))
-        .unwrap_or_else(|| panic!("{name}: no {comment}"))
 }
 
 #[test]

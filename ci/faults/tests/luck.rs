@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Output;
 
-use oxshmem_faults::{has_program, is_long, not_run, program, source, tool};
+use oxshmem_faults::{has_program, is_long, line_of, not_run, program, source, tool};
 
 /// Seeds in which a wrong program is found, and in which a right one is never accused.
 const SEEDS_OF_WRONG: &str = "100";
@@ -130,10 +130,8 @@ fn put_under_way(name: &str) -> (String, String) {
 }
 
 /// The first line of a program with these words, as the story names it.
-fn line(name: &str, of: &str) -> String {
-    let source = std::fs::read_to_string(source(&format!("luck/{name}"))).expect("the program");
-    let at = source.lines().position(|line| line.contains(of)).expect("such a line") + 1;
-    format!("{name}:{at}")
+fn line(name: &str, words: &str) -> String {
+    format!("{name}:{}", line_of(&format!("luck/{name}"), words))
 }
 
 /// The story names the operation, the peer and the line.

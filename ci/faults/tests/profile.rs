@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use oxshmem_faults::{
-    Job, JobEnd, TestFolder, browser, has_fortran_modules, has_program, program, program_with, source, tool,
+    Job, JobEnd, TestFolder, browser, has_fortran_modules, has_program, line_of, program, program_with, tool,
 };
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::ledger::PeerTraffic;
@@ -98,9 +98,8 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
         let (_, module) = profile("-n 2", &program("module_places.f90"), &folder);
         assert_eq!(counts(&module, "shmem_double_max_reduce"), (2, 16));
         let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
-        let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
         for comment in ["! allocated", "! reduced", "! synchronised"] {
-            let line = 1 + text.lines().position(|line| line.ends_with(comment)).expect("a line with this comment");
+            let line = line_of("module_places.f90", comment);
             assert!(page.contains(&format!("module_places.f90:{line}")), "{comment} is missing in {page}");
         }
         assert!(!page.contains("shmem_f08_MOD"), "{page}");

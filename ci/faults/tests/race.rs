@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, not_run, program, program_with, source, tool};
+use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, line_of, not_run, program, program_with, source, tool};
 
 /// Each case of `programs/races.c`, with words that its report must contain: what is in a race, and both accesses.
 const CASES: &[(&str, &[&str])] = &[
@@ -105,8 +105,7 @@ fn a_block_of_the_fortran_module_is_allocated_in_a_line_of_the_program() {
     if !has_fortran_modules() {
         return;
     }
-    let text = std::fs::read_to_string(source("module_places.f90")).expect("the source is there");
-    let line = 1 + text.lines().position(|line| line.ends_with("! allocated")).expect("a line with this comment");
+    let line = line_of("module_places.f90", "! allocated");
     let allocated = format!("of the block of 64 bytes of PE 1, allocated at module_places.f90:{line}\n");
     let ended = Job::new("-n 2").run(&program_with("module_places.f90", &["--race"]), [""; 0]).expect(FOUND);
     ended.says(&["shmem_double_p by PE 0 at module_places.f90:", &allocated]);
