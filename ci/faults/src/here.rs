@@ -1,6 +1,7 @@
 //! Properties of this machine that tests ask for, and whether they may take long.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::prefix;
 
@@ -25,6 +26,16 @@ pub fn has_fortran_modules() -> bool {
         not_run("there are no Fortran modules (gfortran was not there)");
     }
     found
+}
+
+/// Waits for something that must come true within this time.
+#[track_caller]
+pub fn until(what: &str, limit: Duration, mut is_true: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_true() {
+        assert!(begun.elapsed() < limit, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Whether somebody wants what takes minutes.

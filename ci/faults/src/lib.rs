@@ -27,7 +27,7 @@ pub use complaints::{Complaint, expect_no_complaints};
 pub use folder::TestFolder;
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
-pub use here::{has_fortran_modules, has_program, is_long, not_run};
+pub use here::{has_fortran_modules, has_program, is_long, not_run, until};
 pub use other_user::{OtherUser, STRANGER};
 pub use parallel::{AT_ONCE, in_parallel};
 

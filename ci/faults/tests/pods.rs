@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, Running, TestFolder, not_run, prefix, program};
+use oxshmem_faults::{Job, JobEnd, Running, TestFolder, not_run, prefix, program, until};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -83,14 +83,6 @@ fn pod(pod: u32, options: &[String], program: &Path, arguments: &[&str]) -> Runn
     pod_behind(&[], pod, options, program, arguments)
 }
 
-fn until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_true() {
-        assert!(begun.elapsed() < LIMIT, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// All pods said where their PEs were.
 fn all_met(launcher: &JobEnd) {
     let mut lines: Vec<&str> = launcher.stdout.lines().collect();
@@ -146,7 +138,7 @@ fn pods_2_every_pod_ends_with_the_status_of_the_job_and_a_lost_pod_is_noticed() 
     // A pod is killed with all its processes: the job is over, and no pod is left waiting.
     let mark = place.file("running");
     let mut job = start(&["stay", mark.to_str().unwrap()]);
-    until("the job runs", || mark.exists());
+    until("the job runs", LIMIT, || mark.exists());
     drop(job.pop());
     let mut ended = job.into_iter().map(|running| running.wait(LIMIT).expect(1));
     ended.next().unwrap().says(&["host ring-2.ring: ", "ended or started anew", "its PEs with it"]);
@@ -154,7 +146,7 @@ fn pods_2_every_pod_ends_with_the_status_of_the_job_and_a_lost_pod_is_noticed() 
     // The launcher's own pod is killed: the others notice it, and can be used for the next job.
     std::fs::remove_file(&mark).unwrap();
     let mut job = start(&["stay", mark.to_str().unwrap()]);
-    until("the job runs again", || mark.exists());
+    until("the job runs again", LIMIT, || mark.exists());
     drop(job.remove(0));
     for running in job {
         running.wait(LIMIT).expect(1).says(&["the launcher is lost"]);
@@ -190,7 +182,7 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     // The one who was refused has done no harm.
     let mark = place.file("running");
     let job = launch("key", "60", &["stay", mark.to_str().unwrap()]);
-    until("the job runs", || mark.exists());
+    until("the job runs", LIMIT, || mark.exists());
     launch("key", "1", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 1s", "is in another job"]);
     drop(job);
     waiter.wait(LIMIT).expect(1).says(&["198.51.100.10 has another key and is refused", "the launcher is lost"]);

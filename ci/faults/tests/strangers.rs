@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, TestFolder, not_run, prefix, program};
+use oxshmem_faults::{Job, JobEnd, OtherUser, Running, STRANGER, TestFolder, not_run, prefix, program, until};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -181,19 +181,12 @@ fn fault_T4_what_a_killed_pe_leaves_in_shared_memory_is_removed() {
     let mut oshrun = Job::new("-n 1").env("HERE", &*folder);
     oshrun.command().args(["sh", "-c"]);
     let running = oshrun.start(Path::new(&format!("{job} touch $HERE/ready; sleep 600")), [""; 0]);
-    let begun = Instant::now();
-    while !folder.join("ready").exists() && begun.elapsed() < LIMIT {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the PE runs", LIMIT, || folder.join("ready").exists());
     let made = fs::read_to_string(folder.join("0")).expect("the PE has told it");
     assert!(Path::new(made.trim()).exists());
     // The guardian removes what the launcher cannot remove any more.
     drop(running);
-    let begun = Instant::now();
-    while Path::new(made.trim()).exists() && begun.elapsed() < LIMIT {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(!Path::new(made.trim()).exists(), "{made}");
+    until(&format!("{made} is removed"), LIMIT, || !Path::new(made.trim()).exists());
 }
 
 #[test]
