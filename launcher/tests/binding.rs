@@ -5,7 +5,7 @@ mod launch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use launch::{Ended, oshrun, run_script};
+use launch::{Ended, ended, oshrun, run_script};
 use oxshmem_os::cpus;
 
 /// Each PE tells where it may run.
@@ -64,7 +64,7 @@ fn problem_24_a_cpuset_is_obeyed() {
 
 fn displayed(machine: &str, arguments: &[&str]) -> Option<Ended> {
     let mut command = oshrun(arguments);
-    let ended = Ended::from(command.env("SHMEM_TOPOLOGY", fixture(machine)).output().expect("oshrun starts"));
+    let ended = ended(command.env("SHMEM_TOPOLOGY", fixture(machine)));
     if ended.stderr.contains("libhwloc.so") {
         println!("not run: no hwloc here: {}", ended.stderr);
         return None;
@@ -99,13 +99,12 @@ fn the_picture_is_printed_and_nothing_is_run() {
 fn wishes_that_cannot_be_granted_start_nothing() {
     let table = [(vec!["--bind=cores"], "cores"), (vec!["--display", "picture"], "picture")];
     for (options, word) in table {
-        let ended = Ended::from(oshrun(options.iter().chain(&["echo", "it", "ran"])).output().expect("oshrun starts"));
+        let ended = ended(&mut oshrun(options.iter().chain(&["echo", "it", "ran"])));
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{options:?}");
         ended.says(&[word]);
     }
     let mut command = oshrun(["-n", "2", "--display", "map", "echo", "it ran"]);
-    command.env("SHMEM_OFI_NIC_POLICY", "user").env("SHMEM_TOPOLOGY", "sysfs");
-    let ended = Ended::from(command.output().expect("oshrun starts"));
+    let ended = ended(command.env("SHMEM_OFI_NIC_POLICY", "user").env("SHMEM_TOPOLOGY", "sysfs"));
     assert!(
         !ended.stdout.contains("it ran") && ended.stderr.contains("SHMEM_OFI_NIC_MAPPING is not set"),
         "{}",

@@ -2,7 +2,7 @@
 
 mod launch;
 
-use launch::{Ended, Folder, Running, is_stopped, oshrun, processes_with, runs, send, until};
+use launch::{Ended, Folder, Running, ended, is_stopped, oshrun, processes_with, runs, send, until};
 
 /// Every PE tells its own number and that of a child, which would live on if nobody ended it.
 const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
@@ -45,7 +45,7 @@ fn a_guardian_removes_the_records_of_an_agent_that_was_killed() {
     }
     // Its input has ended, as with the agent.
     let mut guardian = oshrun(["--guardian", &mark]);
-    Ended::from(guardian.env("TMPDIR", &folder.0).output().expect("oshrun starts")).expect(0);
+    ended(guardian.env("TMPDIR", &folder.0)).expect(0);
     assert_eq!((records.exists(), of_another.exists()), (false, true));
 }
 

@@ -4,7 +4,7 @@ mod launch;
 
 use std::path::PathBuf;
 
-use launch::{Ended, Folder, oshrun, run, run_script};
+use launch::{Folder, ended, oshrun, run, run_script};
 
 #[test]
 fn a_job_that_ends_well_is_silent() {
@@ -28,7 +28,7 @@ fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
         ("SLURM_TASKS_PER_NODE", "1(x2)"),
         ("SLURM_JOB_CPUS_PER_NODE", "2(x2)"),
     ];
-    let ended = Ended::from(oshrun(["-n", "5", "true"]).envs(granted).output().expect("oshrun starts"));
+    let ended = ended(oshrun(["-n", "5", "true"]).envs(granted));
     println!("{}", ended.stderr);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     ended.says(&["5 PEs", "at most 4", "--oversubscribe"]);
@@ -38,7 +38,7 @@ fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
 fn the_first_task_of_another_launcher_notes_that_each_has_a_job() {
     let task = |rank| {
         let tasks = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", rank)];
-        Ended::from(oshrun(["-n", "1", "true"]).envs(tasks).output().expect("oshrun starts")).expect(0).stderr
+        ended(oshrun(["-n", "1", "true"]).envs(tasks)).expect(0).stderr
     };
     let note = task("0");
     assert!(note.starts_with("oshrun: note: mpirun runs oshrun in 4 tasks, and each of them starts a job"), "{note}");

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use launch::{Ended, Folder, oshrun, runs, send, status_within, until};
+use launch::{Ended, Folder, ended, oshrun, runs, send, status_within, until};
 
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -118,8 +118,7 @@ fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
     let mark = folder.0.join("started");
     let oshrun = env!("CARGO_BIN_EXE_oshrun");
     let line = format!("ulimit -n 1000; exec {oshrun} -n 500 touch {}", mark.display());
-    let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
-    let ended = Ended::from(output).expect(126);
+    let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
     ended.says(&["500 PEs take 2060 files", "the limit is 1000 (ulimit -Hn)", "at most 235 PEs"]);
     assert!(!mark.exists(), "nothing is started");
 }
@@ -161,8 +160,8 @@ fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts
     let mark = folder.0.join("started");
     let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
     let line = format!("echo $$ > {}; exec {oshrun} -n 150 touch {}", door.display(), mark.display());
-    let output = std::process::Command::new("sh").args(["-c", &line]).output().expect("a shell");
-    Ended::from(output).expect(126).says(&["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"]);
+    let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
+    ended.says(&["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"]);
     assert!(!mark.exists(), "nothing is started");
 }
 

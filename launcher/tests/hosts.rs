@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use launch::{Ended, Folder, Running, is_stopped, oshrun, probe, processes_with, runs, send, until};
+use launch::{Ended, Folder, Running, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
 
 /// A "remote shell" that runs what it is told here, with the host's name in a variable.
 const SHELL: &str = "env ON={host}";
@@ -15,10 +15,6 @@ const SHELL: &str = "env ON={host}";
 /// `oshrun` on these made-up hosts.
 fn on(hosts: &str, arguments: &[&str]) -> Command {
     oshrun(["-H", hosts, "--launch-agent", SHELL].iter().chain(arguments))
-}
-
-fn ended(command: &mut Command) -> Ended {
-    Ended::from(command.output().expect("oshrun starts"))
 }
 
 fn script<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use launch::sshd::Server;
-use launch::{Ended, Running, probe, processes_with, runs, send, until};
+use launch::{Running, ended, probe, processes_with, runs, send, until};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
 /// The rig's status if it cannot run here; its output says why.
@@ -24,7 +24,7 @@ fn is_the_rig(name: &str) -> bool {
     let myself = std::env::current_exe().expect("the test itself");
     let mut rig = Command::new(RIG);
     rig.arg("run").arg(myself).args([name, "--exact", "--nocapture", "--test-threads=1"]);
-    let ended = Ended::from(rig.stdin(Stdio::null()).output().expect("the rig's script"));
+    let ended = ended(rig.stdin(Stdio::null()));
     match ended.status {
         Some(NOT_PERMITTED) => println!("SKIPPED {name}: {}", ended.stderr.trim()),
         status => assert_eq!(status, Some(0), "{}{}", ended.stdout, ended.stderr),
@@ -51,11 +51,10 @@ fn agents_enter_namespaces() {
     }
     let probe = probe();
     for options in [&["-n", "2"][..], &["-n", "5", "--map", "cyclic"]] {
-        let met = Ended::from(on_both(&[options, &[probe.to_str().unwrap(), "exchange"]].concat()).output().unwrap());
+        let met = ended(&mut on_both(&[options, &[probe.to_str().unwrap(), "exchange"]].concat()));
         assert_eq!((met.status, met.stderr.as_str()), (Some(0), ""));
     }
-    let shown =
-        Ended::from(on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]).output().unwrap());
+    let shown = ended(&mut on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]));
     assert_eq!(shown.stdout, "1\n1\n", "each host has its own address: {}", shown.stderr);
     for (victim, status) in [("launcher", None), ("agent", Some(1)), ("pe", Some(137))] {
         let job = staying(on_both(&[]));

@@ -4,7 +4,7 @@ mod launch;
 
 use std::process::Command;
 
-use launch::{Ended, Folder, probe, run, run_script};
+use launch::{Folder, ended, probe, run, run_script};
 
 fn exchanged(n: usize) -> Vec<String> {
     let mut lines: Vec<String> = (0..n).map(|pe| format!("PE {pe} exchanged")).collect();
@@ -69,7 +69,7 @@ fn problem_1_without_an_answer_several_tasks_are_an_error() {
         for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE"] {
             command.env_remove(name);
         }
-        Ended::from(command.envs(variables.iter().copied()).output().unwrap())
+        ended(command.envs(variables.iter().copied()))
     };
     assert_eq!(alone(&[]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
     let refused = alone(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]).expect(99);
@@ -155,8 +155,7 @@ fn our_client_meets_under_hydra() {
     }
     for options in [&[][..], &["-pmi-port"], &["-genv", "SHMEM_PMI", "pmi2"]] {
         let mut hydra = Command::new("mpiexec.hydra");
-        hydra.args(options).args(["-n", "5"]).arg(probe()).args(["exchange", "2"]);
-        let ended = Ended::from(hydra.output().unwrap());
+        let ended = ended(hydra.args(options).args(["-n", "5"]).arg(probe()).args(["exchange", "2"]));
         assert_eq!(ended.status, Some(0), "{options:?}: {}", ended.stderr);
         assert_eq!(ended.sorted(), exchanged(5), "{options:?}");
     }

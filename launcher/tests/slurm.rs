@@ -4,7 +4,7 @@ mod launch;
 
 use std::process::{Command, Stdio};
 
-use launch::{Ended, probe};
+use launch::{ended, probe};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/slurm-two-nodes");
 /// With this status the rig says why it cannot be had here.
@@ -25,7 +25,7 @@ fn a_slurm_allocation_is_used() {
     let mut rig = Command::new(RIG);
     rig.args(["salloc", "-Q", "-N2", "--ntasks-per-node=2", "sh", "-c", JOBS]).stdin(Stdio::null());
     rig.env("OSHRUN", env!("CARGO_BIN_EXE_oshrun")).env("PROBE", probe());
-    let ended = Ended::from(rig.output().expect("the rig's script"));
+    let ended = ended(&mut rig);
     if ended.status == Some(NOT_PERMITTED) {
         return println!("SKIPPED jobs in a Slurm allocation: {}{}", ended.stdout.trim(), ended.stderr.trim());
     }

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use launch::{Ended, Folder};
+use launch::{Ended, Folder, ended};
 
 /// An installation with a header and a library of our own, and the wrapper under this name.
 fn installed(name: &str) -> Folder {
@@ -44,16 +44,13 @@ fn wrap(folder: &Folder, name: &str, arguments: &[&str]) -> Ended {
     if !link.exists() {
         std::os::unix::fs::symlink(Path::new("bin").join(name), &link).unwrap();
     }
-    Ended::from(Command::new(link).args(arguments).current_dir(&folder.0).output().unwrap())
+    ended(Command::new(link).args(arguments).current_dir(&folder.0))
 }
 
 #[test]
 fn a_task_of_another_tool_is_told() {
-    let output =
-        std::process::Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg("info").output().expect("the tool starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("unrecognized subcommand") && said.contains("`osh_info` prints the version"), "{said}");
+    let ended = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg("info")).expect(2);
+    ended.says(&["unrecognized subcommand", "`osh_info` prints the version"]);
 }
 
 #[test]
@@ -64,24 +61,22 @@ fn an_option_of_the_launcher_among_those_of_a_tool_is_told() {
         (&["bench", "-N", "2"], "bench", "-N"),
         (&["tune", "--output", "table", "-n", "2"], "tune", "-n"),
     ] {
-        let ended = Ended::from(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(words).output().unwrap());
+        let ended = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(words));
         assert_eq!(ended.status, Some(2), "{words:?}: {}", ended.stderr);
         let told =
             [format!("{option} is no option of oxshmem {task}"), format!("`oxshmem {task} ... -- {option} ...`")];
         assert!(told.iter().all(|words| ended.stderr.contains(words)), "{words:?}: {}", ended.stderr);
     }
-    let unknown = Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(["bench", "--no-such"]).output().unwrap();
-    Ended::from(unknown).says(&["unexpected argument '--no-such'"]);
+    let unknown = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(["bench", "--no-such"]));
+    unknown.says(&["unexpected argument '--no-such'"]);
 }
 
 #[test]
 fn a_word_that_is_not_utf_8_is_refused_like_any_other() {
     let word = std::ffi::OsStr::from_bytes(b"\xff");
-    let output = Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg(word).output().expect("the tool starts");
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).arg(word)).expect(2);
     // And as the name of the tool, where an option misses its value.
-    let output = Command::new(env!("CARGO_BIN_EXE_oshrun")).arg0(word).arg("-n").output().expect("the tool starts");
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    ended(Command::new(env!("CARGO_BIN_EXE_oshrun")).arg0(word).arg("-n")).expect(2);
 }
 
 #[test]
@@ -90,7 +85,7 @@ fn a_mistake_whose_words_cannot_be_written_keeps_its_status() {
         [(env!("CARGO_BIN_EXE_oshrun"), &["-n", "2"][..]), (env!("CARGO_BIN_EXE_oxshmem"), &["profile", "/nowhere"])]
     {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let ended = Ended::from(Command::new(tool).args(arguments).stderr(full).output().unwrap());
+        let ended = ended(Command::new(tool).args(arguments).stderr(full));
         assert_eq!(ended.status, Some(2), "{tool} {arguments:?}");
     }
 }
@@ -135,7 +130,7 @@ fn the_wrapper_answers_what_build_systems_ask() {
 fn a_compiler_that_is_not_there_is_127_with_advice() {
     let folder = installed("oshcc");
     let link = folder.0.join("bin/oshcc");
-    let ended = Ended::from(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler").output().unwrap());
+    let ended = ended(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler"));
     assert_eq!(ended.status, Some(127));
     ended.says(&["no-such-compiler", "OSHCXX"]);
 }
@@ -157,13 +152,13 @@ fn a_result_that_cannot_be_written_is_no_success() {
     ];
     for (tool, arguments) in tools {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let lost = Ended::from(Command::new(tool).args(arguments).stdout(full).output().unwrap());
+        let lost = ended(Command::new(tool).args(arguments).stdout(full));
         assert_eq!(lost.status, Some(1), "{} {arguments:?}: {}", tool.display(), lost.stderr);
         let told = ["the standard output cannot be written", "because:", "No space left", "to fix:"];
         assert!(told.iter().all(|words| lost.stderr.contains(words)), "{}", lost.stderr);
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let unread = Ended::from(Command::new(tool).args(arguments).stdout(writer).output().unwrap());
+        let unread = ended(Command::new(tool).args(arguments).stdout(writer));
         let expected = (Some(141), String::new());
         assert_eq!((unread.status, unread.stderr), expected, "{} {arguments:?}", tool.display());
     }
@@ -173,7 +168,7 @@ fn a_result_that_cannot_be_written_is_no_success() {
 fn osh_info_tells_facts_in_both_forms() {
     let info = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osh_info"));
-        Ended::from(command.args(arguments).env("SHMEM_DEBUG", "1").output().unwrap())
+        ended(command.args(arguments).env("SHMEM_DEBUG", "1"))
     };
     let text = info(&[]);
     assert_eq!(text.status, Some(0));
@@ -194,7 +189,7 @@ fn cargo_oxrun_builds_and_runs_a_job() {
     let run = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-oxrun"));
         // The arguments that cargo passes on for `cargo oxrun`.
-        Ended::from(cargo.arg("oxrun").args(arguments).current_dir(&folder.0).output().unwrap())
+        ended(cargo.arg("oxrun").args(arguments).current_dir(&folder.0))
     };
     let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]).expect(0);
     assert_eq!(ended.sorted(), ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);

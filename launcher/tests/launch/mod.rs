@@ -18,15 +18,19 @@ pub(crate) fn oshrun<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Ite
     command
 }
 
+/// Runs a command to its end.
+pub(crate) fn ended(command: &mut Command) -> Ended {
+    Ended::from(command.output().expect("the command starts"))
+}
+
 /// Runs `oshrun` with the words of this line, where `PROBE` is the test program.
 pub(crate) fn run(line: &str) -> Ended {
-    Ended::from(oshrun(words(line)).output().expect("oshrun starts"))
+    ended(&mut oshrun(words(line)))
 }
 
 /// Runs a shell script on `n` PEs.
 pub(crate) fn run_script(options: &str, script: &str) -> Ended {
-    let arguments = options.split_whitespace().chain(["sh", "-c", script]);
-    Ended::from(oshrun(arguments).output().expect("oshrun starts"))
+    ended(&mut oshrun(options.split_whitespace().chain(["sh", "-c", script])))
 }
 
 /// The words of a line, with `PROBE` replaced.
