@@ -2,10 +2,7 @@
 
 mod launch;
 
-use launch::{Ended, Folder, Running, ended, is_stopped, oshrun, processes_with, runs, send, until};
-
-/// Every PE tells its own number and that of a child, which would live on if nobody ended it.
-const WITH_CHILD: &str = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
+use launch::{Ended, Folder, Running, WITH_CHILD, ended, is_stopped, oshrun, runs, send, until};
 
 #[test]
 fn nothing_outlives_a_killed_launcher() {
@@ -28,8 +25,7 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
         let job = Running::script(8, WITH_CHILD);
         std::thread::sleep(std::time::Duration::from_millis(delay));
         send("KILL", job.pid());
-        let here = job.folder.0.to_str().expect("a path that is text").to_string();
-        until("nothing of the job runs", || processes_with(&here).is_empty());
+        until("nothing of the job runs", || job.processes().is_empty());
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use launch::{Ended, Folder, Running, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
+use launch::{Ended, Folder, Running, WITH_CHILD, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
 
 /// A "remote shell" that runs what it is told here, with the host's name in a variable.
 const SHELL: &str = "env ON={host}";
@@ -23,21 +23,16 @@ fn script<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
 
 /// A job that stays until it is ended: every PE tells its number and that of a child.
 fn staying(hosts: &str, options: &[&str]) -> Running {
-    let stay = "trap 'exit 3' TERM; sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
-    Running::of(on(hosts, &script(options, stay)))
+    Running::of(on(hosts, &script(options, &format!("trap 'exit 3' TERM; {WITH_CHILD}"))))
 }
 
-/// The agents of a job, by the folder in their environment.
-fn agents(job: &Running) -> Vec<u32> {
-    let is_agent = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|&byte| byte == 0).any(|word| word == b"--agent")
-    };
-    here(job).into_iter().filter(is_agent).collect()
-}
-
-fn here(job: &Running) -> Vec<u32> {
-    processes_with(job.folder.0.to_str().expect("text"))
+/// Waits until a job has failed with these words, and nothing of it runs.
+fn fails_and_leaves_nothing(job: Running, pids: &[u32], words: &[&str]) {
+    let folder = job.folder.0.clone();
+    job.wait().expect(1).says(words);
+    until("nothing of the job runs", || {
+        !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
+    });
 }
 
 #[test]
@@ -350,13 +345,13 @@ fn nothing_outlives_a_killed_launcher_on_any_host() {
     let pids = job.pids(12);
     send("KILL", job.pid());
     until("all PEs, their children and the agents are gone", || {
-        !pids.iter().any(|&pid| runs(pid)) && here(&job).is_empty()
+        !pids.iter().any(|&pid| runs(pid)) && job.processes().is_empty()
     });
     for delay in (0..10).map(|moment| 20 * moment) {
         let job = staying("h1,h2", &["-n", "4"]);
         std::thread::sleep(std::time::Duration::from_millis(delay));
         send("KILL", job.pid());
-        until("nothing of the job runs", || here(&job).is_empty());
+        until("nothing of the job runs", || job.processes().is_empty());
     }
 }
 
@@ -364,14 +359,10 @@ fn nothing_outlives_a_killed_launcher_on_any_host() {
 fn a_killed_agent_is_a_lost_host() {
     let job = staying("h1,h2", &["-n", "4"]);
     let pids = job.pids(8);
-    let agents = agents(&job);
+    let agents = job.agents();
     assert_eq!(agents.len(), 2);
     send("KILL", agents[1]);
-    let folder = job.folder.0.clone();
-    job.wait().expect(1).says(&["oshrun: host h", "its agent was killed by SIGKILL"]);
-    until("nothing of the job runs", || {
-        !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
-    });
+    fails_and_leaves_nothing(job, &pids, &["oshrun: host h", "its agent was killed by SIGKILL"]);
 }
 
 /// Beyond 32 hosts there are agents between the launcher and others.
@@ -379,7 +370,7 @@ fn a_killed_agent_is_a_lost_host() {
 fn an_agent_between_is_killed() {
     let job = staying("h[1-34]", &["-n", "34"]);
     let pids = job.pids(68);
-    let agents = agents(&job);
+    let agents = job.agents();
     let parent = |pid: u32| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse::<u32>().ok())
@@ -387,11 +378,7 @@ fn an_agent_between_is_killed() {
     let above = |pid: u32| std::iter::successors(parent(pid), |&pid| parent(pid)).find(|pid| agents.contains(pid));
     let between = agents.iter().find_map(|&pid| above(pid)).expect("an agent that has started another");
     send("KILL", between);
-    let folder = job.folder.0.clone();
-    job.wait().expect(1).says(&["more behind it", "SIGKILL"]);
-    until("nothing of the job runs", || {
-        !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
-    });
+    fails_and_leaves_nothing(job, &pids, &["more behind it", "SIGKILL"]);
 }
 
 #[test]
@@ -424,13 +411,11 @@ fn a_killed_pe_takes_all_hosts_down() {
 fn a_silent_host_is_given_up() {
     // A busy machine needs some seconds to start the agents.
     let job = staying("h1,h2", &["--host-timeout", "10", "-n", "4"]);
-    job.pids(8);
-    let agents = agents(&job);
+    let pids = job.pids(8);
+    let agents = job.agents();
     // Everything of that host is as it is when its cable is cut: nobody ends, nobody speaks.
     send("STOP", agents[0]);
-    let folder = job.folder.0.clone();
-    job.wait().expect(1).says(&["nothing has come from it for 10s"]);
-    until("nothing of the job runs", || processes_with(folder.to_str().unwrap()).is_empty());
+    fails_and_leaves_nothing(job, &pids, &["nothing has come from it for 10s"]);
 }
 
 /// PEs are bound by their number on the host, so every host begins with its first core.

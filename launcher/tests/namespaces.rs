@@ -2,11 +2,10 @@
 
 mod launch;
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use launch::sshd::Server;
-use launch::{Running, ended, probe, processes_with, runs, send, until};
+use launch::{Running, ended, probe, runs, send, until};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
 /// The rig's status if it cannot run here; its output says why.
@@ -57,16 +56,15 @@ fn agents_enter_namespaces() {
     let shown = ended(&mut on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]));
     assert_eq!(shown.stdout, "1\n1\n", "each host has its own address: {}", shown.stderr);
     for (victim, status) in [("launcher", None), ("agent", Some(1)), ("pe", Some(137))] {
-        let job = staying(on_both(&[]));
+        let job = Running::staying(on_both(&[]));
         let pids = job.pids(8);
-        let marked = || processes_with(job.folder.0.to_str().unwrap());
         let victim = match victim {
             "launcher" => job.pid(),
-            "agent" => *marked().iter().find(|&&pid| is_agent(pid)).expect("an agent"),
+            "agent" => job.agents()[0],
             _ => job.pe(3),
         };
         send("KILL", victim);
-        until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && marked().is_empty());
+        until("nothing of the job runs", || !pids.iter().any(|&pid| runs(pid)) && job.processes().is_empty());
         assert_eq!(job.wait().status, status);
     }
 }
@@ -86,7 +84,7 @@ fn a_cable_between_launcher_and_agent_is_cut() {
         let mut command = Command::new(RIG);
         command.args(["on", "0", env!("CARGO_BIN_EXE_oshrun"), "-H", "far", "--launch-agent", &server.words("{host}")]);
         command.args(["-x", "HERE", "--host-timeout", limit]).stdin(Stdio::null());
-        staying(command)
+        Running::staying(command)
     };
     // For a while: nobody notices.
     let job = start("20");
@@ -105,17 +103,4 @@ fn a_cable_between_launcher_and_agent_is_cut() {
     job.wait().expect(1).says(&["host far: nothing has come from it for 15s"]);
     until("the far host cleans up by itself", || !pids.iter().any(|&pid| runs(pid)));
     cable("mend");
-}
-
-/// Four PEs that stay, each with a child.
-fn staying(mut command: Command) -> Running {
-    let stay = "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait";
-    command.args(["-n", "4", "sh", "-c", stay]);
-    Running::of(command)
-}
-
-fn is_agent(pid: u32) -> bool {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
-    Path::new(&String::from_utf8_lossy(words[0]).into_owned()).ends_with("oshrun") && words.contains(&&b"--agent"[..])
 }

@@ -91,6 +91,10 @@ impl Ended {
     }
 }
 
+/// Every PE tells its own number and that of a child, which would live on if nobody ended it.
+pub(crate) const WITH_CHILD: &str =
+    "sleep 600 & echo $! > $HERE/child.$PMI_RANK; echo $$ > $HERE/pe.$PMI_RANK; wait; exit 0";
+
 /// A job in the background. Whatever a failed test leaves of it is killed.
 pub(crate) struct Running {
     pub(crate) child: Child,
@@ -113,6 +117,12 @@ impl Running {
         let folder = Folder::new();
         command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
+    }
+
+    /// Four PEs that stay, each with a child.
+    pub(crate) fn staying(mut command: Command) -> Running {
+        command.args(["-n", "4", "sh", "-c", WITH_CHILD]);
+        Running::of(command)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -142,6 +152,21 @@ impl Running {
         };
         until("all processes have told their numbers", || read().len() == count);
         read()
+    }
+
+    /// The processes of the job, by the folder in their environment.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        processes_with(self.folder.0.to_str().expect("text"))
+    }
+
+    /// The agents among them.
+    pub(crate) fn agents(&self) -> Vec<u32> {
+        let is_agent = |pid: &u32| {
+            let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let mut words = line.split('\0');
+            words.next().is_some_and(|program| program.ends_with("oshrun")) && words.any(|word| word == "--agent")
+        };
+        self.processes().into_iter().filter(is_agent).collect()
     }
 
     /// The process number of one PE that wrote it to `pe.N` in `$HERE`.
