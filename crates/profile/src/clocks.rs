@@ -85,17 +85,8 @@ mod tests {
     const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 2, sum: 0, number: Some(0) };
 
     fn ledger(pe: u32, boot: u64, ahead: i64, meetings: &[(u64, u64)]) -> CallLedger {
-        let site = SiteRecord {
-            routine: "shmem_barrier_all".into(),
-            category: RoutineKind::Collective,
-            caller: 0,
-            line: String::new(),
-            calls: 0,
-            bytes: 0,
-            time: 0.0,
-            timed: 0,
-            longest: 0.0,
-        };
+        let category = RoutineKind::Collective;
+        let site = SiteRecord { routine: "shmem_barrier_all".into(), category, ..SiteRecord::default() };
         let local = |time: u64| time.saturating_add_signed(ahead);
         let meeting = |(number, &(entry, leave)): (u64, &(u64, u64))| MeetingRecord {
             team: 0,

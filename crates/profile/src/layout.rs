@@ -185,9 +185,10 @@ pub const fn events(pes: usize, room: usize) -> Table {
 }
 
 /// The kinds of routines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoutineKind {
     /// Queries and everything that is nothing else.
+    #[default]
     Other,
     /// Puts and gets.
     Transfer,

@@ -117,7 +117,7 @@ pub struct Interval {
 }
 
 /// A routine at a place of the program.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SiteRecord {
     /// The routine.
     pub routine: String,
@@ -143,8 +143,7 @@ pub struct SiteRecord {
 impl SiteRecord {
     /// One call that was timed.
     pub(crate) fn timed_once(routine: &str, category: RoutineKind, time: f64) -> Self {
-        let (routine, line) = (routine.into(), String::new());
-        Self { routine, category, caller: 0, line, calls: 1, bytes: 0, time, timed: 1, longest: time }
+        Self { routine: routine.into(), category, calls: 1, time, timed: 1, longest: time, ..Self::default() }
     }
 }
 

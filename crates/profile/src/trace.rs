@@ -213,17 +213,8 @@ mod tests {
     use crate::ledger::SiteRecord;
 
     fn ledger(pe: u32, events: &[(u64, u64)]) -> CallLedger {
-        let site = SiteRecord {
-            routine: "shmem_putmem".into(),
-            category: RoutineKind::Transfer,
-            caller: 0,
-            line: String::new(),
-            calls: 0,
-            bytes: 0,
-            time: 0.0,
-            timed: 0,
-            longest: 0.0,
-        };
+        let category = RoutineKind::Transfer;
+        let site = SiteRecord { routine: "shmem_putmem".into(), category, ..SiteRecord::default() };
         let event = |&(begin, time): &(u64, u64)| EventRecord { begin, time, site: 3, peer: Some(0), bytes: 8 };
         CallLedger {
             pe,

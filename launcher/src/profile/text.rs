@@ -176,18 +176,9 @@ mod tests {
     #[test]
     fn routines_that_have_no_room_are_counted() {
         let site = |(number, category): (u32, RoutineKind)| {
-            let record = SiteRecord {
-                routine: format!("shmem_{number}"),
-                category,
-                caller: 0,
-                line: String::new(),
-                calls: 1,
-                bytes: 0,
-                time: 9.0,
-                timed: 1,
-                longest: 9.0,
-            };
-            (number, record)
+            let routine = format!("shmem_{number}");
+            let calls = SiteRecord { calls: 1, time: 9.0, timed: 1, longest: 9.0, ..SiteRecord::default() };
+            (number, SiteRecord { routine, category, ..calls })
         };
         let told = |kinds: &[RoutineKind]| {
             let sites: BTreeMap<u32, SiteRecord> = (0..).zip(kinds.iter().copied()).map(site).collect();

@@ -173,13 +173,12 @@ mod tests {
         let site = |routine: &str, line: &str, category, time| SiteRecord {
             routine: routine.into(),
             category,
-            caller: 0,
             line: line.into(),
             calls: 1,
-            bytes: 0,
             time,
             timed: 1,
             longest: time,
+            ..SiteRecord::default()
         };
         let key = TeamKey { first: 0, stride: 1, size: count, sum: 0, number: Some(0) };
         let ledger = |(pe, (came, waited)): (u32, (u64, f64))| CallLedger {
