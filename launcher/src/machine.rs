@@ -30,14 +30,7 @@ pub fn describe(how: &str) -> Result<String, Error> {
 
 /// A tool that is installed beside this one.
 pub(crate) fn beside(tool: &str) -> Result<PathBuf, Error> {
-    let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
-    let path = here.with_file_name(tool);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(Error::new(format!("{tool} is not installed"))
-            .because(format!("{} is not there", path.display()))
-            .fix("build it with `cargo xtask build`")),
-    }
+    found(tool, |here| here.with_file_name(tool), "build it with `cargo xtask build`")
 }
 
 /// A program of the installation that tools run themselves.
@@ -47,13 +40,19 @@ pub(crate) fn helper(program: &str) -> Result<PathBuf, Error> {
 
 /// A part of this installation, by its path below the prefix.
 pub(crate) fn installed(part: &str) -> Result<PathBuf, Error> {
+    let place = |here: &Path| here.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join(part);
+    found(part, place, "install oxshmem with `cargo xtask install --prefix DIR` and run the tool in DIR/bin")
+}
+
+/// A file whose place follows from that of this tool.
+fn found(name: &str, place: impl Fn(&Path) -> PathBuf, fix: &str) -> Result<PathBuf, Error> {
     let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
-    let path = here.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join(part);
+    let path = place(&here);
     match path.exists() {
         true => Ok(path),
-        false => Err(Error::new(format!("{part} is not installed"))
+        false => Err(Error::new(format!("{name} is not installed"))
             .because(format!("{} is not there", path.display()))
-            .fix("install oxshmem with `cargo xtask install --prefix DIR` and run the tool in DIR/bin")),
+            .fix(fix)),
     }
 }
 
