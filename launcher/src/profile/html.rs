@@ -279,14 +279,8 @@ fn pes(page: &mut Document, totals: &Totals) {
         .map(|(pe, time)| {
             let inside: f64 = time.inside.iter().sum();
             let mut row = vec![format!("PE {pe}"), units::time(time.span), share(inside, time.span)];
-            let categories = [
-                RoutineKind::Transfer,
-                RoutineKind::Atomic,
-                RoutineKind::Ordering,
-                RoutineKind::Waiting,
-                RoutineKind::Collective,
-            ];
-            row.extend(categories.map(|category| units::time(time.inside[category as usize])));
+            // Queries, which come first, have no column.
+            row.extend(time.inside[1..].iter().map(|time| units::time(*time)));
             row.push(units::time(time.waiting));
             row.push(totals.blame.unknown.get(pe).map_or_else(|| "–".into(), |time| units::time(*time)));
             row.push(if time.heap > 0 { units::size(time.heap as f64) } else { "–".into() });
