@@ -87,7 +87,8 @@ pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Optio
     Ok(Some(Captured::new(status, &output, &messages)))
 }
 
-fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
+/// Starts a command without input, and begins to read its outputs.
+pub(crate) fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (output, messages) = (StreamReader::new(child.stdout.take()), StreamReader::new(child.stderr.take()));
     Ok((child, output, messages))

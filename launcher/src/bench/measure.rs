@@ -1,7 +1,7 @@
 //! The jobs of a campaign: rounds in which every group of patterns runs once under every library, in turns.
 
 use std::collections::HashMap;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -12,7 +12,7 @@ use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Un
 use super::contender::Contender;
 use super::patterns::{GROUPS, START};
 use super::progress_bar::ProgressBar;
-use crate::captured::{REST, StreamReader};
+use crate::captured::{self, REST};
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -196,13 +196,11 @@ fn broken_off(contender: &Contender, group: &str, status: Option<ExitStatus>, me
 
 /// The outputs of a job and its status; no status: it had to be stopped.
 fn finished(mut command: Command) -> Result<(String, String, Option<ExitStatus>), Error> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut job = command.spawn().map_err(|error| {
+    let (mut job, output, messages) = captured::started(&mut command).map_err(|error| {
         Error::new(format!("{} cannot be started", command.get_program().display()))
             .because(error)
             .fix("name the launcher with its path: --with-oshrun PATH")
     })?;
-    let (output, messages) = (StreamReader::new(job.stdout.take()), StreamReader::new(job.stderr.take()));
     let status = wait(&mut job);
     let until = Instant::now() + REST;
     Ok((output.text(until), messages.text(until), status))
