@@ -7,14 +7,14 @@ use std::rc::Rc;
 
 use oxshmem_bootstrap::Conversation;
 use oxshmem_bootstrap::pmi1::Reply;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::link::frame::{self, AgentReport, OutputStream};
-use crate::output::{self, FileSink, Room, Style, Upward};
+use crate::output::{self, FileSink, Room, Sink, Style, Upward};
 use crate::pe::{self, Started};
 use crate::plan::{JobPlan, Label};
 use crate::prepare::Prepared;
@@ -127,33 +127,29 @@ impl Processes {
     }
 
     fn carry_output(&mut self, plan: &JobPlan, pe: u32, child: &mut Child) {
-        let way = |stream| {
+        let [out, err] = [OutputStream::Stdout, OutputStream::Stderr].map(|stream| {
             let style = Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
             let room = Rc::clone(self.outlet.room(stream));
-            (Upward { host: self.host, pe, stream, room, reports: self.side.clone() }, style, self.over.subscribe())
-        };
-        if let Some(source) = child.stdout.take() {
-            let (upward, style, over) = way(OutputStream::Stdout);
-            self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
-        }
-        if let Some(source) = child.stderr.take() {
-            let (upward, style, over) = way(OutputStream::Stderr);
-            self.pumps.spawn_local(async move { output::pump(source, &upward, style, over).await });
-        }
+            (Upward { host: self.host, pe, stream, room, reports: self.side.clone() }, style)
+        });
+        self.pump(child.stdout.take(), out);
+        self.pump(child.stderr.take(), err);
     }
 
     /// Writes what a PE says to its files. They are not the PE's own streams, because nobody would learn of a full disk then.
     fn keep_output(&mut self, pe: u32, child: &mut Child, [out, err]: [File; 2]) {
-        let style = |stream| Style { label: Label::None, timestamps: false, pe, stream };
-        let sink = |stream, file| FileSink::new(pe, stream, file, self.side.clone());
-        if let Some(source) = child.stdout.take() {
-            let (sink, style) = (sink(OutputStream::Stdout, out), style(OutputStream::Stdout));
-            let over = self.over.subscribe();
-            self.pumps.spawn_local(async move { output::pump(source, &sink, style, over).await });
-        }
-        if let Some(source) = child.stderr.take() {
-            let (sink, style) = (sink(OutputStream::Stderr, err), style(OutputStream::Stderr));
-            let over = self.over.subscribe();
+        let [out, err] = [(OutputStream::Stdout, out), (OutputStream::Stderr, err)].map(|(stream, file)| {
+            let style = Style { label: Label::None, timestamps: false, pe, stream };
+            (FileSink::new(pe, stream, file, self.side.clone()), style)
+        });
+        self.pump(child.stdout.take(), out);
+        self.pump(child.stderr.take(), err);
+    }
+
+    /// Carries one stream of a PE until its end.
+    fn pump(&mut self, source: Option<impl AsyncRead + Unpin + 'static>, (sink, style): (impl Sink + 'static, Style)) {
+        let over = self.over.subscribe();
+        if let Some(source) = source {
             self.pumps.spawn_local(async move { output::pump(source, &sink, style, over).await });
         }
     }
