@@ -24,6 +24,11 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     output::write(path, bytes, own_uid())
 }
 
+/// A cell of comma-separated values; one with a comma or a quotation mark is quoted.
+pub(crate) fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
 /// The error for a result that cannot be written to `path`, with what to do.
 pub fn unwritten(path: &Path, fix: &str) -> impl Fn(io::Error) -> Error + Copy {
     move |error| Error::new(format!("{} cannot be written", path.display())).because(error).fix(fix)

@@ -8,6 +8,7 @@ use oxshmem_report::units;
 use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, Quantity, overlap, quantity};
 use super::surroundings;
+use crate::results::cell;
 
 /// The words by which [`change`] says that two intervals do not meet.
 pub(crate) const DIFFERENCES: [&str; 4] = ["slower", "faster", "more", "less"];
@@ -122,9 +123,9 @@ pub(crate) fn csv(campaign: &Campaign) -> String {
         let _ = write!(
             text,
             "{},{},{},{},{},{:.3},{},{},{},{},{unit},{},{},{}",
-            quoted(&of.contender),
-            quoted(&of.pattern),
-            quoted(&of.form),
+            cell(&of.contender),
+            cell(&of.pattern),
+            cell(&of.form),
             of.bytes,
             campaign.pes,
             figure.value,
@@ -145,10 +146,6 @@ pub(crate) fn csv(campaign: &Campaign) -> String {
     text
 }
 
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::{empty, sample};
@@ -167,7 +164,7 @@ mod tests {
             text.contains("1.00 times, no difference") && text.contains("not measured: teams of Open MPI"),
             "{text}"
         );
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(cell("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 
     #[test]

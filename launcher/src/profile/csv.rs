@@ -122,13 +122,8 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> Vec<CsvTable> {
     ]
 }
 
-/// A row; a cell with a comma or a quotation mark is quoted.
 fn line(row: &[String]) -> String {
-    let cell = |text: &String| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.clone(),
-    };
-    row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n"
+    row.iter().map(|text| results::cell(text)).collect::<Vec<_>>().join(",") + "\n"
 }
 
 #[cfg(test)]
