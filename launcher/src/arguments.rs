@@ -46,11 +46,12 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "FILE", visible_alias = "machinefile")]
     hostfile: Option<PathBuf>,
 
-    /// So many PEs on each host; without -n they are all there are
+    /// Number of PEs on each host; without -n the job has this many on every host
     #[arg(short = 'N', long = "ppn", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_host: Option<u32>,
 
-    /// How PEs are dealt to hosts: neighbours together, in turn, or together with each host's PEs dealt to its NUMA nodes
+    /// Order in which hosts get PEs: one host after the other is filled (block), each host gets one PE at a time
+    /// (cyclic), or block with each host's PEs dealt to its NUMA nodes (numa)
     #[arg(long, value_enum, default_value_t = HostOrder::Block)]
     map: HostOrder,
 
@@ -65,7 +66,7 @@ pub struct OshrunOptions {
     #[command(flatten)]
     waiting: WaitingOptions,
 
-    /// Give up a host from which nothing has come for so long
+    /// Give up a host that sends nothing for this time
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     host_timeout: Duration,
 
@@ -89,11 +90,11 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 
-    /// Readers of oshrun's standard input: a PE's number, all or none. Of all, none may fall more than 64 MiB behind the others
+    /// Readers of oshrun's standard input: a PE's number, all or none. With all, none may fall 64 MiB behind
     #[arg(long, value_name = "PE|all|none", default_value = "0", value_parser = stdin)]
     stdin: Stdin,
 
-    /// Stop the job after so many seconds, with exit status 124
+    /// Stop the job after this time, with exit status 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
@@ -101,7 +102,7 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds)]
     grace: Duration,
 
-    /// Bind each PE to a core (also without a word) or to a NUMA node, among the processors that this process may use
+    /// Bind each PE to a core (also without a value) or to a NUMA node, among the processors that this process may use
     #[arg(long, value_enum, value_name = "core|numa|none", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "core", hide_possible_values = true)]
     bind: Option<BindTo>,
@@ -110,7 +111,7 @@ pub struct OshrunOptions {
     #[arg(long, value_enum, value_name = "map|map=svg", hide_possible_values = true)]
     display: Option<Display>,
 
-    /// Let the PEs count as so many nodes, in equal blocks, as on several hosts [default: 1; with --sim one for each PE]
+    /// Treat the PEs as if they were on N nodes, in equal blocks [default: 1; with --sim one for each PE]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: Option<u32>,
 
@@ -165,7 +166,7 @@ const PROFILE: &str = "oxshmem-profile";
 #[derive(Debug, Args, Clone)]
 struct App {
     /// Number of PEs that run this program (also -np N)
-    /// [default: 1; of one program on hosts as many as they have slots, or one on each]
+    /// [default: 1; on hosts, if there is one program, as many as the hosts have slots, or one on each]
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     count: Option<u32>,
 
@@ -336,7 +337,7 @@ impl App {
     }
 }
 
-/// The wish to record, with absolute paths: PEs may run in other directories.
+/// The user's wish to record, with absolute paths: PEs may run in other directories.
 fn recording(profile: Option<PathBuf>, trace: Option<PathBuf>, events: u32) -> Result<Option<RecordingPlan>, Error> {
     let absolute = |path: &PathBuf| {
         std::path::absolute(path).map_err(|error| Error::new(format!("{} is no path", path.display())).because(error))

@@ -114,7 +114,7 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
                 prepared.push(argument.clone());
                 if let Some(name) = value_name(option) {
                     let value = rest.next().cloned();
-                    // A number is nobody's program.
+                    // A number is never a program.
                     let program =
                         value.as_ref().filter(|value| value.to_str().is_none_or(|v| v.parse::<f64>().is_err()));
                     swallowed = program.map(|value| SwallowedWord::new(option, &name, value));

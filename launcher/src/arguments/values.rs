@@ -57,9 +57,9 @@ pub(super) fn unset(text: &OsStr) -> Option<String> {
     (!is_set).then(|| format!("note: -x {name}: this variable is not set here, so no PE gets it"))
 }
 
-/// A longer time is none to wait for, and no clock can tell its end.
+/// A longer time is as good as no limit, and its end may be outside the range of the clock.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
-/// A shorter time has no part after which to look.
+/// The launcher looks at hosts after a fraction of a time, and of a shorter one that would be zero.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {

@@ -10,7 +10,7 @@ use super::Refusal;
 use super::values::seconds;
 use crate::plan::WaitingHosts;
 
-/// Where the key is and where to wait.
+/// The file with the key, and the port to wait on.
 #[derive(Debug, Args, Clone)]
 pub(super) struct MeetingPoint {
     /// The file with the job's key, the same text on every host, for --meet, --hosts-wait and --wait-for-launch
@@ -26,14 +26,14 @@ pub(super) struct MeetingPoint {
     wait_timeout: Duration,
 }
 
-/// The wish to have hosts wait.
+/// The options by which hosts wait.
 #[derive(Debug, Args)]
 pub(super) struct WaitingOptions {
     /// This command was started on every host of -H, as by Kubernetes: the first host starts the job, the others wait for it
     #[arg(long, conflicts_with_all = ["hosts_wait", "launch_agent"])]
     meet: bool,
 
-    /// On the hosts of -H `oshrun --wait-for-launch` waits; no remote shell is used
+    /// `oshrun --wait-for-launch` waits on the hosts of -H, so no remote shell is used
     #[arg(long, conflicts_with = "launch_agent")]
     hosts_wait: bool,
 
@@ -42,7 +42,7 @@ pub(super) struct WaitingOptions {
 }
 
 impl WaitingOptions {
-    /// The way to hosts that wait, if it was asked for. `named`: hosts were.
+    /// How hosts that wait are reached, if the user wants that. `named`: whether hosts were named.
     pub(super) fn checked(self, named: bool) -> Result<Option<WaitingHosts>, Error> {
         let option = match (self.meet, self.hosts_wait) {
             (true, _) => "--meet",
@@ -62,7 +62,7 @@ impl MeetingPoint {
     fn checked(self, option: &str, meets: bool) -> Result<WaitingHosts, Error> {
         let key = self.key_file.ok_or_else(|| {
             Error::new(format!("{option} needs the key of the job"))
-                .because("whoever reaches the port could start programs there")
+                .because("without a key any process that reaches the port could start programs there")
                 .fix("put the same random text on all hosts and name its file with --key-file; in Kubernetes a Secret")
         })?;
         let key = std::path::absolute(&key)
