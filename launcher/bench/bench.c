@@ -17,7 +17,7 @@ size_t sizes[64];
 static const char *only = "";
 static double batch_ns, singles_ns, clock_ns;
 
-/* Written by PE 0 for all, and by all for PE 0. Symmetric. */
+/* Symmetric words. PE 0 writes them for all PEs, and all PEs write them for PE 0. */
 static long agreed, wrong;
 static double elapsed, *singles;
 
@@ -165,8 +165,8 @@ static double timed(const struct row *row, long n)
     return slowest;
 }
 
-/* How many repetitions make a batch: warms up with longer and longer ones. The quickest of some tries tells, because others may
- * take the processor away. */
+/* Finds how many repetitions make a batch, by longer and longer warm-up runs. The quickest of several tries decides,
+ * because other processes may take the processor. */
 static long calibrated(const struct row *row)
 {
     for (long n = 1;;) {
@@ -235,12 +235,12 @@ void measure(const struct row *row)
     const long n = calibrated(row);
     double batches[BATCHES];
     batches[0] = timed(row, n) / (double)n;
-    /* Long operations are not disturbed by little, so fewer of them do. */
+    /* A short disturbance changes a long batch little, so fewer batches are enough. */
     const int number = tell(batches[0] > LONG * batch_ns) ? LEAST_BATCHES : BATCHES;
     for (int i = 1; i < number; i++)
         batches[i] = timed(row, n) / (double)n;
     qsort(batches, (size_t)number, sizeof *batches, ascending);
-    /* What takes no longer than some readings of the clock cannot be timed by itself. */
+    /* An operation that takes no longer than some readings of the clock cannot be timed by itself. */
     const double once = batches[number / 2], share = row->bytes <= 64 ? singles_ns : singles_ns / 8;
     const double room = share / (once + (row->meets ? once : 0) + 2 * clock_ns);
     long count = row->batches_only || once < 4 * clock_ns ? 0 : room > SINGLES ? SINGLES : (long)room;

@@ -14,8 +14,8 @@
 #define VERSION (SHMEM_MAJOR_VERSION * 100 + SHMEM_MINOR_VERSION)
 #endif
 
-/* Whose time a row counts: the first PE's, that of the slowest PE among the first halves of the pairs, that of the slowest
- * of both halves, that of the slowest of all, or that of the PE `timed_pe`. */
+/* The PE whose time a row counts: the first one, the slowest of the first PEs of all pairs, the slowest of all pairs,
+ * the slowest of all PEs, or `timed_pe`. */
 enum clock { FIRST, LEADERS, PAIRS, ALL, ONE };
 
 /* One row of the report. All PEs call everything with the same arguments. */
@@ -30,7 +30,7 @@ struct row {
     double operations;
     /* Prepares what is moved, differently for each seed, and spoils the places where it goes. NULL: there is nothing. */
     void (*prepare)(unsigned seed);
-    /* Whether everything has arrived after so many repetitions. */
+    /* Whether everything has arrived after this many repetitions. */
     int (*arrived)(unsigned seed, long n);
     /* All PEs meet, untimed, before each repetition that is timed by itself. */
     int meets;

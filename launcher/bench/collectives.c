@@ -1,6 +1,6 @@
 /* Every collective that moves blocks, by size, over active sets and over teams.
  *
- * Programs may not hand one pSync array to two calls in a row of which some PE may still be in the first, so two take turns. */
+ * A program may not use a pSync array again while some PE may still be in the call before, so two arrays alternate. */
 #include "bench.h"
 
 enum { SYNC = SHMEM_ALLTOALL_SYNC_SIZE + SHMEM_ALLTOALLS_SYNC_SIZE + SHMEM_COLLECT_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE,

@@ -25,7 +25,7 @@ static void copy(long n)
 {
     for (long i = 0; i < n && me == 0; i++) {
         memcpy(dest, source, size);
-        /* The compiler must believe that somebody reads it. */
+        /* The compiler must not remove copies that nothing reads. */
         atomic_signal_fence(memory_order_seq_cst);
     }
 }
@@ -180,7 +180,7 @@ void limits(void)
     }
     if (pairs == 0)
         return;
-    /* All PEs take the same way, which the first pair decides. */
+    /* The first pair decides, and all PEs take the same branch. */
     static long near;
     theirs = shmem_ptr(mine, partner);
     for (int pe = 0; me == 0 && pe < npes; pe++)

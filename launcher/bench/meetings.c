@@ -13,7 +13,7 @@ CALLS(barrier_all, shmem_barrier_all())
 CALLS(sync_set, shmem_sync(0, 0, npes, psync[i & 1]))
 CALLS(sync_all, shmem_sync_all())
 
-/* One more meeting, with a put before it, tells whether the call lets anybody go too early. */
+/* One more meeting, with a put before it, shows whether a PE leaves the call too early. */
 static void begin(unsigned seed) { (void)seed, *met = 0; }
 
 static int meets_by(void (*meeting)(long))

@@ -1,4 +1,4 @@
-/* What a PE takes of the memory: pages that it has for itself, and its share of pages that several have. */
+/* The memory that a PE takes: its private pages, and its share of the pages that several PEs use. */
 #include "bench.h"
 
 #include <stdio.h>

@@ -37,7 +37,7 @@ pub struct BenchArgs {
     /// Number of PEs (also -np N) [default: 2]
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pes: Option<u32>,
-    /// Let the PEs of this machine count as so many nodes, which reach each other by the network
+    /// Treat the PEs of this machine as if they were on N nodes, which reach each other by the network
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
     /// Run on these hosts, as oshrun -H
@@ -56,7 +56,8 @@ pub struct BenchArgs {
     /// Only operations whose names contain this; a word that no name contains lists the names
     #[arg(long, value_name = "WORD", default_value = "", hide_default_value = true)]
     only: String,
-    /// Measure this library beside ours, in turns: openmpi, sandia, osss-ucx, with =PREFIX where it is installed; also several times
+    /// Measure this library alternately with ours: openmpi, sandia or osss-ucx, with =PREFIX for the folder where it is
+    /// installed; may be given several times
     #[arg(long, value_name = "LIBRARY", value_parser = peers::peer, conflicts_with = "with_oshcc")]
     compare: Vec<PeerLibrary>,
     /// Carrier of the messages of all libraries between nodes: tcp, ofi:PROVIDER, ucx:TRANSPORTS
@@ -78,7 +79,7 @@ pub struct BenchArgs {
     /// Write one row for each figure to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a report with charts to this file, which needs nothing but itself
+    /// Write a self-contained page with charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Compare with an earlier run, which --json has written
@@ -139,7 +140,7 @@ impl BenchArgs {
     /// Measures, or reads what was measured, and writes what was asked for. The text is the table.
     pub fn run(&self) -> Result<String, Error> {
         let against = self.against.as_deref().map(read).transpose()?;
-        // A place that cannot be written is better known before minutes of measurement.
+        // A file that cannot be written is reported before minutes of measurement.
         for file in [&self.json, &self.csv, &self.html].into_iter().flatten() {
             results::create(file).map_err(results::unwritten(file, ELSEWHERE))?;
         }
@@ -235,7 +236,7 @@ impl BenchArgs {
     }
 }
 
-/// Why a run of so many PEs has no figure.
+/// Why a run on `pes` PEs has no figure.
 fn nothing(only: &str, pes: u32) -> Error {
     let nothing = |why: &str| Error::new(format!("nothing was measured: {why}"));
     if !patterns::NAMES.iter().any(|name| name.contains(only)) {

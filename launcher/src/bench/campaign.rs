@@ -59,7 +59,7 @@ impl Entrant {
     }
 }
 
-/// A group of patterns that a library could not be measured by.
+/// A group of patterns that could not be measured with a library.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Unmeasured {
     pub(crate) contender: String,
@@ -95,7 +95,7 @@ pub(crate) struct Figure {
     pub(crate) interval: Option<(f64, f64)>,
     /// The cost of one reading of the clock, which every single sample contains.
     pub(crate) clock: f64,
-    /// Of repetitions that were timed one by one.
+    /// The distribution of repetitions that were timed one by one.
     pub(crate) distribution: Option<Distribution>,
     /// How many operations a repetition is.
     pub(crate) operations: f64,

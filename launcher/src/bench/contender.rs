@@ -38,7 +38,7 @@ pub(crate) struct JobShape<'s> {
 }
 
 impl JobShape<'_> {
-    /// PEs of a job that nobody has counted.
+    /// PEs of a job whose number the command line does not say.
     const DEFAULT_PES: u32 = 2;
 
     /// How many PEs there are, as far as the command line tells.
@@ -100,7 +100,7 @@ impl Contender {
         if let Some(hosts) = shape.hosts {
             start.extend(["-H".into(), hosts.into()]);
         }
-        // The others' launchers are whatever they were built with, which binds as it is told to elsewhere.
+        // Other libraries use the launcher that they were built with, whose binding is configured elsewhere.
         if peer.kind == PeerKind::OpenMpi {
             start.extend(match shape.fits() {
                 true => ["--bind-to", "core"].map(OsString::from).to_vec(),
@@ -136,7 +136,7 @@ impl Contender {
             .unwrap_or_else(|| std::env::var("SHMEM_BIND").is_ok_and(|word| !["", "none", "0"].contains(&word.trim())))
     }
 
-    /// On how many nodes its job of so many PEs is, as far as the command line of our launcher tells.
+    /// On how many nodes its job of `pes` PEs is, as far as the command line of our launcher tells.
     pub(crate) fn nodes(&self, pes: u32) -> Option<u32> {
         let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
         let value = |names: [&str; 2]| {
@@ -178,7 +178,7 @@ impl Contender {
     }
 }
 
-/// How many nodes so many PEs make in equal blocks, as `oshrun --nodes` deals them.
+/// How many nodes `pes` PEs make in equal blocks, as `oshrun --nodes` deals them.
 fn blocks(pes: u32, wanted: u32) -> u32 {
     pes.div_ceil(pes.div_ceil(wanted.max(1)).max(1))
 }

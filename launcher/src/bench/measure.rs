@@ -1,4 +1,4 @@
-//! The jobs of a campaign: rounds in which every group of patterns runs once under every library, in turns.
+//! The jobs of a campaign: in each round every group of patterns runs once under every library, one after the other.
 
 use std::collections::HashMap;
 use std::process::{Child, Command, ExitStatus};
@@ -18,14 +18,14 @@ use crate::captured::{self, REST};
 #[derive(Clone, Debug)]
 pub(crate) struct Effort {
     pub(crate) rounds: u32,
-    /// A batch is so long.
+    /// The duration of a batch.
     pub(crate) batch: Duration,
     /// The time for repetitions of a small operation that are timed one by one.
     pub(crate) singles: Duration,
     pub(crate) sizes: Vec<u64>,
     /// Patterns whose names contain this.
     pub(crate) only: String,
-    /// No round begins that would not end by then.
+    /// No round begins that would end after this time.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
             break;
         }
         for group in [START].into_iter().chain(GROUPS) {
-            // Nobody is always the first.
+            // No library is always the first.
             let turn = |place: usize| (place + round as usize) % contenders.len();
             for (place, contender) in (0..contenders.len()).map(|place| (place, &contenders[turn(place)])) {
                 progress.step(&format!("round {} of {}: {group}, {}", round + 1, effort.rounds, contender.name));
@@ -118,7 +118,7 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
                 }
                 let is_ours = turn(place) == 0;
                 match run(contender, group, effort, &mut findings) {
-                    // In the first round ours is the first, so nobody else starts a job for nothing.
+                    // In the first round ours is the first, so no other library starts a job without patterns.
                     Ok(0) if is_ours => findings.unwanted.push(group),
                     Ok(_) => {}
                     Err(error) if is_ours => return Err(error),

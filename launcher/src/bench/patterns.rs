@@ -73,12 +73,12 @@ impl Figure {
         self.at_once(pes) * self.of.bytes as f64 * 1e9 / self.value
     }
 
-    /// Operations in a second, over all who do them at once.
+    /// Operations in a second, over all that run at once.
     pub(crate) fn rate(&self, pes: u32) -> f64 {
         self.at_once(pes) * 1e9 / self.value
     }
 
-    /// How many do the same at once.
+    /// How many such operations run at once.
     fn at_once(&self, pes: u32) -> f64 {
         match self.of.form.as_str() {
             "both ways" => 2.0,
@@ -87,7 +87,7 @@ impl Figure {
         }
     }
 
-    /// The value as its reader wants it.
+    /// The value as a bandwidth, a time or bytes, by its pattern.
     pub(crate) fn told(&self, pes: u32) -> String {
         match quantity(&self.of.pattern) {
             Quantity::Time => units::time(self.value),

@@ -211,8 +211,8 @@ impl PeerLibrary {
     pub(crate) fn settings(&self, carrier: Option<&MessageCarrier>, on_loopback: bool) -> Result<PeerSettings, Error> {
         let Some(carrier) = carrier else { return Ok(PeerSettings::default()) };
         self.kind.settings(carrier, on_loopback).ok_or_else(|| {
-            Error::new(format!("--over {carrier}: {} has no such way", self.kind.name()))
-                .because("it is not told of such a carrier by any of its variables")
+            Error::new(format!("--over {carrier}: {} cannot use this carrier", self.kind.name()))
+                .because("none of its variables or options chooses it")
                 .fix(format!("leave --over out: its messages and ours go over {} then", self.kind.usual_carrier()))
         })
     }

@@ -49,7 +49,7 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
     }
     page.heading("How single operations are spread");
     page.open_figures();
-    let caption = "Percentiles of operations that were timed one by one: so many percent took no longer. A curve ends where fewer than ten samples are left.";
+    let caption = "Percentiles of operations that were timed one by one: the share that took no longer. A curve ends where fewer than ten samples are left.";
     let x = Axis { title: "share of operations".into(), division: Division::Nines, write: as_percent };
     let y = Axis { title: "time of one operation".into(), division: Division::Decimal, write: short_time };
     let chart = Chart { title: caption.into(), x, y, curves };

@@ -63,7 +63,7 @@ pub(crate) fn note() -> Option<String> {
 
 /// The time that processors have worked, in the kernel's ticks.
 pub(crate) struct ProcessorTime {
-    /// For anybody, and idle time included.
+    /// For all processes, idle time included.
     busy: u64,
     all: u64,
     /// For this process and its children that have ended.

@@ -76,7 +76,7 @@ pub(super) const ONE_WAY: &[BySize] = &[
 /// Many transfers under way.
 pub(super) const MANY: &[BySize] = &[
     BySize {
-        caption: "Bandwidth of windows of 64 transfers, or fewer where they are large (16 MiB, at least 4). Both ways and all pairs: the sum over all who send.",
+        caption: "Bandwidth of windows of 64 transfers, or fewer where they are large (16 MiB, at least 4). Both ways and all pairs: the sum over all senders.",
         sweeps: &[
             ("put bandwidth", "", "put, one way"),
             ("get bandwidth", "", "get, one way"),

@@ -15,9 +15,9 @@ pub(crate) const DIFFERENCES: [&str; 4] = ["slower", "faster", "more", "less"];
 
 /// The meaning of the columns, below the table.
 const LEGEND: &str = "\nTimes are those of one operation (ns, µs, ms, s). `put and flag` and `put with signal` are half of a ping-pong. B/s and /s count in powers of ten \
-(1 GB/s is 1,000,000,000 bytes in a second), sizes in powers of two (1K is 1,024 bytes).\nbatch: so many repetitions are timed together; one of a ping-pong \
-is there and back, one of a bandwidth is a window of transfers. \
-99 %, 99.99 %: so many of those that were timed one by one took at most this long, ping-pongs there and back; – : too few samples.\n";
+(1 GB/s is 1,000,000,000 bytes in a second), sizes in powers of two (1K is 1,024 bytes).\nbatch: the number of repetitions that are timed together; one of a \
+ping-pong is there and back, one of a bandwidth is a window of transfers. \
+99 %, 99.99 %: this share of those that were timed one by one took at most this long, ping-pongs there and back; – : too few samples.\n";
 
 /// The table. Figures of an earlier run stand beside those of this one.
 pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
