@@ -15,7 +15,7 @@ use oxshmem_os::interfaces;
 pub struct HostEntry {
     /// The name that the remote shell is given.
     pub name: String,
-    /// How many PEs it is meant for, if anybody said so.
+    /// How many PEs it is meant for, if the user or the scheduler says so.
     pub slots: Option<u32>,
 }
 

@@ -1,8 +1,8 @@
 //! A running job: one loop over everything that can happen to it, until its last PE has ended.
 //!
-//! `phase` lists what a job waits for and until when; `agenda` has the other times; `roster` knows PEs and hosts. Who decides
-//! the exit status is in `outcome`, what signals do in `requests`, the question what PEs do in `inquiry`, and files and
-//! displays in `keeping`.
+//! `phase` lists what a job waits for and until when; `agenda` has the other times; `roster` knows PEs and hosts.
+//! `outcome` decides the exit status, `requests` has the effect of signals, `inquiry` asks what PEs do, and `keeping`
+//! has files and displays.
 
 mod agenda;
 mod inquiry;
@@ -94,7 +94,7 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     }
     let runtime = runtime::runtime().map_err(unable)?;
     let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
-    // A thread may still wait for input that nobody wants any more.
+    // A thread may still wait for input that no PE wants any more.
     runtime.shutdown_background();
     let is_whole = plan.recording.as_ref().is_none_or(|recording| profile::conclude(recording, status));
     Ok(if status == 0 && !is_whole { LOST } else { status })
@@ -151,7 +151,7 @@ struct RunningJob {
     inquiries: u32,
     readers: Vec<InputReader>,
     screen: Screen,
-    /// Orders from those who carry input and output.
+    /// Orders from the tasks that carry input and output.
     orders: mpsc::UnboundedReceiver<AgentOrder>,
     order: mpsc::UnboundedSender<AgentOrder>,
     /// Displays that hosts have sent, kept until all have.
@@ -202,7 +202,7 @@ impl RunningJob {
         }
     }
 
-    /// A PE elsewhere has taken so many bytes of its input; none: it wants no more.
+    /// A PE on another host has taken this many bytes of its input; 0: it wants no more.
     fn taken(&self, pe: u32, bytes: u32) {
         self.readers.iter().filter(|reader| reader.pe == pe).for_each(|reader| reader.took(bytes));
     }
@@ -220,7 +220,7 @@ impl RunningJob {
             tokio::select! {
                 biased;
                 wish = signals.next() => self.obey(wish),
-                // PEs that write without end shall not keep the time from passing.
+                // This comes before reports: PEs that write without end must not delay a deadline.
                 () = at(next.map(|(at, _)| at)) => match next {
                     Some((_, Due::Phase)) if self.phase.is_draining() => return,
                     Some((_, due)) => self.is_due(due),
@@ -263,7 +263,7 @@ impl RunningJob {
             Phase::Counted { pe, status, .. } => self.aborted(pe, status),
             Phase::Lingering { .. } => self.end(SHORT_GRACE, None),
             Phase::Asked { .. } => self.kill(),
-            // These have no end, or the job is over with it.
+            // These phases have no end in time, or the job ends with them.
             Phase::Running | Phase::Killed | Phase::Draining { .. } => {}
         }
     }
@@ -298,7 +298,7 @@ impl RunningJob {
                 let sentence = format!("{} does not speak PMI on PMI_FD: {why}; exit 1", self.roster.named(pe));
                 self.fail(1, sentence, SHORT_GRACE);
             }
-            // Everybody is in: what was put goes down to all of them.
+            // All PEs are in the fence: the values go down to all hosts.
             AgentReport::Fence { values, last } => self.subtree.obey(AgentOrder::Fenced { values, last }),
             AgentReport::Stuck { waiting } => self.stuck(waiting),
             AgentReport::Output { host, pe, stream, bytes } => self.screen.show(host, Some(pe), stream, bytes),
@@ -320,7 +320,8 @@ impl RunningJob {
                 say(&format!("PE {pe} is pid {pid}{}", self.roster.placed(pe, " on ")));
             }
         }
-        // They missed the signal that ended the others. To ask those twice does no harm, but once for each of thousands takes long.
+        // These PEs missed the signal that ended the others. A second one does no harm to those, but one signal for
+        // each of thousands of reports takes long.
         if self.phase.is_ending() {
             self.signal(libc::SIGTERM);
         }
@@ -333,7 +334,7 @@ impl RunningJob {
         self.fail_to_run(status, sentence, false);
     }
 
-    /// Hosts that can tell us nothing any more. Whatever runs there ends by itself, because its agent has.
+    /// Hosts that can report nothing any more. Their PEs end by themselves, because the agent has ended.
     fn lost(&mut self, hosts: &[u32], why: &str) {
         let is_unstarted = self.roster.is_unstarted(hosts);
         let name = self.roster.forget_hosts(hosts);

@@ -120,7 +120,7 @@ fn shown(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
     stdout::print_with("oshrun", write).map_or_else(i32::from, |()| 0)
 }
 
-/// How many nodes PEs of this machine make in equal blocks, where the user wants so many. `-N` limits the PEs of each.
+/// How many nodes PEs of this machine make in equal blocks, where the user wants `wanted`. `-N` limits the PEs of each.
 fn here(size: u32, wanted: u32, per_host: Option<u32>) -> Result<u32, Error> {
     let block = size.div_ceil(wanted.max(1)).max(1);
     match per_host {
@@ -163,7 +163,7 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
         }
         return Ok((hosts, shell.map(String::from)));
     };
-    // An allocation that cannot be read does not matter to who names the hosts.
+    // An allocation that cannot be read does not matter if the user names the hosts.
     let granted = granted
         .ok()
         .flatten()

@@ -32,7 +32,7 @@ pub(crate) struct Streams {
     pub(crate) stderr: Stdio,
     /// Where what the PE writes goes, if it is kept in files.
     pub(crate) files: Option<[File; 2]>,
-    /// Whether somebody reads each line when it ends.
+    /// Whether a reader shall see each line when it ends.
     pub(crate) at_once: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct JobPlan {
     pub label: Label,
     /// Whether lines carry the time.
     pub timestamps: bool,
-    /// Whose output is shown.
+    /// The PEs whose output is shown.
     pub only: Option<PeList>,
     /// Where output goes instead.
     #[serde(with = "paths::optional")]
@@ -92,7 +92,7 @@ pub struct HostOptions {
     pub host_timeout: Duration,
     /// Whether a scheduler's limits are to be passed over.
     pub oversubscribe: bool,
-    /// Whether the number of PEs was left to us.
+    /// Whether the number of PEs was left to the launcher.
     pub size_is_open: bool,
 }
 
@@ -216,7 +216,7 @@ pub enum Label {
 /// The readers of the launcher's standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stdin {
-    /// Nobody.
+    /// No PE.
     None,
     /// Every PE gets a copy.
     All,

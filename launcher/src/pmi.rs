@@ -12,7 +12,7 @@ pub(crate) enum JobEffect {
     Answer(Reply),
     /// This PE waits; the answer comes when the others are in.
     Wait,
-    /// Everybody here is in the barrier: it opens once the other hosts are in it.
+    /// All PEs here are in the barrier: it opens once the other hosts are in it.
     Release,
     /// End the job with this status.
     Abort(i32),
@@ -89,7 +89,7 @@ impl PmiServer {
         self.complete.is_some()
     }
 
-    /// The other hosts are in the barrier, too. Whom to answer, and whether everybody here is in the next one already.
+    /// The other hosts are in the barrier, too. Returns the PEs to answer, and whether all here are in the next one.
     pub(crate) fn open(&mut self) -> (BTreeSet<usize>, bool) {
         let members = self.complete.take().unwrap_or_default();
         (members, !self.stages.is_empty() && self.completes())
@@ -137,7 +137,7 @@ impl PmiServer {
         if self.completes() { JobEffect::Release } else { JobEffect::Wait }
     }
 
-    /// Completes the barrier if everybody here is in it, and the one before it is open.
+    /// Completes the barrier if all PEs here are in it, and the one before it is open.
     fn completes(&mut self) -> bool {
         let is_complete = self.waiting == self.stages.len() && self.complete.is_none();
         if is_complete {

@@ -84,7 +84,7 @@ impl Prepared {
         self.directly
     }
 
-    /// Notes for the user about the programs, each a sentence. An agent has nobody who reads what it says itself.
+    /// Notes for the user about the programs, each a sentence. The words of an agent itself have no reader.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -193,7 +193,7 @@ impl Prepared {
         self.files_of_a_pe() * self.pes().len() as u64 + OF_AN_AGENT * agents + OWN
     }
 
-    /// Whether the limits of this host leave room for its PEs. Nobody shall wait for hundreds of starts to learn that.
+    /// Whether the limits of this host leave room for its PEs. The user shall learn that before hundreds of starts.
     pub(crate) fn check_room(&self) -> Result<(), Unusable> {
         let pes = self.pes().len() as u64;
         let refused = |what: &str, why: String, fix: String| Err((126, Error::new(what).because(why).fix(fix)));
@@ -231,8 +231,8 @@ impl Prepared {
         }
     }
 
-    /// More PEs than processors is fine, but whoever looks at a terminal wonders about the speed. Of several hosts that of PE 0
-    /// speaks for all, unless the user wants to know of each.
+    /// A note about more PEs than processors, which are allowed: it tells a user at a terminal why the job is slow. Of
+    /// several hosts only that of PE 0 has it, unless the user wants to know of each.
     pub(crate) fn crowding(&self) -> Option<String> {
         let (pes, verbose) = (self.own.pes.len(), self.plan().verbose);
         let of = if self.directly { String::new() } else { format!(" of host {}", self.own.name) };
@@ -291,7 +291,7 @@ const OWN: u64 = 60;
 /// Files that an agent takes: its three streams, and what holds the process that leads to it.
 const OF_AN_AGENT: u64 = 4;
 
-/// Why the system did not start a program that looked startable, one of so many here, for which so many files are enough.
+/// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
 fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
     let (status, what) = match error.raw_os_error() {
         Some(libc::ENOENT) => (127, "the program's loader or interpreter is not there"),

@@ -70,7 +70,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// Nobody yet. `mark` is that of this host's processes.
+    /// No PE yet. `mark` is that of this host's processes.
     pub(crate) fn new(
         host: u32,
         mark: String,
@@ -119,7 +119,7 @@ impl Processes {
         Ok(pid)
     }
 
-    /// Everybody has been started: the launcher's input may flow.
+    /// All PEs have been started: the launcher's input may flow.
     pub(crate) fn begin_input(&mut self) {
         if !self.readers.is_empty() {
             tokio::task::spawn_local(input::copy(std::mem::take(&mut self.readers)));
@@ -136,7 +136,7 @@ impl Processes {
         self.pump(child.stderr.take(), err);
     }
 
-    /// Writes what a PE says to its files. They are not the PE's own streams, because nobody would learn of a full disk then.
+    /// Writes what a PE says to its files. As the PE's own streams they would hide a full disk.
     fn keep_output(&mut self, pe: u32, child: &mut Child, [out, err]: [File; 2]) {
         let [out, err] = [(OutputStream::Stdout, out), (OutputStream::Stderr, err)].map(|(stream, file)| {
             let style = Style { label: Label::None, timestamps: false, pe, stream };
@@ -208,7 +208,7 @@ impl Processes {
             {
                 witnesses.iter_mut().for_each(|one| one.calls.clear());
             }
-            // The receiver lives as long as the job; without it nobody wants to know.
+            // The receiver lives as long as the job; without it the report has no reader.
             let _ = side.send(report);
         });
     }
@@ -224,7 +224,7 @@ impl Processes {
         }
     }
 
-    /// Members whose end is certain and has not been reported: whoever noticed it before us is not its cause.
+    /// Members whose end is certain and has not been reported: a PE that noticed it before us is not its cause.
     pub(crate) fn dying(&self) -> Vec<usize> {
         let dying = |i: &usize| self.members[*i].running && pe::is_dying(self.members[*i].pid);
         (0..self.members.len()).filter(dying).collect()
@@ -245,7 +245,7 @@ impl Processes {
         while self.pumps.join_next().await.is_some() {}
     }
 
-    /// Ends everything at once, because nobody is left who wants it.
+    /// Ends everything at once, because the launcher has gone.
     pub(crate) fn kill(&self) {
         self.signal(libc::SIGKILL, None);
         guardian::sweep(&self.mark);

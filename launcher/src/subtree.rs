@@ -1,5 +1,5 @@
 //! The part of a job from this host downwards: the PEs of this host, and the agents that look after others. Orders go in,
-//! reports come out. A question to the job as a whole (a fence, a census) is answered once for everybody here and below.
+//! reports come out. A question to the job as a whole (a fence, a census) is answered once for all PEs here and below.
 //!
 //! The launcher is a subtree with the user's wishes on top, an agent is one with a pipe on top.
 
@@ -191,7 +191,7 @@ impl Subtree {
         self.processes.kill();
     }
 
-    /// After a stop nobody's silence counts.
+    /// The silence during a stop does not count.
     pub(crate) fn resume(&mut self) {
         let now = Instant::now();
         self.remotes.iter_mut().for_each(|remote| remote.pulse.resume(now));
@@ -314,7 +314,7 @@ impl Subtree {
         self.look_at_fence();
     }
 
-    /// The fence is complete when everybody here and below is in it.
+    /// The fence is complete when all PEs here and below are in it.
     fn look_at_fence(&mut self) {
         let processes = self.processes.is_empty() || self.server.is_complete();
         let mut below = self.remotes.iter();

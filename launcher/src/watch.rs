@@ -19,7 +19,7 @@ use crate::leftovers;
 pub(crate) enum Event {
     /// It asks something.
     Asked(Request),
-    /// It sent what is no PMI.
+    /// It sent bytes that are no message of PMI.
     Babbled(String),
     Ended(ExitStatus),
 }
@@ -32,7 +32,7 @@ pub(crate) async fn watch_over(
     conversation: Rc<RefCell<Conversation>>,
     report: UnboundedSender<(usize, Event)>,
 ) {
-    // The receiver lives as long as the job; without it nobody wants to know.
+    // The receiver lives as long as the job; without it the report has no reader.
     let tell = |event| drop(report.send((pe, event)));
     let (mut open, pid) = (true, child.id());
     let status = loop {
@@ -46,8 +46,8 @@ pub(crate) async fn watch_over(
     if let Some(pid) = pid {
         leftovers::remove(pid);
     }
-    // The bytes are there since before the end, but on kernels before 5.10 the runtime may learn of the end first: there the end of
-    // any process has it ask for the ends of all.
+    // The bytes were there before the end. But on kernels before 5.10 the runtime may learn of the end first, because
+    // the end of any process makes it ask for the ends of all.
     if open {
         take_requests(|bytes| sockets::read_now(&*pmi, bytes), &conversation, &tell);
     }
@@ -75,7 +75,7 @@ fn take_requests(
 
 /// Passes on every request that has come in whole; `false`: nothing sensible will come.
 pub(crate) fn pass_on(conversation: &RefCell<Conversation>, tell: &impl Fn(Event)) -> bool {
-    // The borrow ends before anybody is told.
+    // The borrow ends before the requests are passed on.
     let next = || conversation.borrow_mut().next_request();
     while let Some(request) = next() {
         match request {

@@ -11,7 +11,7 @@ use super::placement::Room;
 /// The hosts that a scheduler granted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
-    /// Whose it is, for messages.
+    /// The scheduler's name, for messages.
     pub(crate) scheduler: &'static str,
     /// The hosts' names and their room.
     pub(crate) hosts: Vec<(String, Room)>,
@@ -19,7 +19,7 @@ pub(crate) struct Allocation {
     pub(crate) shell: Option<&'static str>,
 }
 
-/// Each agent is a job step of its own with pipes of its own; it shares the processors with nobody but its PEs.
+/// Each agent is a job step of its own with pipes of its own; it shares the processors only with its PEs.
 const SRUN: &str = "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist={host} --overlap --mem=0 --mpi=none \
                     --cpu-bind=none --unbuffered --quiet --input=0 --kill-on-bad-exit=0";
 

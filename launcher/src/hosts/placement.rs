@@ -24,7 +24,7 @@ pub(crate) fn place(rooms: &[Room], size: u32, per_host: Option<u32>, map: HostO
     let counts = counts(rooms, size, per_host)?;
     let hosts = 0..rooms.len() as u32;
     Ok(match map {
-        // NUMA nodes are the hosts' own business: each deals its PEs to them.
+        // Each host deals its PEs to its own NUMA nodes.
         HostOrder::Block | HostOrder::Numa => {
             hosts.zip(counts).flat_map(|(host, count)| std::iter::repeat_n(host, count as usize)).collect()
         }
@@ -49,7 +49,7 @@ fn counts(rooms: &[Room], size: u32, per_host: Option<u32>) -> Result<Vec<u32>, 
         return within(rooms, fill(&vec![each; rooms.len()], size));
     }
     if rooms.iter().any(|room| room.slots.is_none()) {
-        // Nobody said how many: equal shares, the first hosts take what is left over.
+        // Without numbers the hosts have equal shares, and the first ones take the remainder.
         return within(rooms, (0..hosts).map(|host| size / hosts + u32::from(host < size % hosts)).collect());
     }
     let slots: Vec<u32> = rooms.iter().filter_map(|room| room.slots).collect();
@@ -67,7 +67,7 @@ fn counts(rooms: &[Room], size: u32, per_host: Option<u32>) -> Result<Vec<u32>, 
             _ => Err(too_many(size, &most)),
         };
     }
-    // More than was meant: every host as many times over as it must be.
+    // More PEs than slots: the hosts are filled again and again.
     let rounds = (u64::from(size) / total) as u32;
     let rest = fill(&slots, (u64::from(size) % total) as u32);
     Ok(slots.iter().zip(rest).map(|(slots, rest)| slots * rounds + rest).collect())

@@ -18,10 +18,10 @@ use crate::say;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The number of last calls of each PE that are read.
 const CALLS: u32 = 32;
-/// After an interrupt waits are told that are at least so old.
+/// After an interrupt the report has the waits that are at least this old, in seconds.
 const LONG: u64 = 1;
 
-/// Why somebody asks.
+/// The reason for a question.
 pub(super) enum ReportReason {
     /// The time of `--timeout` is over.
     TimeIsOver,
@@ -29,7 +29,7 @@ pub(super) enum ReportReason {
     Interrupt,
     /// The user wants a report.
     Report,
-    /// Another program of the user does.
+    /// Another program of the user wants a report.
     Visit(Visitor),
     /// A PE on a host with an agent has found a certain deadlock.
     Agent(u32),
@@ -74,7 +74,7 @@ impl RunningJob {
         }
     }
 
-    /// Everybody has answered, or has had the time to.
+    /// All hosts have answered, or their time is over.
     pub(super) fn answer(&mut self) {
         self.agenda.cancel(Due::Answer);
         let Some(JobQuestion { mut known, purposes, .. }) = self.inquiry.take() else { return };

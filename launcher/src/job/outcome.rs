@@ -66,7 +66,7 @@ impl RunningJob {
             (Some(lost), None | Some(0)) => {
                 conclusion.decide(lost.status(), format!("{}; exit {}", lost.error(), lost.status()));
             }
-            // The job has ended badly, perhaps because of it. That somebody stopped reading needs no words then.
+            // The job has ended badly, perhaps because of it. A reader that stopped reading needs no message then.
             (Some(lost), Some(_)) if lost.is_unread() => {}
             (Some(lost), Some(_)) => say(&lost.error().to_string()),
         }
@@ -75,7 +75,8 @@ impl RunningJob {
     }
 
     /// `shmem_global_exit`: the status of the first caller is the job's. But a PE also ends the job when another one is
-    /// gone, and may know of that before us; then the other one's end decides. So first everybody who is dying is heard.
+    /// gone, and may know of that before the launcher. Then the other one's end decides. So the launcher first asks
+    /// which PEs are dying.
     pub(super) fn about_to_abort(&mut self, pe: u32, status: i32) {
         self.aborters.insert(pe);
         if self.turn(PhaseTurn::Abort { pe, status, until: Instant::now() + CENSUS }) {
@@ -83,7 +84,7 @@ impl RunningJob {
         }
     }
 
-    /// Everybody who is dying has been heard.
+    /// The ends of all PEs that are dying have been reported.
     pub(super) fn counted(&mut self) {
         if let Phase::Counted { pe, status, .. } = self.phase {
             self.aborted(pe, status);
@@ -114,7 +115,7 @@ impl RunningJob {
             _ if self.aborters.contains(&pe) => {}
             // The sender of the signal knows why the PE ended.
             Some((signal, _)) if by(signal) => self.ended_by_signal(signal),
-            // Nobody leaves the job before all do.
+            // All PEs leave the job together, so the others are about to end, too.
             _ if code != 0 && stage == PmiStage::Finalized => {
                 let manner = verdict::manner(status, shortage);
                 self.conclusion.decide(code, format!("{} {manner}; exit {code}", self.roster.named(pe)));
@@ -133,7 +134,7 @@ impl RunningJob {
                     self.deserter = Some(pe);
                     self.agenda.set(Due::Note, Instant::now() + NOTE_AFTER);
                 }
-                // PEs of its node see that for themselves. Whoever needs it ends the job; nobody may.
+                // PEs of its node see that by themselves. A PE that needs it ends the job; perhaps none does.
                 self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
             }
             _ => {}

@@ -3,21 +3,21 @@
 //! | phase | waits for | until | then |
 //! |---|---|---|---|
 //! | running | the end of the last PE, or a reason to end the others | `--timeout` | asked, once it is known what the PEs do |
-//! | counted | all hosts to say who is dying, because a PE ends the job | 1 s | asked |
+//! | counted | all hosts to say which PEs are dying, because a PE ends the job | 1 s | asked |
 //! | lingering | the end of PEs that are about to end, because one failed after it had left the job | 2 s | asked |
 //! | asked | the end of PEs that have been asked to end | `--grace`, or 0.5 s after a failure | killed |
 //! | killed | the end of PEs that have been killed | the kernel has ended them | draining |
 //! | draining | output that is on its way, and hosts that clean up | `--timeout` and then `--grace`, or 0.5 s if a signal has ended the job | over |
 //!
 //! A job is *open* while it is running or counted: nothing has decided that it ends. When the last PE has ended, every phase but
-//! *counted* becomes *draining*. The answers to the census come first, because they say whose end decides.
+//! *counted* becomes *draining*. The answers to the census come first, because they say which PE's end decides.
 //! [`Phase::after`] has all moves between phases, and its test lists them.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long hosts may take to say whether somebody died before a PE ended the job.
+/// How long hosts may take to say whether a PE died before another one ended the job.
 pub(super) const CENSUS: Duration = Duration::from_secs(1);
 /// How long other PEs may outlive one that has left the job and then failed: they are about to end, with their output.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
@@ -45,7 +45,7 @@ pub(super) enum Phase {
     Draining {
         /// Whether something else than the PEs' good ends has decided the job's end.
         is_decided: bool,
-        /// When we go although not everything is out, and the status if nothing else decides it.
+        /// When the launcher ends although output is left, and the status if nothing else decides it.
         leave: Option<(Instant, i32)>,
     },
 }

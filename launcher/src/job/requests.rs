@@ -21,7 +21,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 impl RunningJob {
     pub(super) fn obey(&mut self, wish: SignalWish) {
         match wish {
-            // Nobody is left to signal. What is on its way gets a moment, and the second signal ends that too.
+            // No PE is left to signal. Output on its way gets a moment, and a second signal ends that, too.
             SignalWish::Forward(signal) if self.phase.is_draining() && SignalWish::is_an_end(signal) => {
                 let patience = if self.phase.until().is_some() { Duration::ZERO } else { LAST_WORDS };
                 self.turn(PhaseTurn::Leave { at: Instant::now() + patience, status: 128 + signal });
@@ -34,7 +34,7 @@ impl RunningJob {
                 }
             }
             SignalWish::Forward(libc::SIGCONT) => {
-                // Nobody would continue a launcher that stops now.
+                // No further SIGCONT would continue a launcher that stops now.
                 self.agenda.cancel(Due::Stop);
                 self.signal(libc::SIGCONT);
             }
@@ -72,7 +72,7 @@ impl RunningJob {
         self.signal(libc::SIGINT);
     }
 
-    /// The interrupt was the PEs' to handle, and they have not ended by it.
+    /// PEs have handled the interrupt, and have not ended by it.
     pub(super) fn remind(&mut self) {
         let running = self.roster.running();
         if self.phase.is_open() && running > 0 {

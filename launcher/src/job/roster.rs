@@ -70,7 +70,7 @@ impl Roster {
         self.pes[pe as usize] = PeState::Running { pid };
     }
 
-    /// Counts a PE out.
+    /// Notes that a PE has ended.
     pub(super) fn forget(&mut self, pe: u32) {
         let pe = &mut self.pes[pe as usize];
         let pid = match *pe {
@@ -82,7 +82,7 @@ impl Roster {
         self.left -= 1;
     }
 
-    /// Counts out PEs of which nothing will be heard.
+    /// Notes that PEs are lost: no report of them will come.
     pub(super) fn give_up(&mut self, pes: impl IntoIterator<Item = u32>) {
         let before = self.left;
         pes.into_iter().for_each(|pe| self.forget(pe));
@@ -100,7 +100,7 @@ impl Roster {
         there.all(|pe| self.state(pe) == PeState::Expected)
     }
 
-    /// Counts these hosts out, with every PE there. Returns the name of the first.
+    /// Notes that these hosts are lost, with every PE there. Returns the name of the first.
     pub(super) fn forget_hosts(&mut self, lost: &[u32]) -> String {
         let gone: Vec<u32> = (0..self.size()).filter(|&pe| lost.contains(&self.host_of[pe as usize])).collect();
         self.give_up(gone);
