@@ -1,5 +1,5 @@
-//! An agent: a launcher's hand on another host. It is the same program; its standard input and output are the pipe to
-//! whoever started it, and when that pipe ends it ends everything here.
+//! An agent: the part of a launcher on another host. It is the same program. Its standard input and output are the pipe
+//! to the process that started it. When that pipe ends, the agent ends everything here.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -56,16 +56,16 @@ async fn live() -> Result<i32, i32> {
         _ => return Err(ORPHANED),
     };
     let mark = format!("{}.{}", description.mark, description.host_pes[0].host);
-    // Without a guardian the PEs still die with us; only what they started might not.
+    // Without a guardian the PEs still end with the agent. Only processes that they started may stay.
     let mut guard = guardian::post(&mark).ok();
     let mut pipe = Pipe { reports, pulse: Pulse::new(description.plan.places.host_timeout, Instant::now()) };
     let status = attend(&description, mark, &mut orders, &mut pipe).await;
     drop(pipe);
-    // If it takes longer nobody reads it.
+    // A reader that takes longer does not read any more.
     let patience = if description.plan.recording.is_some() { RECORDS } else { FAREWELL };
     let _ = tokio::time::timeout(patience, writer).await;
     if description.plan.recording.is_some() {
-        // It is gone already unless the launcher is.
+        // The folder is there only if the launcher has gone.
         let _ = std::fs::remove_dir_all(gathering::folder(&description.mark, description.host_pes[0].host));
     }
     if let Some(guard) = &mut guard {
@@ -174,7 +174,7 @@ struct Pipe {
 
 impl Pipe {
     fn send(&mut self, report: &AgentReport) {
-        // If nobody writes any more the end of the orders tells us.
+        // If the writer has gone, the orders end too, and the agent sees that.
         let _ = self.reports.send(frame::encode(report));
         self.pulse.spoke(Instant::now());
     }

@@ -23,7 +23,7 @@ pub use jobs::{jobs, meant};
 
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long nobody is let in after one could not be.
+/// The pause after a connection that could not be accepted.
 const AGAIN: Duration = Duration::from_millis(100);
 /// No view of a job is longer: one of 1,024 PEs takes less than 4 MiB.
 const LONGEST: u64 = 256 << 20;
@@ -45,7 +45,7 @@ pub struct JobView {
     pub witnesses: Vec<Witness>,
 }
 
-/// Somebody who waits for an answer.
+/// A connection that waits for an answer.
 pub(crate) struct Visitor {
     stream: tokio::net::UnixStream,
     wants: AnswerForm,
@@ -59,11 +59,11 @@ enum AnswerForm {
     Waits,
 }
 
-/// Those who come.
+/// The connections as they come.
 pub(crate) type Visitors = mpsc::UnboundedReceiver<Visitor>;
 
 impl Visitor {
-    /// Answers, in the background: a visitor who does not read keeps nobody.
+    /// Answers in the background, so that a visitor that does not read delays nothing.
     pub(crate) fn answer(self, view: &JobView) {
         let text = match self.wants {
             AnswerForm::View => serde_json::to_vec(view).expect("numbers and words have a JSON form"),
@@ -77,7 +77,7 @@ impl Visitor {
     pub(crate) fn tell(self, text: Vec<u8>) {
         let Self { mut stream, .. } = self;
         tokio::task::spawn_local(async move {
-            // One that has gone needs no answer.
+            // A visitor that has gone needs no answer.
             let _ = tokio::time::timeout(PATIENCE, stream.write_all(&text)).await;
         });
     }
@@ -94,7 +94,7 @@ impl JobView {
     }
 }
 
-/// Lets programs of the same user ask. Without a socket nobody can, and the job runs as well.
+/// Lets programs of the same user ask. Without a socket none can, and the job still runs.
 pub(crate) fn listen() -> Visitors {
     listen_for(&[AnswerForm::View, AnswerForm::Waits])
 }
@@ -109,7 +109,7 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
     let (user, own) = (descriptors::own_uid(), std::process::id());
     for &wants in forms {
         let bound = match wants {
-            // Anybody can take any name before us: `oxshmem why` knows ours by its owner, under each name of this form.
+            // Any user can take any name before us: `oxshmem why` knows ours by the owner, under each such name.
             AnswerForm::View => {
                 bind(&sockets::view(user, own)).or_else(|_| bind(&sockets::other_view(user, own, random())))
             }
@@ -120,7 +120,7 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
         tokio::task::spawn_local(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else {
-                    // Without descriptors nobody can be let in until some are free.
+                    // Without free descriptors no connection can be accepted.
                     tokio::time::sleep(AGAIN).await;
                     continue;
                 };
@@ -134,10 +134,10 @@ fn listen_for(forms: &[AnswerForm]) -> Visitors {
     visitors
 }
 
-/// A number that nobody else guesses before the socket has its name.
+/// A number that no other user can guess before the socket has its name.
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    // Without random bytes the name may be taken as well, and then nobody can ask.
+    // Without random bytes this name may be taken, too, and then no program can ask.
     let _ = oxshmem_os::random::fill(&mut bytes);
     u64::from_ne_bytes(bytes)
 }

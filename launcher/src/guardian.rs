@@ -90,19 +90,19 @@ pub(crate) fn sweep(mark: &str) {
 enum Judged {
     /// It is not of the job, or has ended.
     Stranger,
-    /// It is becoming another program, and has no environment yet: it may be anybody's.
+    /// It is becoming another program, and has no environment yet: it may belong to any job.
     Unclear,
     /// It carried the mark, and has been killed.
     Killed,
 }
 
-/// Kills whoever carries the mark, and adds them to `killed`. The number of those, and of processes that cannot be judged yet.
+/// Kills the processes that carry the mark, and adds them to `killed`. Returns their number, with those not judged yet.
 fn look_around(mark: &str, killed: &mut BTreeSet<u32>) -> usize {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let others = processes.filter(|&pid| pid != own);
-    // One that cannot be looked at is somebody else's, or has ended.
+    // A process that cannot be looked at belongs to another user, or has ended.
     count(others.map(|pid| (pid, judge(pid, mark).unwrap_or(Judged::Stranger))), killed)
 }
 

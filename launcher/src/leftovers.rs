@@ -28,7 +28,7 @@ pub(crate) fn remove_all(mark: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let rest = entry.file_name().to_str().and_then(|found| Some(found.strip_prefix(name)?.to_owned()));
         let is_marked = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        // Nobody else knows the random mark before the folder is there, and the folder is this user's.
+        // No other user knows the random mark before the folder is there, and the folder is this user's.
         if is_marked && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == uid) {
             // Another process may have removed it meanwhile, which is as good.
             let _ = std::fs::remove_dir_all(entry.path());
@@ -39,7 +39,7 @@ pub(crate) fn remove_all(mark: &str) {
 fn remove_in(folder: &Path, pid: u32) {
     let uid = oxshmem_os::descriptors::own_uid();
     for path in (0..ENDPOINTS).map(|number| name(folder, pid, uid, number)) {
-        // Somebody else's file is not the PE's, whatever its name is.
+        // A file of another user is not the PE's, whatever its name is.
         if std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.uid() == uid) {
             // Another process may have removed it meanwhile, which is as good.
             let _ = std::fs::remove_file(path);

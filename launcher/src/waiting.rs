@@ -49,7 +49,7 @@ pub fn part_of(plan: &JobPlan) -> Result<JobPart, Error> {
 enum Closing {
     /// The other side has said its last word.
     Told,
-    /// The connection broke, or somebody has changed what it carried.
+    /// The connection broke, or its data was changed on the way.
     Broken(String),
 }
 

@@ -190,7 +190,7 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     let key_file = key("key");
     let alone = words(&["--wait-for-launch", "--key-file", &key_file]);
     let nobody = pod(1, &alone, Path::new("--wait-timeout"), &["0.2"]).wait(LIMIT).expect(1);
-    nobody.says(&["nobody has started a job here within 200ms"]);
+    nobody.says(&["no job has been started here within 200ms"]);
     launch("key", "1", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 1s", "refused"]);
     place.write("short", "0123\n");
     launch("short", "1", &["end"]).wait(LIMIT).expect(1).says(&["it has 4 bytes, and 16 are the least"]);

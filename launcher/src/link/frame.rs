@@ -13,7 +13,7 @@ use oxshmem_flight::Witness;
 use crate::plan::JobPlan;
 use crate::pmi::PmiStage;
 
-/// The longest content. Whoever announces more is no agent of ours.
+/// The longest content. A process that announces more is no agent of ours.
 pub(crate) const LONGEST: usize = 16 << 20;
 /// Values of one fence travel in frames of about this size.
 pub(crate) const PORTION: usize = 256 << 10;
@@ -30,17 +30,17 @@ pub(crate) enum AgentOrder {
     },
     /// Send a signal to every PE but one.
     Signal { signal: i32, except: Option<u32> },
-    /// Everybody is in the fence; these values were put before it. The last portion opens it.
+    /// All PEs are in the fence; these values were put before it. The last portion opens it.
     Fenced { values: Vec<(String, String)>, last: bool },
-    /// So many bytes of this host's output have been written: there is room for as many.
+    /// This many bytes of this host's output have been written, so there is room for as many.
     Written { host: u32, stream: OutputStream, bytes: u32 },
-    /// Nobody reads this stream any more.
+    /// This stream has no reader any more.
     Closed { stream: OutputStream },
-    /// Answer with what the PEs do, and with so many of the last calls of each.
+    /// Answer with what the PEs do, and with this many of the last calls of each.
     Look { question: u32, calls: u32 },
     /// The waits of all PEs in words, for the PEs of this host that have asked; no words: not all wait.
     Told { host: u32, text: String },
-    /// Answer when everybody who is ending has been reported.
+    /// Answer when every PE that is ending has been reported.
     Census,
     /// All PEs of the job have ended, and this is its status: clean up and go. Of a failed job nothing may be left.
     Finish { status: i32 },
@@ -58,15 +58,15 @@ pub(crate) enum AgentReport {
     Map { host: u32, text: String, only: Vec<u32> },
     /// PE `pe` could not be started, so these were not either.
     Unstartable { pe: u32, status: i32, why: String, others: Vec<u32> },
-    /// A PE ended, so far had it come; and why the kernel probably killed it for memory, if it did.
+    /// A PE ended: its status, how far it had come in PMI, and why the kernel probably killed it for memory, if it did.
     Ended { pe: u32, status: i32, stage: PmiStage, shortage: Option<String> },
     /// A PE ends the job.
     Aborted { pe: u32, status: i32 },
-    /// A PE sent what is no PMI.
+    /// A PE sent bytes that are no message of PMI.
     Babbled { pe: u32, why: String },
     /// All PEs here and below are in the fence; these values were put before it. The last portion counts.
     Fence { values: Vec<(String, String)>, last: bool },
-    /// So many PEs wait in a fence that cannot open, because one of those here has ended.
+    /// This many PEs wait in a fence that cannot open, because one of those here has ended.
     Stuck { waiting: u32 },
     /// Whole lines of a PE's output, dressed.
     Output {
@@ -85,7 +85,7 @@ pub(crate) enum AgentReport {
         #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
-    /// A PE has taken so many bytes of its input; none: it wants no more.
+    /// A PE has taken this many bytes of its input; 0: it wants no more.
     Taken { pe: u32, bytes: u32 },
     /// The states of a host's PEs: the answer to a question.
     Seen { host: u32, question: u32, witnesses: Vec<Witness> },

@@ -25,7 +25,7 @@ pub(crate) fn build() -> &'static str {
     })
 }
 
-/// Tells builds apart; it is no protection against anybody.
+/// Tells builds apart; it is no protection against an attacker.
 fn checksum(bytes: &[u8]) -> u64 {
     let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     let (words, rest) = bytes.as_chunks::<8>();

@@ -1,5 +1,5 @@
-//! Whether the other side of a pipe is still there: who has nothing to say beats, and who is silent for too long is
-//! lost. Time is an argument, so that a test is done in no time.
+//! Whether the other side of a pipe is still there: a side that has nothing to say sends a beat, and a side that is
+//! silent for too long is lost. Time is an argument, so that tests need not wait.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl<I: Copy + Ord + std::ops::Add<Duration, Output = I>> Pulse<I> {
         if !self.pauses && now >= self.heard + self.limit {
             return Need::GiveUp;
         }
-        // Twice in the time of one look, so that a late look is not a missed beat.
+        // A beat is due at every look, eight times within the limit, so that a late look does no harm.
         if now >= self.spoke + interval { Need::Beat } else { Need::Nothing }
     }
 }

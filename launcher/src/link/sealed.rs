@@ -248,7 +248,7 @@ impl RecordOpener {
         Some(match self.key.open_in_place(self.count.next(), Aad::from(head), &mut sealed) {
             Ok([]) => Ok(Opened::End),
             Ok(bytes) => Ok(Opened::Bytes(bytes.to_vec())),
-            Err(_) => Err("a record has a broken seal: somebody has changed it on the way".into()),
+            Err(_) => Err("a record has a broken seal: it was changed on the way".into()),
         })
     }
 }

@@ -12,13 +12,13 @@ pub(crate) const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=20 {host}";
 /// Runs the launcher from the place that it has here, or else from PATH. Every shell understands it, and what starts
 /// programs without a shell does too.
 const FIND: &str = "if [ -x \"$0\" ]; then exec \"$0\" --agent; else exec oshrun --agent; fi";
-/// Where the user has said the place, there is no second one.
+/// The same where the user has named the place: PATH is not searched.
 const EXACTLY: &str = "exec \"$0\" --agent";
 
 /// The loader's variable with folders of libraries, which PEs on other hosts get from here.
 pub(crate) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// Where sshd tells what it starts who came from where to where: address and port of both ends.
+/// The variable in which sshd tells what it starts the address and port of both ends of the connection.
 pub(crate) const SSH_CONNECTION: &str = "SSH_CONNECTION";
 
 /// The address by which this host was reached: sshd's word, or the host's name where that is an address.

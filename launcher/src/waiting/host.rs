@@ -78,7 +78,7 @@ async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
     };
     let Ok(Some(launcher)) = launcher else {
         say(&format!(
-            "nobody has started a job here within {:?} (--wait-timeout)\n  to fix:  start `oshrun --hosts-wait` with \
+            "no job has been started here within {:?} (--wait-timeout)\n  to fix:  start `oshrun --hosts-wait` with \
              this host in -H, or --meet on the first host too, both with this key and --wait-port; or wait longer",
             waiting.patience
         ));
@@ -95,7 +95,7 @@ async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
 async fn listen(port: u16) -> std::io::Result<TcpListener> {
     match sockets::listen_everywhere(port) {
         Ok(listener) => TcpListener::from_std(listener),
-        // Without this it would listen beside somebody who has the port for IPv6 only.
+        // Without this it would listen beside a process that has the port for IPv6 only.
         Err(error) if error.kind() == ErrorKind::AddrInUse => Err(error),
         Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
     }
@@ -120,7 +120,7 @@ async fn admit(listener: TcpListener, key: Rc<JobKey>, is_busy: Rc<Cell<bool>>, 
     loop {
         let Ok(seat) = Arc::clone(&room).acquire_owned().await else { return };
         let Ok((stream, from)) = listener.accept().await else {
-            // Without descriptors nobody can be let in until some are free.
+            // Without free descriptors no connection can be accepted.
             sleep(Duration::from_millis(100)).await;
             continue;
         };

@@ -103,7 +103,7 @@ async fn reach(
 
 /// Why an attempt came to nothing.
 enum Hindrance {
-    /// It may be otherwise a moment later.
+    /// A later attempt may succeed.
     Passing(String),
     Final(String),
 }
