@@ -41,7 +41,7 @@ impl StreamReader {
 
     /// Everything up to the end of the stream, or what has come by then.
     pub(crate) fn text(&self, until: Instant) -> String {
-        // Nothing is sent: the end or the moment is waited for.
+        // The channel carries nothing: this waits for its end, or until the time is over.
         let _ = self.end.recv_timeout(until.saturating_duration_since(Instant::now()));
         String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics")).into_owned()
     }

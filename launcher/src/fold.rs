@@ -58,7 +58,7 @@ impl Folding {
                     group.others.push(pe);
                     continue;
                 }
-                // The PE repeats itself, and its new numbers may be news.
+                // The PE repeats its error, perhaps with new numbers.
                 let over = self.groups.remove(known);
                 self.tell(&over, &mut shown, false);
             }

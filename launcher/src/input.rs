@@ -33,12 +33,12 @@ pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
     }
 }
 
-/// How far the slowest reader may fall behind before the others wait for it. So much of the input is kept for it.
+/// How far the slowest reader may fall behind before the others wait for it. The launcher keeps as much of the input.
 const FARTHEST_BEHIND: usize = 64 << 20;
 /// How much is read at once.
 const PIECE: usize = 32 << 10;
 
-/// The way to one reader. Each has its own queue, so that one that does not read yet keeps no other one from reading.
+/// The way to one reader. Each has a queue of its own, so that a reader that does not read yet stops no other.
 struct InputLane {
     pe: u32,
     /// Closed, the reader wants no more.
@@ -69,7 +69,7 @@ impl InputLane {
     }
 }
 
-/// Reads the input as fast as the fastest reader takes it, until it ends, nobody wants more, or it is not ours to read.
+/// Reads the input as fast as the fastest reader takes it, until it ends, no reader is left, or we may not read.
 async fn deal(mut lanes: Vec<InputLane>, moved: &Notify, may_read: impl Fn() -> bool) {
     let mut is_told = false;
     loop {
@@ -124,7 +124,7 @@ fn read_piece() -> Vec<u8> {
 
 /// Waits a moment for bytes of the terminal that are for the launcher, and not for the shell.
 fn has_bytes_for_us(terminal: &io::Stdin) -> bool {
-    // An error is for the one who reads.
+    // The read that follows reports an error.
     let has_bytes = sockets::wait_readable(terminal, GLANCE).unwrap_or(true);
     let are_ours = has_bytes && in_foreground();
     if has_bytes && !are_ours {
@@ -142,7 +142,8 @@ pub(crate) async fn copy(readers: Vec<(u32, ChildStdin)>) {
     deal(readers.into_iter().map(lane).collect(), &moved, || true).await;
 }
 
-/// A PE elsewhere that reads the input. It takes as much at a time as there is room; closed, it wants no more.
+/// A PE on another host that reads the input. It takes as much at a time as there is room. If the semaphore is closed,
+/// the PE wants no more.
 #[derive(Clone)]
 pub(crate) struct InputReader {
     pub(crate) pe: u32,
@@ -157,7 +158,7 @@ impl InputReader {
         InputReader { pe, room: Rc::new(Semaphore::new(WINDOW)) }
     }
 
-    /// It has taken so many bytes, or wants no more.
+    /// The PE has taken this many bytes; 0: it wants no more.
     pub(crate) fn took(&self, bytes: u32) {
         match bytes {
             0 => self.room.close(),

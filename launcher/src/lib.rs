@@ -73,7 +73,7 @@ pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     let Some(mistake) = text.strip_prefix("error: ") else {
         return stdout::print(tool, &text).map_or_else(i32::from, |()| error.exit_code());
     };
-    // Without anybody to read it there is still the exit status.
+    // Without a reader there is still the exit status.
     let _ = write!(std::io::stderr(), "{tool}: {mistake}");
     error.exit_code()
 }
@@ -87,8 +87,8 @@ fn without_hyphen_tips(text: &str) -> String {
 /// How long a sentence may take to be written.
 const TO_SAY: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A sentence of the launcher's own. Without anybody to read it there is nothing better to do than to go on, and so if it
-/// cannot be written for a while: signals and deadlines must be obeyed even if nobody empties the pipe of standard error.
+/// Writes a sentence of the launcher's own. The launcher goes on if the sentence has no reader, or cannot be written
+/// for a while: it must obey signals and deadlines even if the pipe of standard error stays full.
 fn say(sentence: &str) {
     say_behind(sentence, false);
 }
@@ -100,7 +100,7 @@ fn say_behind(sentence: &str, in_line: bool) {
     let (done, written) = std::sync::mpsc::channel();
     let write = move || {
         let _ = screen::write_all(std::io::stderr().lock(), text.as_bytes());
-        // The one who waits may have given up.
+        // The caller may have given up.
         let _ = done.send(());
     };
     // Without a thread nothing can be written beside the launcher's own work; then the sentence is lost.

@@ -1,7 +1,7 @@
 //! Lines of several writers on one output: no text continues another writer's line.
 //!
-//! The beginning of a line is shown when its end does not come soon, because it may be a prompt. When somebody else's text
-//! comes before the end, the line is ended first, and the end that its writer sends later is left out.
+//! The beginning of a line is shown when its end does not come soon, because it may be a prompt. When another writer's
+//! text comes before the end, the line is ended first, and the end that its writer sends later is left out.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use crate::link::frame::OutputStream;
 /// The writer of a text: a PE, or the launcher itself, and the stream.
 pub(crate) type Writer = (Option<u32>, OutputStream);
 
-/// Whose lines have not ended on one output.
+/// The writers whose lines have not ended on one output.
 #[derive(Default)]
 pub(crate) struct LineEnds {
     /// The writer of the last line, if that has no end.
     open: Option<Writer>,
-    /// Those whose lines were ended before they did it themselves.
+    /// Writers whose lines were ended before they ended them.
     ended: BTreeSet<Writer>,
 }
 

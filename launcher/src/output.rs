@@ -1,8 +1,8 @@
 //! The PEs' output: whole lines, never mixed, with the labels that were asked for.
 //!
 //! Complete lines go out at once, as many as one read brought. The beginning of a line waits for its end, so that no
-//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen. What
-//! becomes of its line when another PE writes is the affair of `line_ends`.
+//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen.
+//! `line_ends` decides what becomes of its line when another PE writes.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,11 +19,11 @@ use crate::plan::Label;
 
 /// How long the beginning of a line waits for its end.
 const PROMPT: Duration = Duration::from_millis(100);
-/// How long a stream may be silent after the last PE has ended; whoever still holds it open is no PE.
+/// How long a stream may be silent after the last PE has ended; a process that still holds it open is no PE.
 const LULL: Duration = Duration::from_millis(300);
 /// The longest line that is kept whole.
 const LONGEST: usize = 1 << 20;
-/// How much of one stream of a host may be on its way to the launcher. If nobody reads that, PEs wait when they write.
+/// How much of one stream of a host may be on its way to the launcher. If that is not read, PEs wait when they write.
 pub(crate) const WINDOW: usize = 256 << 10;
 
 /// How the lines of one stream look.
@@ -67,7 +67,7 @@ impl Style {
     }
 }
 
-/// Where lines go. An error: nobody will ever read them.
+/// Where lines go. An error: the lines will never have a reader.
 pub(crate) trait Sink {
     async fn write(&self, bytes: &[u8]) -> std::io::Result<()>;
 }

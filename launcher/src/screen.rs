@@ -1,6 +1,6 @@
 //! Output of PEs, on its way to the launcher's own output. There is one queue for all PEs and both streams, so everything
-//! leaves in the order in which it came. For everything that is out, the host gets room for more; if nobody reads the
-//! launcher's output, the PEs wait.
+//! leaves in the order in which it came. For everything that is out, the host gets room for more; if the launcher's
+//! output is not read, the PEs wait.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -82,7 +82,7 @@ impl Screen {
 }
 
 impl Lost {
-    /// Whether nobody reads the stream any more.
+    /// Whether the stream has no reader any more.
     pub(crate) fn is_unread(self) -> bool {
         self.why == Some(libc::EPIPE)
     }
@@ -149,7 +149,7 @@ async fn write(
                 AgentOrder::Closed { stream }
             }
         };
-        // After the job's end nobody wants to know.
+        // After the job's end the notice has no reader.
         let _ = orders.send(order);
     }
 }
@@ -172,12 +172,12 @@ async fn put(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
     written.await.map_err(io::Error::other)?
 }
 
-/// How often a stream is tried that takes nothing and does not block.
+/// The pause between two tries at a full stream that does not block.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Writes everything. Another process that shares the stream may have made it one that does not block, as programs do whose input
-/// and output are one socket or terminal. A reader who is slow is no error there either. Who passes a locked stream keeps others out of
-/// its text.
+/// Writes everything. Another process that shares the stream may have made it nonblocking, as programs do whose input
+/// and output are one socket or terminal. A slow reader is no error there either. A caller that passes a locked stream
+/// keeps other texts out of its own.
 pub(crate) fn write_all(mut sink: impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match sink.write(bytes) {

@@ -65,7 +65,7 @@ impl Signals {
         }
     }
 
-    /// Stops the launcher itself until somebody sends SIGCONT.
+    /// Stops the launcher itself until it gets SIGCONT.
     pub(crate) fn stop_here() {
         let stopped = signals::Process::hold(std::process::id()).and_then(|own| own.signal(libc::SIGSTOP));
         // If we cannot stop, the PEs have; they continue with the next SIGCONT.

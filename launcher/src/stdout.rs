@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use oxshmem_base::Error;
 
-/// The exit status of a tool whose result nobody has read to the end.
+/// The exit status of a tool whose reader has closed the output early.
 const UNREAD: u8 = 128 + libc::SIGPIPE as u8;
 /// The exit status of a tool whose result is lost.
 const LOST: u8 = 1;
@@ -26,7 +26,7 @@ pub(crate) fn print_with(tool: &str, write: impl FnOnce(&mut dyn Write) -> io::R
     let Err(error) = written else { return Ok(()) };
     let (status, told) = lost(&error);
     if let Some(told) = told {
-        // Without anybody to read it there is still the exit status.
+        // Without a reader there is still the exit status.
         let _ = writeln!(io::stderr(), "{tool}: {told}");
     }
     Err(status)
