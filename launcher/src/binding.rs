@@ -23,8 +23,8 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// Places so many PEs of the plan, if the user wants them bound or shown. What is not said on the command line the
-    /// PEs' environment says.
+    /// Places this many PEs of the plan, if the user wants them bound or shown. Settings that are not on the command
+    /// line come from the PEs' environment.
     pub(crate) fn wanted(plan: &JobPlan, pes: usize) -> Result<Option<Binding>, Error> {
         let asked = plan.bind.is_some_and(|bind| bind != BindTo::None);
         if !asked && plan.display.is_none() {
@@ -38,7 +38,7 @@ impl Binding {
             None => settings.bind,
         };
         let seen = machine::look(&settings.topology)?;
-        // A description of another machine can be looked at; what it says of processors binds nobody here.
+        // A description of another machine is only shown. Its processors bind no PE here.
         let here = seen.source.is_here();
         let allowed: Vec<u32> = match here {
             true => cpus::allowed().into_iter().map(|cpu| cpu as u32).collect(),

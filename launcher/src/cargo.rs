@@ -101,7 +101,7 @@ impl OxrunRequest {
         request
     }
 
-    /// Whether `oshrun` will take its options, which is better known before a build than after it.
+    /// Checks before a build whether `oshrun` accepts its options.
     pub fn check(&self) -> Result<(), Refusal> {
         const PROGRAM: &str = "program";
         let plan = JobPlan::from_arguments(self.run.iter().cloned().chain([PROGRAM.into()]).collect())?;

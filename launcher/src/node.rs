@@ -129,7 +129,7 @@ fn measured(node: &Node) -> Result<NodeMachine, Error> {
     if machine.all_cores() != cores || machine.most() != threads {
         return Err(Error::new("this machine cannot be described")
             .because(format!("its parts are not alike: {}", node.describe()))
-            .fix("write a description by hand; those of oxshmem show how"));
+            .fix("write a description yourself; those of oxshmem show how"));
     }
     let allowed = cpus::allowed();
     let mine: Vec<&Processor> = node.processors.iter().filter(|p| allowed.contains(&(p.cpu as usize))).collect();
@@ -145,7 +145,7 @@ fn measured(node: &Node) -> Result<NodeMachine, Error> {
         *line = found.unwrap_or(0.0);
         nearer = found;
     }
-    // A distance below all measured ones: a thread of one core, where there is none.
+    // A distance below all measured ones, as that of two threads of a core where cores have one, gets the least.
     let nearest = machine.line.iter().copied().find(|line| *line > 0.0).unwrap_or(0.0);
     machine.line.iter_mut().filter(|line| **line == 0.0).for_each(|line| *line = nearest);
     Ok(machine)
@@ -177,7 +177,7 @@ const TRIALS: usize = 20;
 fn way_of_a_line(here: usize, there: usize) -> Result<f64, Error> {
     let (ping, pong) = (LineWord(AtomicU64::new(0)), LineWord(AtomicU64::new(0)));
     let all = TRIPS * TRIALS as u64;
-    // A processor that is taken away for longer than this is no machine to measure on.
+    // If other processes take a processor away for longer than this, this machine cannot be measured.
     let reach = |word: &LineWord, number: u64| {
         while word.0.load(Ordering::Acquire) != number {
             std::hint::spin_loop();

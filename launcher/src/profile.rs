@@ -1,7 +1,7 @@
 //! `oshrun --profile` and `--trace`: recording what a program does with the library, and showing it.
 //!
 //! A library that is loaded in front of the program writes records (`crates/interpose`); what they say is computed in
-//! `crates/profile`. Here is what lies around: the PEs' environment, the places of the program, the summary and the report.
+//! `crates/profile`. This module has the PEs' environment, the places of the program, the summary and the report.
 
 mod csv;
 mod event;
@@ -115,7 +115,7 @@ pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
     };
     if !recording.profile {
         remove_records(&recording.folder);
-        // It is not empty if somebody else has put something there.
+        // It is not empty if another program has put something there.
         let _ = fs::remove_dir(&recording.folder);
     }
     is_whole

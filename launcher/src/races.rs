@@ -75,7 +75,7 @@ pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], ht
     results::write(html, page::page(races, lead, sources)).map_err(unwritten)
 }
 
-/// Refuses a program whose races nobody would see. A script is believed to start such a program.
+/// Refuses a program whose races the detector would not see. A script is taken to start a program with the detector.
 pub(crate) fn require(program: &Path) -> Result<(), Error> {
     let needed = linked::needed(program);
     let cannot = || Error::new(format!("{} cannot find its races", program.display()));

@@ -115,7 +115,7 @@ mod tests {
         };
         let (table, drawing) = simulation.run().unwrap();
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
-        // Everybody puts in each of 10 and 12 rounds.
+        // Each PE puts in each of 10 and 12 rounds.
         assert!(table.contains("10240") && table.contains("49152"), "{table}");
     }
 

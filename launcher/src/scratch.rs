@@ -1,5 +1,5 @@
-//! A folder for files of one run of a tool. It lies among the temporary files of all users, so it has a name that nobody guesses, and
-//! nobody else gets in.
+//! A folder for files of one run of a tool. It lies among the temporary files of all users, so its name cannot be
+//! guessed, and no other user can enter it.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -23,7 +23,7 @@ impl Scratch {
         let mut random = [0; 8];
         oxshmem_os::random::fill(&mut random).map_err(unmade)?;
         let folder = base.join(format!("oxshmem-{tool}-{:016x}", u64::from_ne_bytes(random)));
-        // One that is there is somebody else's.
+        // A folder that is there belongs to another program.
         DirBuilder::new().mode(0o700).create(&folder).map_err(unmade)?;
         Ok(Scratch(folder))
     }
@@ -36,7 +36,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that stays behind harms nobody.
+        // A folder that stays behind does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -68,7 +68,7 @@ pub struct SimArgs {
     program: Vec<String>,
 }
 
-/// The seeds that are left, one behind the other from the first one on. Nobody writes them down: there may be billions.
+/// The seeds that are left, one behind the other from the first one on. They are not stored: there may be billions.
 struct SeedsLeft {
     first: u64,
     numbers: Range<u64>,

@@ -18,7 +18,7 @@ pub const AS_PE: &str = "start-as-pe";
 
 /// Jobs that are run: PEs, and on how many virtual nodes.
 const MEASURED: [(u32, u32); 4] = [(8, 2), (16, 2), (32, 4), (64, 8)];
-/// Jobs that are predicted, with so many PEs on a node.
+/// PEs of jobs that are predicted, and the PEs of each node.
 const PREDICTED: [u32; 3] = [1_000, 10_000, 100_000];
 const PER_NODE: u32 = 128;
 /// Bytes of the address of a PE by TCP.

@@ -15,7 +15,8 @@ use oxshmem_schedule::choose::{Row, to_json};
 use crate::machine::{beside, helper};
 use crate::results;
 
-/// Every schedule is measured in so many jobs, in turns with the others, so that a disturbance is nobody's in particular.
+/// Every schedule is measured in this many jobs, which alternate with those of the others, so that a disturbance
+/// affects all schedules.
 const ROUNDS: u32 = 3;
 /// A schedule stays the choice at the next size as long as no other is quicker by more than this, and the standard table's choice
 /// stays as long as no schedule is.
@@ -36,7 +37,7 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
             .because(format!("`oshrun {}` starts {nodes} PE", oshrun.join(" ")))
             .fix("name hosts behind `--`: -H a,b,c -N 1; or, to try it on this machine: -n 2 --nodes 2"));
     }
-    // A place that cannot be written is better known before minutes of measurement.
+    // A file that cannot be written is reported before minutes of measurement.
     let unwritten = results::unwritten(file, "choose another place for --output");
     results::create(file).map_err(unwritten)?;
     let runs = ROUNDS as usize * (1 + NAMES.len() + LONG_CHAINS.len());

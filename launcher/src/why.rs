@@ -22,7 +22,7 @@ pub struct WhyArgs {
     /// The process number of the job's oshrun [default: the only job there is]
     #[arg(value_name = "JOB")]
     job: Option<u32>,
-    /// So many of the last calls of each PE, 32 at most
+    /// Show this many of the last calls of each PE, 32 at most
     #[arg(long, value_name = "N", default_value = "0")]
     calls: usize,
     /// Print JSON

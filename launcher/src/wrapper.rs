@@ -1,6 +1,7 @@
 //! The compiler wrappers: a compiler's command line with what an OpenSHMEM program needs added to it.
 //!
-//! One program acts by the name it is called. What it would do is a pure function of its arguments and surroundings.
+//! One program is all wrappers; it acts by the name that it is called by. Its action is a pure function of its
+//! arguments and surroundings.
 
 mod archive;
 mod blind;
@@ -317,7 +318,7 @@ fn words(text: OsString) -> Vec<OsString> {
     text.to_string_lossy().split_whitespace().map(OsString::from).collect()
 }
 
-/// `OSHCC=oshcc` is how users tell their build system about us; to believe it would never end.
+/// Users set `OSHCC=oshcc` for their build system. A wrapper that obeyed it would call itself for ever.
 fn names_a_compiler(words: &[OsString]) -> bool {
     let name = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
     name.is_some_and(|name| Language::of_name(name).is_none())

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
     if beside.is_none() {
         // Other implementations of OpenSHMEM have an oshrun, too, which does not know our options.
-        process::say("cargo oxrun: there is no oshrun beside cargo-oxrun, so the one in PATH is run, whosever it is\n");
+        process::say("cargo oxrun: no oshrun is beside cargo-oxrun, so that of PATH runs, perhaps another library's\n");
     }
     let mut oshrun = Command::new(beside.unwrap_or_else(|| "oshrun".into()));
     let error = oshrun.args(request.run).arg(program).args(request.program).exec();

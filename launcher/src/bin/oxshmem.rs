@@ -122,7 +122,7 @@ struct Simulate {
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
     #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
-    /// PEs arrive at random within so many nanoseconds
+    /// PEs arrive at random within this many nanoseconds
     #[arg(long, value_name = "NS", default_value = "0")]
     skew: f64,
     /// Draw the comparison into this file
@@ -173,7 +173,7 @@ struct Explain {
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
     #[arg(long, default_value = "8", value_parser = bytes)]
     bytes: u64,
-    /// A table of one's own, instead of that of SHMEM_TUNING; SHMEM_*_ALGORITHM go before it, as in a job
+    /// Use this table instead of that of SHMEM_TUNING; SHMEM_*_ALGORITHM take precedence over both, as in a job
     #[arg(long, value_name = "FILE")]
     tuning: Option<String>,
 }

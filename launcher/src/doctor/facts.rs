@@ -24,11 +24,11 @@ pub(crate) struct Facts {
     pub(crate) build: String,
     /// Nanoseconds since 1970, when the facts were complete.
     pub(crate) time: u64,
-    /// Bytes that a process may lock; nothing: as many as there are.
+    /// Bytes that a process may lock; `None`: no limit.
     pub(crate) lockable: Option<u64>,
     /// Descriptors that a process may open.
     pub(crate) open_files: u64,
-    /// Bytes of addresses that a process may have; nothing: as many as there are.
+    /// Bytes of addresses that a process may have; `None`: no limit.
     #[serde(default)]
     pub(crate) addresses: Option<u64>,
     /// Bytes of memory that are free, and the limit that says so.
@@ -143,7 +143,7 @@ fn other_tools() -> Vec<String> {
     ["oshrun", "oshcc", "oshfort"].iter().filter_map(other).collect()
 }
 
-/// The folder of Fortran's modules in this installation, where gfortran could compile them and nobody has.
+/// The folder of this installation's Fortran modules, if they are not compiled although gfortran is there.
 fn missing_modules() -> Option<String> {
     let include = beside("oshrun").ok()?.parent()?.parent()?.join("include");
     let folders = std::env::var_os("PATH")?;

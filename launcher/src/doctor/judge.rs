@@ -210,7 +210,7 @@ fn processes(facts: &Facts) -> Diagnosis {
     }
 }
 
-/// Whether the Fortran modules are there; nothing where nobody could compile them.
+/// Whether the Fortran modules are there; `None` where no compiler could make them.
 fn fortran(facts: &Facts) -> Option<Diagnosis> {
     let folder = facts.missing_modules.as_ref()?;
     Some(

@@ -37,7 +37,7 @@ pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>,
         ));
         let words: Vec<String> = shape.iter().map(|word| quoted(word.as_ref())).collect();
         return Ok(vec![failed.fix(format!(
-            "the message says what to do; a job of yours in the same place: oshrun --explain -v {} ./program",
+            "the message says what to do; to run your own program in the same way: oshrun --explain -v {} ./program",
             words.join(" ")
         ))]);
     }

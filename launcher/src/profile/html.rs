@@ -128,7 +128,7 @@ fn curves(page: &mut Document, totals: &Totals) {
     let (length, intervals) = &fewer(&totals.series);
     if !intervals.is_empty() {
         let moment = |number: usize| (number as f64 + 0.5) * length / 1e9;
-        // Threads have time of their own: so many PEs and threads there were on average.
+        // Threads have time of their own. This is how many PEs and threads there were on average.
         let lanes = f64::from(totals.pes.max(1)).max(totals.time() / (length * intervals.len() as f64));
         let whole = length * lanes;
         let names =
@@ -186,7 +186,7 @@ fn curves(page: &mut Document, totals: &Totals) {
     page.close_figures();
 }
 
-/// At most so many points of a curve over time.
+/// The most points of a curve over time.
 const MOST_POINTS: usize = 64;
 
 /// Neighbouring intervals joined, so that points of curves can be told apart.
@@ -300,7 +300,7 @@ fn pes(page: &mut Document, totals: &Totals) {
         "for unknown",
         "heap",
     ];
-    let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: nobody is known to be the reason. \
+    let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: no PE is known to be the reason. \
                    Heap: how far its symmetric heap was used.";
     page.table(caption, &head, 1, &rows, totals.times.len() > 32);
 }

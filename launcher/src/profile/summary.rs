@@ -26,7 +26,7 @@ pub struct TraceArgs {
     /// The file of the timeline
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Also write a page with charts to this file, which needs nothing but itself
+    /// Also write a self-contained page with charts to this file
     #[arg(long, value_name = "PAGE")]
     html: Option<PathBuf>,
     /// Also write it as an archive of the Open Trace Format 2 into this folder, for Vampir and other tools

@@ -99,7 +99,7 @@ fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> 
     format!("because it waited{at} for {}", links.join(", which waited for "))
 }
 
-/// The calls in which PEs were ended. They are counted, but their time is in no table: nobody knows how long they would have taken.
+/// The calls in which PEs were ended. They are counted, but their time is in no table: their whole length is unknown.
 fn unended(job: &RecordedJob, places: &mut ProgramPlaces) -> Option<String> {
     let open = |ledger: &CallLedger| Some((ledger.pe, ledger.sites.get(&ledger.open?)?.clone()));
     let mut ended = job.ledgers.iter().filter(|ledger| !ledger.ended);

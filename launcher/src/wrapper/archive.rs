@@ -12,8 +12,8 @@ const STATIC: [&str; 3] = ["-static", "-static-pie", "--static"];
 const STATIC_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_eh"];
 /// The same for a program that only takes oxshmem itself from the archive.
 const SYSTEM_LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
-/// Functions that gfortran's library calls in every program with threads, as which it counts ours, but names weakly: a fully
-/// static program has only those that somebody else names.
+/// Functions that gfortran's library calls in every program with threads, as which it counts ours, but names weakly: a
+/// fully static program has only those that other code names strongly.
 pub(super) const FORTRAN_THREADS: &str = "-Wl,-u,pthread_mutex_init,-u,pthread_mutex_destroy,\
      -u,pthread_mutex_trylock,-u,pthread_cond_init,-u,pthread_cond_destroy,-u,pthread_cond_wait,\
      -u,pthread_cond_broadcast,-u,pthread_join";

@@ -27,7 +27,7 @@ pub struct FortranModules {
     pub(super) lib: PathBuf,
 }
 
-/// Whether an installation has the sources of modules that nobody has compiled.
+/// Whether an installation has the sources of modules that are not compiled.
 pub fn are_missing(include: &Path) -> bool {
     SOURCES.iter().any(|source| include.join(source).exists() && !include.join(source).with_extension("mod").exists())
 }

@@ -153,7 +153,7 @@ pub(super) fn anchor(locations: u64, definitions: u64, definitions_chunk: u64) -
     bytes.push(0);
     // No properties.
     bytes.extend([0; 4]);
-    // The number of the archive, which tells it from others of the same program: nobody compares ours.
+    // The number of the archive, which tells it from others of the same program. Ours are not compared.
     bytes.extend([0; 8]);
     // No snapshots and no thumbnails.
     bytes.extend([0; 8]);
