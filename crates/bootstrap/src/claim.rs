@@ -73,7 +73,7 @@ pub(crate) fn claimed(variable: &dyn Fn(&str) -> Option<String>) -> Option<Claim
     let signs = || SIGNS.iter().filter(|sign| variable(sign.present).is_some());
     let sized = || signs().filter_map(|sign| sign.size.iter().find_map(number).map(|size| (sign, Some(size))));
     let several = sized().find(|(_, size)| size.is_some_and(|size| size > 1));
-    // Where nobody says how many there are, nobody says that this task is alone either.
+    // A sign without a number does not say that this task is alone.
     let unknown = || signs().map(|sign| (sign, None)).next().filter(|_| sized().next().is_none());
     let (sign, size) = several.or_else(unknown)?;
     let step = match (sign.present, variable("SLURM_JOB_ID"), variable("SLURM_STEP_ID")) {

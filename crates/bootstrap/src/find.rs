@@ -1,4 +1,4 @@
-//! Which process manager serves this process: who really answers, not who has left variables behind.
+//! Finds the process manager of this process: one that answers, not one that has only left variables behind.
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
@@ -9,7 +9,8 @@ use crate::pmi1::client::{self as pmi1, TaskFacts};
 use crate::wire::PmiSocket;
 use crate::{library, pmi2, pmix};
 
-/// The manager of this process: whoever answers first; nobody, if the environment does not claim otherwise.
+/// The manager of this process: the first that answers. Without one the process is a job of its own, unless the
+/// environment claims otherwise.
 ///
 /// A descriptor is asked before PMIx: launchers close the descriptors of the jobs that they were started in, but hand
 /// on the variables. PMI-1 is asked before PMI-2, because only PMI-1 tells the launcher a status when a job is ended.
@@ -35,7 +36,7 @@ pub(crate) fn manager(
             Err(why) => refusals.push(why),
         }
     }
-    // A library is opened only for a launcher that has said there are several tasks, or for who asks for it.
+    // A library is opened only if the launcher has said that there are several tasks, or if SHMEM_PMI asks for it.
     if settings.pmi == "library" || wanted("library") && claim.is_some() {
         match library::join() {
             Ok(manager) if manager.size() == 1 && claim.is_some() => {

@@ -1,6 +1,6 @@
 //! How `oshrun` tells PEs of other hosts that a PE has ended without finalize: by values that a PE can ask for at any time.
 
-/// The key under which it says so of PE `pe`, or of anybody.
+/// The key under which it says so of PE `pe`, or of any PE.
 pub fn key(pe: Option<u32>) -> String {
     pe.map_or_else(|| "ended".into(), |pe| format!("ended.{pe}"))
 }

@@ -53,12 +53,12 @@ impl Membership {
         self.manager.size()
     }
 
-    /// The node this process is on and who shares it.
+    /// The node that this process is on, and the PEs that share it.
     pub fn node(&self) -> &OwnNode {
         &self.node
     }
 
-    /// Where everybody is.
+    /// The node of every PE.
     pub fn places(&self) -> &NodeMap {
         &self.places
     }
@@ -68,12 +68,12 @@ impl Membership {
         self.ours
     }
 
-    /// How the launcher is spoken to.
+    /// The protocol of the launcher.
     pub fn protocol(&self) -> String {
         self.manager.protocol()
     }
 
-    /// Publishes bytes of any length under a key of at most 48 bytes that nobody used before. Others can read them
+    /// Publishes bytes of any length under a key of at most 48 bytes that no PE used before. Others can read them
     /// after the next [`fence`](Membership::fence).
     pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Error> {
         published::put(&*self.manager, key, bytes)

@@ -3,7 +3,7 @@
 //! A process becomes a PE by [`Membership::join`]: it learns its number, how many PEs there are and which of them share its
 //! node. The PEs of a node then exchange descriptors of their memory with [`node::share`].
 //!
-//! Behind [`Manager`] is whoever started the process: a server that speaks [PMI-1](pmi1) or [PMI-2](pmi2), PMIx, or a
+//! [`Manager`] stands for the launcher: a server that speaks [PMI-1](pmi1) or [PMI-2](pmi2), PMIx, or a
 //! library with a private wire. The calls into libraries are in `sys/pmix-sys` and `sys/pmi-sys`, behind safe functions,
 //! so that nothing here is unsafe.
 #![forbid(unsafe_code)]

@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 /// A process manager as one process of its job sees it.
 ///
-/// Errors of these calls are the end of the job: a manager that does not do them cannot start one. A manager that is
-/// gone ends the process, because nobody else would.
+/// Errors of these calls are the end of the job: a manager that does not do them cannot start one. If the manager is
+/// gone the process ends itself, because nothing else would end it.
 pub trait Manager: fmt::Debug + Send + Sync {
-    /// How it is spoken to, for messages: `PMI-1`, `PMIx 4.2.2`.
+    /// The protocol, for messages: `PMI-1`, `PMIx 4.2.2`.
     fn protocol(&self) -> String;
 
     /// This process's number.
@@ -26,7 +26,7 @@ pub trait Manager: fmt::Debug + Send + Sync {
     /// How many bytes a published text may have.
     fn longest(&self) -> usize;
 
-    /// Publishes a text under a key that nobody used before; others can read it after the next fence.
+    /// Publishes a text under a key that no process used before; others can read it after the next fence.
     fn put(&self, key: &str, text: &str) -> Result<(), Error>;
 
     /// Waits until every process has called it.

@@ -70,7 +70,7 @@ fn blocks(text: &str) -> Option<Vec<(u32, u32, u32)>> {
         let (block, after) = rest.strip_prefix(",(")?.split_once(')')?;
         let mut numbers = block.split(',').map(|number| number.parse().ok());
         let (first, count, each) = (numbers.next()??, numbers.next()??, numbers.next()??);
-        // A block that places nobody would only cost time.
+        // A block without PEs would only cost time.
         if numbers.next().is_some() || count == 0 || each == 0 {
             return None;
         }

@@ -21,7 +21,7 @@ use gate::Gate;
 pub use parcel::Parcel;
 use parcel::{pack, send, unpack};
 
-/// How long PEs of a node wait for each other. Whoever died meanwhile was noticed by the launcher long before.
+/// How long PEs of a node wait for each other. The launcher notices a dead PE much earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a waiting PE looks whether the launcher is still there.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -58,8 +58,8 @@ impl OwnNode {
 }
 
 /// The node of every PE where the launcher does not know it: PEs with one kernel and one network namespace can meet on
-/// an abstract socket, and that is what a node is for. PE 0 compares all and publishes the result, so that nobody else
-/// asks more than once.
+/// an abstract socket, and that is what a node is for. PE 0 compares all and publishes the result, so that others ask
+/// once.
 pub(crate) fn by_identity(manager: &dyn Manager) -> Result<Vec<u32>, Error> {
     let mut identity = Vec::new();
     for source in ["/proc/sys/kernel/random/boot_id", "/etc/hostname"] {
@@ -110,7 +110,7 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// Hands bytes to the leader, who gets everybody's in the order of [`OwnNode::members`]; the others get nothing.
+    /// Hands bytes to the leader, which gets those of all, as [`OwnNode::members`] has them; the others get nothing.
     pub fn gather(&self, job: &Membership, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, Error> {
         let node = job.node();
         if node.my_index > 0 {
@@ -171,7 +171,7 @@ pub fn share(
         let invitation = Invitation::published(job, epoch)?;
         return visit(job, &invitation, &mine).map_err(|error| failed(job, &error));
     }
-    // A node of one PE has nobody to let in, but the other nodes count on its fence.
+    // A node of one PE has no other PE to wait for, but the other nodes count on its fence.
     let gate = match node.members.len() {
         1 => None,
         _ => Some(Gate::open().map_err(|error| failed(job, &error))?),
@@ -240,13 +240,13 @@ impl Invitation {
         }
     }
 
-    /// The socket's name, readable for whoever looks at the machine's sockets.
+    /// The socket's name, readable in a list of the machine's sockets.
     fn address(&self) -> Vec<u8> {
         format!("oxshmem-{:032x}", u128::from_be_bytes(self.name)).into_bytes()
     }
 }
 
-/// A member's side: hands in its parcel and takes what the leader has for everyone.
+/// A member's side: sends its parcel and receives what the leader has for all.
 fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
     let stream = descriptors::connect(&invitation.address())?;
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
@@ -341,7 +341,7 @@ mod tests {
                 let gathered = visitor.join().unwrap();
                 assert_eq!((gathered.common.bytes, gathered.of.len()), (b"all".to_vec(), 3));
             }
-            // Those who were turned away, or still knock, learn it now.
+            // Processes that were refused, or still wait to be accepted, learn it now.
             drop(gate);
         });
     }

@@ -1,4 +1,4 @@
-//! The address by which this host was reached when the job was started: where launchers get through, others do too.
+//! The address by which this host was reached when the job was started: where a launcher gets through, peers do, too.
 
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 

@@ -130,7 +130,7 @@ impl Conversation {
             Pmi2Query::JobAttribute { key } if key == PROCESS_MAPPING => {
                 (By::JobAttribute, Request::Get { space, key })
             }
-            // An attribute that nobody has; a client's own values have no such keys.
+            // An attribute that does not exist; a client's own values have no such keys.
             Pmi2Query::JobAttribute { key } => {
                 (By::JobAttribute, Request::Get { space, key: format!("attribute {key}") })
             }
@@ -138,7 +138,7 @@ impl Conversation {
             Pmi2Query::Get { key, .. } => (By::Get, Request::Get { space, key }),
             Pmi2Query::Fence => (By::Fence, Request::BarrierIn),
             Pmi2Query::Finalize => (By::Finalize, Request::Finalize),
-            // Nobody waits for the answer to this one.
+            // No client waits for the answer to this one.
             Pmi2Query::Abort { .. } => return Request::Abort { status: 1 },
             Pmi2Query::Other(command) => (By::Refused, Request::Other(command)),
         };

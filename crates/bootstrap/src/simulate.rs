@@ -1,7 +1,8 @@
 //! The requests of a starting job to its launcher, counted at sizes that no machine here has.
 //!
-//! The very calls of a start of many nodes are made, where each address is fetched when it is needed, against a manager that counts: by PE 0, by the leader of every node and by one
-//! other PE of it, who stands for all others, because they ask the same.
+//! The real calls of a start of many nodes are made against a manager that counts. Each address is fetched when it is
+//! needed. PE 0 makes the calls, and so do the leader of every node and one other PE of it, which stands for the rest
+//! of the node: all of them ask the same.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ struct SimulatedJob {
     tally: Tally,
 }
 
-/// Those of a node who act.
+/// The PEs of a node that make calls.
 struct Actors {
     leader: Membership,
     other: Option<Membership>,
@@ -97,12 +98,12 @@ struct Actors {
     asked: [u64; 2],
 }
 
-/// The PEs of a node that act.
+/// The PEs of a node that one PE stands for.
 #[derive(Clone, Copy)]
 enum As {
     Leader,
     Other,
-    /// The leader, who stands for all.
+    /// The leader, which stands for all.
     Everybody,
 }
 
@@ -239,7 +240,7 @@ mod tests {
         for pes in [1024, 4096] {
             let large = start(pes, 16, 120).unwrap();
             assert_eq!(large.most, small.most, "{large:?} beside {small:?}");
-            // PE 0 asks once for each node, and nobody once for each PE.
+            // PE 0 asks once for each node, and no PE once for each PE.
             assert_eq!(large.first - small.first, u64::from((pes - 256) / 16), "{large:?} beside {small:?}");
             let grown = u64::from(pes / 256);
             assert!(large.gets <= grown * small.gets + grown && large.puts <= grown * small.puts, "{large:?}");

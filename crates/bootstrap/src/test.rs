@@ -45,7 +45,7 @@ impl Manager for Silent {
         Ok(Err("silence".into()))
     }
 
-    /// Kills who asks for it, as many servers do before they answer.
+    /// Kills the process that asks for it, as many servers do before they answer.
     fn abort(&self, _: i32, _: &str) {
         process::kill_self()
     }

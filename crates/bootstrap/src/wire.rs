@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::stream::{Incoming, Malformed};
 
-/// How long a server may take for its first answers; whoever holds the descriptor then is no PMI server.
+/// How long a server may take for its first answers. A process that takes longer is no PMI server.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
@@ -93,7 +93,7 @@ impl PmiSocket {
         })
     }
 
-    /// Sends without waiting. If the launcher is gone there is nobody to tell.
+    /// Sends without waiting. If the launcher is gone the message has no reader.
     pub(crate) fn tell(&self, bytes: &[u8]) {
         let _ = sockets::send_all(&self.stream, bytes);
     }
@@ -107,7 +107,7 @@ impl PmiSocket {
 /// The next message, if it is complete.
 pub(crate) type Next<A> = Option<Result<A, Malformed>>;
 
-/// The launcher is the lifeline: without it nobody would end this process, so it ends itself.
+/// Without the launcher nothing would end this process, so it ends itself.
 pub(crate) fn orphaned() -> ! {
     process::say(&format!(
         "oxshmem: the launcher closed the PMI connection of process {}: the job is over\n",

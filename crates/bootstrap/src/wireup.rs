@@ -1,9 +1,9 @@
-//! How PEs of different nodes find each other: one published value for each node, fetched when somebody needs it.
+//! How PEs of different nodes find each other: one published value for each node, fetched when a PE needs it.
 //!
-//! A published value costs every launcher something, and a value that everybody fetches costs N times as much. So PE 0
+//! A published value costs every launcher something, and a value that all PEs fetch costs N times as much. So PE 0
 //! publishes the facts for all in one value, which the leaders fetch and hand on; a PE's address goes to its leader, which publishes
 //! those of its node together. In jobs of few nodes the leaders of several PEs fetch the addresses of all nodes at the start and hand them on.
-//! Elsewhere nobody fetches a node's addresses before it talks to that node. Launchers are asked O(1) times by each PE.
+//! Elsewhere no PE fetches a node's addresses before it talks to that node. Launchers are asked O(1) times by each PE.
 
 use std::collections::BTreeMap;
 
@@ -80,13 +80,13 @@ pub(crate) fn publish_all(job: &Membership, epoch: u32, addresses: &[Vec<u8>]) -
     job.put(&addresses_key(epoch, job.node().index), &together(addresses))
 }
 
-/// In jobs of so many nodes the leaders of several PEs fetch all addresses at the start. A PE that asks the launcher in the middle of its work
-/// serves nobody meanwhile: with 256 PEs on 2 processors the launcher answered late, and PEs that waited for its answer were taken
-/// for dead.
+/// In jobs of at most this many nodes the leaders of several PEs fetch all addresses at the start. A PE that asks the
+/// launcher in the middle of its work serves no peer meanwhile: with 256 PEs on 2 processors the launcher answered
+/// late, and PEs that waited for its answer were taken for dead.
 const FEW_NODES: u32 = 64;
 
-/// The addresses that all nodes have published: what the leader has handed on, and otherwise fetched node by node when one of a
-/// node is first needed.
+/// The addresses that all nodes have published: what the leader has handed on. Others are fetched node by node, when an
+/// address of the node is first needed.
 #[derive(Debug)]
 pub struct PublishedAddresses<'j> {
     job: &'j Membership,

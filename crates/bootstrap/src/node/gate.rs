@@ -14,7 +14,7 @@ use super::parcel::{Parcel, receive};
 use super::{GLANCE, Invitation, PATIENCE};
 use crate::Membership;
 
-/// How long somebody may take to say the job's word, and a member to hand in its parcel.
+/// How long a process that connects may take to send the job's word, and a member to send its parcel.
 const STALL: Duration = Duration::from_secs(5);
 
 /// The leader's socket.
@@ -24,7 +24,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Opens a socket of a random name, for who knows a random word.
+    /// Opens a socket with a random name, for processes that know a random word.
     pub(super) fn open() -> io::Result<Gate> {
         let mut random = [0; 32];
         oxshmem_os::random::fill(&mut random)?;
@@ -33,8 +33,8 @@ impl Gate {
         Ok(Gate { listener, invitation })
     }
 
-    /// Waits for every other member and drops everybody else. The result is in the members' order. Those who have not said
-    /// who they are wait beside each other, so that silence of one delays nobody.
+    /// Waits for every other member and drops all other processes. The result is in the members' order. Connections
+    /// that have not sent the word wait side by side, so that a silent one delays no member.
     pub(super) fn admit(&self, job: &Membership, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
@@ -69,13 +69,13 @@ impl Gate {
         Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
     }
 
-    /// Lets in all who knock and are of the same user.
+    /// Accepts all connections that wait, and keeps those of the same user.
     fn receive_guests(&self, guests: &mut Vec<Stranger>) {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => guests.extend(Stranger::new(stream)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // There are no more descriptors: the one who has been silent for the longest time makes room.
+                // There are no more descriptors: the connection that has been silent for the longest time is closed.
                 Err(_) if !guests.is_empty() => drop(guests.remove(0)),
                 Err(_) => return,
             }
@@ -83,7 +83,7 @@ impl Gate {
     }
 }
 
-/// Somebody who has connected and has not yet said the job's word.
+/// A process that has connected and has not yet sent the job's word.
 struct Stranger {
     stream: UnixStream,
     since: Instant,
