@@ -1,8 +1,8 @@
-//! The last calls of a PE: a ring that its threads write and anybody reads.
+//! The last calls of a PE: a ring that its threads write and any process may read.
 //!
 //! A record costs some stores and no clock. The time is that of the last reading of the clock, which happens in every
 //! [`BATCH`]th call and wherever a wait got long, so it lags by at most that many short calls. A record holds the address of
-//! the call's name; who reads from outside reads the name from the same process.
+//! the call's name; a reader outside the PE reads the name from the same process.
 //!
 //! Where PEs share a processor, a call finds nothing in the caches and in the table of pages that the PEs before it have used. So
 //! what a call writes is small: a head of one line and [`RECENT`] records, which fit into the page of the slots where the PE
@@ -121,8 +121,8 @@ const fn ticks(time: u64) -> u64 {
     time & ((1 << TIME_BITS) - 1)
 }
 
-/// A time that is up to so many ticks before another one is as late: who reads a ring has read the clock before, and the clock of a batch
-/// lags behind that of a long wait.
+/// A time that is up to this many ticks before another one counts as equally late: a reader of a ring has read the
+/// clock before, and the clock of a batch lags behind that of a long wait.
 const AHEAD: u64 = 1 << 16;
 
 /// Nanoseconds from one time in ticks to another one.
@@ -238,11 +238,11 @@ impl CallRing {
     /// These threads write from now on.
     pub fn begin_recording(&self, writers: RingWriters) {
         self.writers.store(writers as u64, Relaxed);
-        // Until the next batch begins, which sees who writes.
+        // Until the next batch begins, which looks at the writers.
         self.straight.store(0, Relaxed);
     }
 
-    /// The clock says so many nanoseconds.
+    /// Notes the time of the clock, in nanoseconds.
     pub fn set_time(&self, now: u64) {
         let now = now.max(1);
         self.time.store(now, Relaxed);
@@ -356,7 +356,7 @@ pub struct Calls {
 }
 
 /// The calls in the words of a ring, read twice: records that changed meanwhile, or that are half written, are left out. `name`
-/// reads a name of so many bytes at an address of the PE's process; `now` is the time of the same machine.
+/// reads a name of this many bytes at an address of the PE's process; `now` is the time of the same machine.
 pub fn decode(
     first: &[u64],
     again: &[u64],

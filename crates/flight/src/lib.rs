@@ -1,4 +1,4 @@
-//! The doings of a PE, for those who look at it from outside.
+//! The activity of a PE, for readers outside of it.
 //!
 //! A PE writes into its control window: its [`waits`] that are not short, and its last [`calls`]. An [`index`] at the head of the
 //! window says where these are. PEs of the node read them as memory, PE 0 reads them over the network, and the launcher reads
@@ -46,7 +46,7 @@ impl State {
 /// The state of a PE's process, as the system tells it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Activity {
-    /// Nobody has asked.
+    /// It has not been looked at.
     #[default]
     Unknown,
     /// It uses a processor.

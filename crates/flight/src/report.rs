@@ -9,7 +9,7 @@ use crate::waits::{AwaitedCollectives, Comparand, Subject, TeamMeeting, WaitEntr
 use crate::{Activity, State, Witness};
 use teams::{different_teams, is_team, missing, named, team};
 
-/// Beyond so many PEs, those whose lines are alike share one.
+/// Beyond this number of PEs, those whose lines are alike share one.
 const APART: usize = 16;
 /// A line for each PE; `pes` is how many the job has, `network` the way between its nodes.
 pub fn lines(known: &[Witness], pes: u32, network: &str) -> String {
@@ -295,7 +295,8 @@ fn under_way<'a>(
     })
 }
 
-/// From a PE to one that it waits for, and on, to a PE that waits for nobody by name or was there before. A circle is preferred.
+/// From a PE to one that it waits for, and on, to a PE that waits for no known one or was there before. A circle is
+/// preferred.
 fn chain(known: &[Witness]) -> Vec<u32> {
     let mut longest = Vec::new();
     for start in known.iter().filter(|one| !needed(one, known).is_empty()) {

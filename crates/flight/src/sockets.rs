@@ -10,7 +10,7 @@ pub fn view(user: u32, launcher: u32) -> String {
     format!("{}{launcher}", views(user))
 }
 
-/// Another name of that socket, for where somebody else has taken the first one.
+/// Another name of that socket, for where another user has taken the first one.
 pub fn other_view(user: u32, launcher: u32, number: u64) -> String {
     format!("{}.{number:x}", view(user, launcher))
 }

@@ -2,8 +2,8 @@
 //!
 //! A record has `looks`: how often its thread has found, while nothing but waiters was left of its process, that its wait is
 //! not over. `changes` grows after a record has been opened and before one is closed. Both ways a full fence stands between
-//! the change and what the thread does next. So who reads the same number twice knows that in between all these waits went on
-//! and no other began.
+//! the change and what the thread does next. So a reader that finds the same number twice knows that in between all
+//! these waits went on and no other began.
 
 use core::sync::atomic::{
     AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
@@ -29,7 +29,7 @@ pub struct Records {
 
 /// Words of one record.
 const WORDS: usize = size_of::<Record>() / 8;
-/// Bytes of all records, for who reads them over the network.
+/// Bytes of all records, for readers over the network.
 pub const RECORDS_BYTES: usize = RECORDS * size_of::<Record>();
 
 #[repr(C)]
@@ -57,7 +57,7 @@ struct Record {
 /// Words of a line.
 const LINE: usize = 8;
 
-/// Nobody has the record.
+/// The record is free.
 const FREE: u64 = 0;
 /// A thread has taken the record and is writing it.
 const OPENING: u64 = u64::MAX;
@@ -94,9 +94,9 @@ pub struct WaitEntry {
     pub subject: Subject,
     /// Return addresses in the program, the innermost first.
     pub frames: Vec<u64>,
-    /// The same in words, if somebody has looked them up, or the line of an interpreted program.
+    /// The same in words, if they have been looked up, or the line of an interpreted program.
     pub sites: Vec<String>,
-    /// The variable's name, if somebody has looked it up.
+    /// The variable's name, if it has been looked up.
     pub object: Option<String>,
 }
 
@@ -179,7 +179,7 @@ impl Records {
 impl Record {
     fn read(&self) -> [u64; WORDS] {
         let since = self.since.load(Acquire);
-        // Acquire: who sees a look sees what was seen.
+        // Acquire: a reader that sees a look sees the value that it found.
         let looks = self.looks.load(Acquire);
         let head = [since, self.looked.load(Relaxed), looks, self.thread.load(Relaxed)];
         let mut words = [0; WORDS];

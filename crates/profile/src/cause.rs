@@ -60,7 +60,7 @@ pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<La
     Some(LateCause { chain, site: site?, outside: works(pe), mean })
 }
 
-/// The PE for which a PE waited longest at variables and locks; nothing if nobody is known to be the reason.
+/// The PE for which a PE waited longest at variables and locks; nothing if no PE is known to be the reason.
 pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
     longest_wait(job, totals, pe).map(|wait| wait.reason)
 }

@@ -31,7 +31,7 @@ pub mod head {
     pub const HEAP: usize = 12;
     /// The addresses between which the executable's variables lie: two words.
     pub const STATICS: usize = 13;
-    /// Every so many meetings of a team, one is kept: a power of two.
+    /// Of this many meetings of a team one is kept: a power of two.
     pub const STRIDE: usize = 15;
     /// How many meetings are kept.
     pub const MEETINGS: usize = 16;

@@ -50,7 +50,7 @@ pub struct CallLedger {
     pub updates: Vec<(SymmetricObject, u32, u64)>,
     /// Routines at places of the program, by number.
     pub sites: BTreeMap<u32, SiteRecord>,
-    /// Every so many meetings are kept.
+    /// Of this many meetings one is kept.
     pub stride: u64,
     /// The meetings.
     pub meetings: Vec<MeetingRecord>,

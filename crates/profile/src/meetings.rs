@@ -1,4 +1,4 @@
-//! The PEs for which others waited: in collectives by the times at which members came, for variables by who updated them.
+//! The PEs for which others waited: in collectives by when members came, for variables by the PEs that updated them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Blame {
     pub sites: BTreeMap<(u32, u32, u32), f64>,
     /// The same waits, and those for variables and locks, by the PE for which the caller waited.
     pub reasons: BTreeMap<(u32, u32, u32), BTreeMap<u32, f64>>,
-    /// Waits for variables and locks by PE for which nobody is known to be the reason.
+    /// Waits for variables and locks by PE for which no PE is known to be the reason.
     pub unknown: BTreeMap<u32, f64>,
 }
 
@@ -155,7 +155,7 @@ pub fn shared(job: &RecordedJob) -> BTreeMap<(u32, u32, u32, u64), SharedMeeting
     shared
 }
 
-/// A wait for a variable is shared among those who updated it, in proportion to how often they did.
+/// A wait for a variable is shared among the PEs that updated it, in proportion to how often they did.
 fn for_variables(job: &RecordedJob, blame: &mut Blame) {
     let mut writers: BTreeMap<(u32, SymmetricObject), Vec<(u32, u64)>> = BTreeMap::new();
     for ledger in &job.ledgers {

@@ -32,9 +32,9 @@ pub struct Total {
 /// The PE that makes the calls of a routine take long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlowPe {
-    /// It spends the most time in them: so many nanoseconds.
+    /// It spends the most time in them: this many nanoseconds.
     Longest(u32, f64),
-    /// The others wait for it there: so many nanoseconds together.
+    /// The others wait for it there: this many nanoseconds together.
     Awaited(u32, f64),
 }
 

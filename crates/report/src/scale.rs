@@ -101,7 +101,7 @@ fn linear(most: f64) -> Scale {
     Scale { division: Division::Linear, first: 0.0, last: f64::from(count) * step, ticks }
 }
 
-/// From no sample to so many nines.
+/// From no sample to this many nines.
 fn nines(most: f64) -> Scale {
     let last = most.ceil().max(2.0);
     let half = 2f64.log10();
@@ -109,7 +109,7 @@ fn nines(most: f64) -> Scale {
     Scale { division: Division::Nines, first: 0.0, last, ticks }
 }
 
-/// The share of samples that so many nines are.
+/// The share of samples that this many nines are.
 pub fn as_percent(nines: f64) -> String {
     let percent = 100.0 * (1.0 - 10f64.powf(-nines));
     let digits = (nines.round() as i32 - 2).max(0) as usize;

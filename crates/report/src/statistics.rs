@@ -8,7 +8,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Parts of a decade that one bucket of a histogram takes: a bucket is 2.3 % wide.
 const BUCKETS_PER_DECADE: f64 = 100.0;
 
-/// A percentile is told only where so many samples lie beyond it.
+/// A percentile is told only where this many samples lie beyond it.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The median of numbers in any order; of an even number of them the mean of the two in the middle.
@@ -61,7 +61,7 @@ pub struct Distribution {
     pub min: f64,
     /// The greatest sample.
     pub max: f64,
-    /// Percent and sample, for the percentiles that so many samples can tell.
+    /// Percent and sample, for the percentiles that the samples are enough for.
     pub percentiles: Vec<(f64, f64)>,
     /// The lower edge of a bucket, and how many samples are in it.
     pub buckets: Vec<(f64, u64)>,
@@ -112,7 +112,7 @@ impl Distribution {
     }
 }
 
-/// The least sample that so many percent do not exceed; none where too few samples lie beyond it.
+/// The least sample that this percentage does not exceed; none where too few samples lie beyond it.
 fn exact(samples: &[(u64, u64)], count: u64, percent: f64) -> Option<f64> {
     let wanted = count as f64 * percent / 100.0;
     // Half a sample of tolerance: 99.99 % of 100000 is not a whole number in binary.

@@ -30,7 +30,7 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 /// Locks the cores to which these processors belong. `by` is what other jobs will be told. What cannot be locked for
-/// another reason than another job (a full disk, a folder of somebody else) is left alone.
+/// another reason than another job (a full disk, a folder of another user) is left alone.
 pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec<Taken>) {
     let core = |cpu: &u32| node.processor(*cpu).map(|processor| processor.core);
     let mut cores: Vec<u32> = cpus.iter().filter_map(core).collect();

@@ -1,4 +1,4 @@
-//! Looks at the machine, with what there is to look with.
+//! Looks at the machine: by hwloc, the kernel's files or a description.
 
 use std::fmt;
 use std::path::Path;

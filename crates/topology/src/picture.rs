@@ -57,7 +57,7 @@ const GAP: f64 = 8.0;
 const TITLE: f64 = 18.0;
 const CHIP: (f64, f64) = (42.0, 16.0);
 const CHIP_GAP: f64 = 4.0;
-/// Widths of characters are estimated: the picture must not depend on the fonts of who draws it.
+/// Widths of characters are estimated: the picture must not depend on the fonts of the program that draws it.
 const TITLE_CHARACTER: f64 = 7.8;
 const NOTE_CHARACTER: f64 = 5.6;
 

@@ -102,7 +102,7 @@ pub fn places(node: &Node, cpus: &[Vec<u32>]) -> Vec<PePlace> {
 }
 
 /// Which PEs of a node are close: those with equal numbers share what the name says. Numbers are dense and in the order
-/// of the PEs. Where a PE may run on several, nobody can tell, and all PEs are one group.
+/// of the PEs. Where a PE may run on several, the groups are not known, and all PEs are one group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Groups {
     /// The last level of cache.
