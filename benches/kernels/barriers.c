@@ -3,7 +3,7 @@
 
 static long *longs, *work, *sync_words;
 static double *doubles;
-/* Active-set calls in a row need work areas in turns. */
+/* Active-set calls in a row need two work areas that alternate. */
 static long *work_of(long i) { return work + (i & 1) * SHMEM_REDUCE_MIN_WRKDATA_SIZE; }
 static long *words_of(long i) { return sync_words + (i & 1) * SHMEM_REDUCE_SYNC_SIZE; }
 

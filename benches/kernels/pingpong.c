@@ -108,7 +108,7 @@ static void compute(long nanoseconds)
     while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < nanoseconds);
 }
 
-/* The PEs wait for each other in turns. */
+/* The PEs alternate: each waits for the other one. */
 static void storm(void)
 {
     long *mine = (long *)&line->word;

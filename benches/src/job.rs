@@ -109,7 +109,7 @@ impl BenchPlan {
         command
     }
 
-    /// Starts the empty program again and again, in turns with as many processes that do nothing.
+    /// Starts the empty program again and again, alternating with as many processes that do nothing.
     fn start(&self, group: &RowGroup, measured: &mut Measured) -> Outcome {
         let mut add = |side, nanoseconds| {
             let samples = measured.entry((group.rows[0].name.to_owned(), side));

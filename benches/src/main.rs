@@ -34,7 +34,7 @@ usage: oxshmem-benches [OPTIONS]
   --output DIR      where programs and reports go (target/bench)
   --quick           a minute in all, for a first look
   --only PATTERN    only groups or operations whose names contain PATTERN
-  --compare PEER    collectives between nodes beside another library in turns: openmpi
+  --compare PEER    collectives between nodes, alternating with another library: openmpi
   --over CARRIER    what carries their messages: tcp (unless told otherwise), ucx, ofi, all
   --many            jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (--quick: to 256)
   --list            name groups and operations";

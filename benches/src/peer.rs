@@ -1,8 +1,8 @@
-//! Collectives between nodes, beside another OpenSHMEM library on the same machine and beside the limit, in turns.
+//! Collectives between nodes, alternating with those of another OpenSHMEM library on this machine and with the limit.
 //!
 //! One C program is compiled for both libraries; another sends the same messages over bare connections. The nodes are groups
-//! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own hands, by UCX
-//! and by libfabric.
+//! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own use
+//! of sockets, by UCX and by libfabric.
 
 mod tables;
 

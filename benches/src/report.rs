@@ -22,7 +22,7 @@ pub(crate) struct BenchReport {
 }
 
 /// How ratios come about; part of every report.
-pub(crate) const METHOD: &str = "limit and operation run in turns in the same processes; a sample is the mean of one \
+pub(crate) const METHOD: &str = "limit and operation alternate in the same processes; a sample is the mean of one \
      batch; the quiet value of a job is the median of its quietest tenth, that of a row the median over its jobs; the \
      ratio is quiet to quiet";
 

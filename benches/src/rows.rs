@@ -31,7 +31,7 @@ pub(crate) enum Work {
     Transport { package: &'static str, example: &'static str },
     /// This program, from the start of the launcher to its end.
     Start,
-    /// Nobody: the PEs say how much memory they hold.
+    /// No time is taken: the PEs say how much memory they hold.
     Memory,
 }
 
@@ -46,15 +46,15 @@ pub(crate) struct BenchRow {
 /// How close to the limit an operation should come.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
-    /// At most so many times the limit.
+    /// At most this many times the limit.
     Times(f64),
     /// At least this share of the limit's speed.
     Share(f64),
-    /// At most so many nanoseconds, whatever the limit.
+    /// At most this many nanoseconds, whatever the limit.
     Nanoseconds(f64),
-    /// At most so many nanoseconds more than the limit.
+    /// At most this many nanoseconds more than the limit.
     More(f64),
-    /// At most so many bytes.
+    /// At most this many bytes.
     Bytes(f64),
     /// Shown for scale.
     Scale,

@@ -6,7 +6,7 @@ use super::{RowGroup, Work, crowd, group, pair, row, two_nodes};
 
 const UNSEEN: &str = "the same call by its profiling name";
 
-/// The calls under one option, each of which may take so many nanoseconds more.
+/// The calls under one option, each of which may take this many nanoseconds more.
 macro_rules! recorded {
     ($group:literal, $option:literal, $file:literal, $most:literal) => {
         group(
