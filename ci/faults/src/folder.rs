@@ -26,7 +26,7 @@ impl Deref for TestFolder {
 
 impl Drop for TestFolder {
     fn drop(&mut self) {
-        // A folder that stays behind harms nobody.
+        // A folder that stays behind does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -38,7 +38,7 @@ pub fn until(what: &str, limit: Duration, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// Whether somebody wants what takes minutes.
+/// Whether checks that take minutes are to run.
 pub fn is_long() -> bool {
     std::env::var_os("CHECK_LONG").is_some()
 }

@@ -213,7 +213,7 @@ impl Running {
         self.child.as_ref().expect("the job is ended by `wait` only").id()
     }
 
-    /// Waits for the end of the job, until it has been given so much time.
+    /// Waits for the end of the job, until it has been given this much time.
     pub fn wait(self, limit: Duration) -> JobEnd {
         let mut given = GivenTime::begin();
         self.wait_unless(move |_| given.so_far() > limit)
@@ -369,7 +369,7 @@ impl std::fmt::Display for JobEnd {
 /// Lines of a job's output in a message. A log of which only the end is kept shall have the words before them.
 const MOST_LINES: usize = 60;
 
-/// The text in so many lines at most: its first and its last ones.
+/// The text in at most this many lines: its first and its last ones.
 fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     if lines.len() <= most {

@@ -7,7 +7,7 @@ use std::thread;
 /// Programs that run at a time, unless a check knows better.
 pub const AT_ONCE: usize = 2;
 
-/// `work` on every element, by so many threads, with the results in the order of the elements.
+/// `work` on every element, by this many threads, with the results in the order of the elements.
 pub fn in_parallel<T: Sync, R: Send>(threads: usize, elements: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let queue = Mutex::new((0..elements.len()).collect::<VecDeque<_>>());
     let done = Mutex::new(Vec::with_capacity(elements.len()));

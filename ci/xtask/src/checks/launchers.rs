@@ -136,7 +136,7 @@ impl LauncherRig<'_> {
         }
     }
 
-    /// Kills who serves the PEs while they wait for each other; they must not stay.
+    /// Kills the processes that serve the PEs while the PEs wait for each other. The PEs must end, too.
     fn lifeline(&self, row: &LauncherRow) -> Outcome {
         let mut launcher = self.command(row, &[]);
         let mut launcher = launcher
@@ -242,7 +242,7 @@ fn parent(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok().filter(|parent| *parent > 1)
 }
 
-/// Whether it runs: one that nobody has waited for has ended too.
+/// Whether it runs: a process has ended even if its parent has not waited for it.
 fn alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/status"))
         .is_ok_and(|status| !status.lines().any(|line| line.starts_with("State:") && line.contains('Z')))

@@ -184,7 +184,7 @@ fn pulled_for_good(prefix: &Path) -> Outcome {
     Err(format!("it ended with {status:?}, and not with a sentence that names the PE and its address:\n{said}"))
 }
 
-/// The launcher sees a PE die, and names it; nobody hangs, and nobody reads damaged data.
+/// The launcher sees a PE die, and names it; no process hangs, and none reads damaged data.
 fn killed(prefix: &Path) -> Outcome {
     let mut job = Transfers::start(prefix, "killed", "", 60)?;
     let victim = children(job.job.id()).into_iter().max().ok_or("the job has no PEs")?;

@@ -41,7 +41,7 @@ struct SimulatedJobs {
     limit: &'static str,
 }
 
-/// Usually; where a fault shows itself by nothing else, the shorter the better.
+/// The usual limit. A fault that shows itself only by a hang has a shorter one.
 const LIMIT: &str = "30";
 
 /// Seeds in which a fault is found.
@@ -57,7 +57,7 @@ const fn jobs(
     SimulatedJobs { program, arguments, pes, nodes, limit: LIMIT }
 }
 
-/// Teams that get what others have left, with two PEs on each of two nodes.
+/// Teams that get the memory of teams before them, with two PEs on each of two nodes.
 const TEAMS: &SimulatedJobs = &jobs("teams_that_follow", &["30"], "4", "2");
 /// Broadcasts without pause, from a root that stays, and from one that follows another.
 const STAYS: &SimulatedJobs = &jobs("broadcasts", &["stay", "1"], "4", "4");
@@ -150,7 +150,7 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
     if planted != listed {
         let (missing, stale): (Vec<_>, Vec<_>) =
             (planted.difference(&listed).collect(), listed.difference(&planted).collect());
-        return Err(format!("the list of planted faults lacks {missing:?} and has {stale:?}, which nobody plants"));
+        return Err(format!("the list of planted faults lacks {missing:?} and has {stale:?}, which no source plants"));
     }
     arguments::show(&FAULTS.iter().map(|fault| fault.name).collect())?;
     let library = build::checked_library()?;
@@ -218,7 +218,7 @@ impl PlantedFault {
 }
 
 impl SimulatedJobs {
-    /// The tool that tries so many seeds from `first` on.
+    /// The tool that tries this many seeds from `first` on.
     fn command(&self, library: &Path, first: &str, seeds: &str, limit: &str) -> Outcome<Command> {
         let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
         command.args(["sim", "-n", self.pes, "--nodes", self.nodes, "--first", first, "--seeds", seeds, "--jobs", "1"]);

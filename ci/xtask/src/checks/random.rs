@@ -24,7 +24,7 @@ const TURNS: u32 = 2;
 /// The options of the task.
 #[derive(clap::Args, Clone)]
 pub(crate) struct RandomArguments {
-    /// Jobs, each with the next seed, dealt to the shapes in turns; with --broadcasts the runs of each cell
+    /// Jobs, each with the next seed, dealt to the shapes one after the other; with --broadcasts the runs of each cell
     #[arg(long, default_value_t = 100)]
     seeds: u64,
     /// The first seed [default: from the clock]
@@ -45,7 +45,7 @@ pub(crate) struct RandomArguments {
     /// Connections that hold some KiB (ci/rigs/small-buffers), and nothing else
     #[arg(long)]
     small_buffers: bool,
-    /// Go on for so many minutes, however many seeds that takes
+    /// Go on for this many minutes, however many seeds that takes
     #[arg(long)]
     minutes: Option<u64>,
     /// Jobs at a time
@@ -148,7 +148,7 @@ fn possible(shapes: Vec<SpreadJob>, arguments: &[String], name: &str) -> Outcome
     Ok((possible, counts))
 }
 
-/// One seed a job, the shapes in turns.
+/// One seed a job, the shapes one after the other.
 fn seeds(arguments: &RandomArguments) -> Outcome<CheckCounts> {
     let program = job::build("random")?;
     let steps = arguments.steps.to_string();

@@ -14,10 +14,10 @@ const BRIEF: &[(&str, &str)] = &[
     ("ofi:verbs;ofi_rxm", "smoke/,signals/SIG_2_zero,signals/SIG_7_fence,amo/AMO_4_barrier"),
 ];
 
-/// PEs of a job, unless somebody wants more: one on each node.
+/// PEs of a job, unless the command line says more: one on each node.
 const PES: &str = "2";
 
-/// How long the machine may take for the checks and for cases that somebody names.
+/// How long the machine may take for the checks and for cases that are named.
 const SECONDS: &str = "3600";
 /// The same for all cases.
 const EVERYTHING_SECONDS: &str = "36000";
@@ -68,7 +68,7 @@ pub(crate) struct RdmaArguments {
     /// Run every case, each printed as it ends, which takes hours
     #[arg(long)]
     everything: bool,
-    /// Instead of cases: operations in turns with those of the bare library, over rc and over verbs
+    /// Instead of cases: operations, alternating with those of the bare library, over rc and over verbs
     #[arg(long)]
     rows: bool,
     /// Only cases whose `program/NAME` contains one of these texts, separated by commas
@@ -112,8 +112,8 @@ const ROWS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// Operations beside those of the bare library (`ci/beside`), in turns in one process. The machine is emulated: a time says nothing, and
-/// the ratio of two says what a layer adds where the card is slow.
+/// Operations that alternate with those of the bare library (`ci/beside`) in one process. The machine is emulated: a
+/// time says nothing, and the ratio of two says what a layer adds where the card is slow.
 fn rows(prefix: &Path) -> Outcome<CheckCounts> {
     let (folder, sources) = (target().join("beside"), top().join("ci/beside"));
     for (program, libraries) in [("ucx", &["-lucp", "-lucs"][..]), ("ofi", &["-lfabric"])] {

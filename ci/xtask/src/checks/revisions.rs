@@ -183,8 +183,8 @@ fn uncertainty(values: &[f64]) -> f64 {
     2.0 * 1.25 * deviation / (values.len() as f64).sqrt()
 }
 
-/// `oxshmem bench` of this tree's installation with the earlier one as the other library, on so many PEs of as many nodes. Between
-/// nodes both use TCP.
+/// `oxshmem bench` of this tree's installation with the earlier one as the other library, on this many PEs, each a node
+/// of its own. Between nodes both use TCP.
 fn collectives(before: &Checkout, shapes: &[(u32, u32)], rounds: usize) -> Outcome {
     let earlier = target().join("revisions/oxshmem");
     command::run(before.cargo().args(["xtask", "build", "--prefix"]).arg(&earlier))?;

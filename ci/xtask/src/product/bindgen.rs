@@ -1,7 +1,8 @@
 //! Bindings to the C libraries that are opened at run time: written from the installed headers, or compared with them.
 //!
-//! Users build the bindings that are checked in, so nobody else needs headers or libclang. [`libraries`] lists the parts
-//! that we use of each library; the check fails when a part is at another place, or of another type, in the headers here.
+//! Users build the bindings that are checked in, without headers or libclang. [`libraries`] lists the
+//! parts that we use of each library; the check fails when a part is at another place, or of another type, in the
+//! headers here.
 
 #[cfg(feature = "bindgen")]
 mod generator;

@@ -7,7 +7,8 @@ use crate::product::library::{SYSTEM, write};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, top};
 
-/// Names of other libraries, for build files that were written for them. They lie apart, so that they hide nobody's.
+/// Names of other libraries, for build files that were written for them. They lie in a folder of their own, so that
+/// they hide no file of those libraries.
 const BORROWED_NAMES: &[&str] = &["oshmem", "sandia-openshmem"];
 
 /// Writes all of them.

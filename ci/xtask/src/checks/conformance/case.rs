@@ -20,7 +20,7 @@ pub(super) struct ConformanceCase {
     pub(super) max_pes: Option<u32>,
     /// Exactly these numbers of PEs (Fortran programs name them).
     pub(super) listed_pes: Vec<u32>,
-    /// Run with a /dev/shm of so many MiB.
+    /// Run with a /dev/shm of this many MiB.
     pub(super) one_node: bool,
     pub(super) dev_shm_mib: Option<u32>,
     /// The last PE runs this other program.
@@ -57,7 +57,7 @@ impl ConformanceCase {
         Ok(case)
     }
 
-    /// Whether it can run with so many PEs.
+    /// Whether it can run with this many PEs.
     pub(super) fn runs_with(&self, pes: u32) -> bool {
         self.min_pes.is_none_or(|min| pes >= min) && self.max_pes.is_none_or(|max| pes <= max)
     }

@@ -74,7 +74,7 @@ fn ingredients(options: &CaseSelection) -> Option<SystemTime> {
     all.filter_map(|path| changed(&path)).max()
 }
 
-/// The folder of the executables that belong to this installation and these flags; whoever builds there makes it.
+/// The folder of the executables that belong to this installation and these flags; the first build there makes it.
 pub(super) fn executables(options: &CaseSelection) -> PathBuf {
     let flags = match options.instrumentation {
         Instrumentation::Nothing => "plain",

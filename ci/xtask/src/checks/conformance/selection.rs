@@ -48,7 +48,7 @@ pub(crate) struct CaseSelection {
     pub(crate) emulated: bool,
     /// Jobs that run at a time.
     pub(crate) at_once: usize,
-    /// A case that is still running after this time hangs; what is usual for such a run if nobody says.
+    /// A case that is still running after this time hangs; `None`: the usual limit of such a run.
     pub(crate) limit: Option<Duration>,
     /// Each case is printed as it ends, not only what failed, at the end.
     pub(crate) progress: bool,
@@ -151,7 +151,7 @@ impl CaseSelection {
         CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
     }
 
-    /// The cases that `filter` selects, or all, with so many PEs on so many nodes over this transport.
+    /// The cases that `filter` selects, or all, with these numbers of PEs and nodes over this transport.
     pub(crate) fn between(transport: &str, nodes: u32, pes: u32, filter: Option<String>) -> CaseSelection {
         let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
         CaseSelection { pes: vec![pes], nodes, filter, environments, ..CaseSelection::usual() }
@@ -226,7 +226,7 @@ pub(crate) struct ConformanceArguments {
     /// Run the kill tests too
     #[arg(long)]
     kill: bool,
-    /// Spread the PEs over so many virtual nodes
+    /// Spread the PEs over this many virtual nodes
     #[arg(long, default_value_t = 1)]
     nodes: u32,
     /// Spread the PEs over two network namespaces

@@ -25,7 +25,7 @@ pub(super) enum ExpectedResult {
     },
     /// The job ends with one of these statuses, and these words are on the standard error; of words divided by `|`, one.
     Ends { statuses: &'static [i32], says: &'static [&'static str] },
-    /// Four PEs end when who serves them is killed.
+    /// Four PEs end when the process that serves them is killed.
     Lifeline,
 }
 
@@ -195,7 +195,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
     lifeline("openmpi-killed", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} wait"),
     runs("flux-protocol", PYTHON, "PMI-1", TWO_NODES, "{launchers}/flux-shell -n 4 -N 2 {program}"),
     ends("flux-protocol-abort", PYTHON, "{launchers}/flux-shell -n 4 -N 2 {program} abort", &[42], &["ends the job"]),
-    // A server that takes values of 1 KB, and each key once; nobody may ask more often in a larger job.
+    // A server that takes values of 1 KB, and each key once; no PE may ask more often in a larger job.
     runs("problem-19-few-requests", PYTHON, "PMI-1", &[4; 16], "{launchers}/flux-shell -n 16 -N 4 --most 32 {program}"),
     runs("slurm-pmi2", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}").in_slurm(),
     runs("slurm-pmi2-version-2", SRUN, "PMI-2", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}")

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Facts by name: `fi_info::caps` is `offset 8`.
 pub(super) type Facts = BTreeMap<String, String>;
 
-/// Types without a name are numbered by where they stand, which is nobody's business.
+/// Types without a name are numbered by where they stand, which is no fact of the interface.
 const NAMELESS: &str = "_bindgen_ty_";
 
 /// The differences of `theirs` from `ours`, one sentence each.

@@ -19,7 +19,7 @@ pub(super) struct BoundLibrary {
     pub(super) functions: &'static [&'static str],
     /// Constants and values of enumerations that are used.
     pub(super) constants: &'static [&'static str],
-    /// Types whose members are nobody's business.
+    /// Types whose members are not used.
     pub(super) opaque: &'static [&'static str],
     /// The types of macros, by the first prefix that fits; others get the smallest type that holds them.
     pub(super) macros: &'static [(&'static str, Macro)],
