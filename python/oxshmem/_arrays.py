@@ -174,7 +174,7 @@ def _dimensions(name: str, shape: Any) -> Tuple[int, ...]:
 
 
 def _in_words(size: float) -> str:
-    """So many bytes."""
+    """A number of bytes in words."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024:
             break
@@ -286,8 +286,8 @@ def empty_like(other: NDArray[Any]) -> NDArray[Any]:
 
 
 def free(array: Any) -> None:
-    """Gives the memory of a symmetric array back: all of it, also where only a slice of the array is passed. All PEs call this, in one
-    order; the array and its slices are not used afterwards.
+    """Frees the memory of a whole symmetric array, even if only a slice of the array is passed. All PEs call this, in one order. The
+    array and its slices are not used afterwards.
 
     >>> shmem.free(shmem.zeros(10))
     """
@@ -304,8 +304,7 @@ def free(array: Any) -> None:
 
 
 def free_dropped() -> int:
-    """Gives the memory of arrays back that all PEs have dropped, and returns how many. All PEs call this. Allocations do it
-    now and then.
+    """Frees the memory of the arrays that all PEs have dropped, and returns their number. All PEs call this. Allocations do it, too.
 
     >>> shmem.free_dropped()
     """
@@ -322,7 +321,7 @@ def new_signal() -> NDArray[Any]:
 
 
 def is_symmetric(array: Any) -> bool:
-    """Whether other PEs reach this array. What is no array is not symmetric.
+    """Whether other PEs reach this array. Objects that are no arrays are not symmetric.
 
     >>> shmem.is_symmetric(np.zeros(3))
     """
@@ -347,7 +346,7 @@ def pe_accessible(pe: int) -> bool:
 
 
 def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
-    """The array of a PE as an array of this one, if the PE's memory is in reach: on the same node.
+    """The array of a PE as an array of this one, or None if the PE is not on the same node.
 
     >>> neighbour = shmem.ptr(shmem.zeros(10), 1)
     """

@@ -80,7 +80,7 @@ _DEST, _SOURCE = 7, 6
 
 
 def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
-    """Both arrays are symmetric, solid and of one type: the elements of each, the bytes of one, the type."""
+    """Checks that both arrays are symmetric, contiguous and of one type. Returns the elements of each, the bytes of one, and the type."""
     _, into, size, step, code, is_bool, fortran = _core.inspect(dest, _DEST, name, "dest")
     _, number, other, stride, kind, too, order = _core.inspect(source, _SOURCE, name, "source")
     # Types without a code, as records, are told apart by their dtypes. A long double has no code where it is not aligned.
@@ -154,7 +154,7 @@ def _root(name: str, root: int, team: Optional[Team]) -> int:
 
 
 def _share(name: str, number: int, team: Optional[Team]) -> int:
-    """The elements that each member gets of so many."""
+    """How many of `number` elements each member gets."""
     members = _members(team, name)
     if number % members:
         raise ValueError(f"{name}: source has {number} elements, which {members} members cannot share evenly")
@@ -209,7 +209,7 @@ def alltoall(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 
 
 def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team: Optional[Team] = None) -> None:
-    """As alltoall, for nelems elements to each member that lie sst apart in source and come dst apart in dest.
+    """As alltoall, with nelems elements for each member, which lie sst apart in source and dst apart in dest.
 
     >>> given, got = shmem.ones(5 * shmem.n_pes()), shmem.zeros(10 * shmem.n_pes())
     >>> shmem.alltoalls(got, given, dst=2, sst=1, nelems=5)
@@ -310,7 +310,7 @@ def _begin(name: str, address: int, *arguments: Any) -> Request:
 
 
 def barrier_all_nb() -> Request:
-    """Begins a barrier of all PEs. All begin one: it does not meet barrier_all.
+    """Begins a barrier of all PEs. All PEs call this: it does not match barrier_all.
 
     >>> request = shmem.barrier_all_nb()
     """
@@ -318,7 +318,7 @@ def barrier_all_nb() -> Request:
 
 
 def sync_nb(team: Optional[Team] = None) -> Request:
-    """Begins to wait for all members of a team. All begin to: it does not meet a sync that waits.
+    """Begins a sync of a team. All members call this: it does not match sync.
 
     >>> request = shmem.sync_nb()
     """

@@ -48,7 +48,7 @@ def _options(options: Any) -> int:
     return wanted
 
 
-# Held by who completes contexts of other threads, which must not end meanwhile, and by who ends one.
+# Held by a thread that completes contexts of others, which must not end meanwhile, and by a thread that ends one.
 _ending = threading.RLock()
 
 
@@ -63,7 +63,7 @@ def _members(team: Any) -> int:
 class Stream:
     """A context of the library with the arrays of its operations that go on. All names of a context share it.
 
-    When the last name goes, operations may still read and write these arrays, and a collection of garbage can run in any
+    When the last name goes, operations may still read and write these arrays, and garbage collection can run in any
     thread and inside any call. So the stream only goes to a list then, and the program's next call that completes operations
     ends it: `end_dropped`.
     """
@@ -75,7 +75,7 @@ class Stream:
 
     def end(self) -> None:
         """Completes the operations and ends the context."""
-        with _ending:  # until the operations are complete: who gives memory back waits for that
+        with _ending:  # until the operations are complete: a thread that gives memory back waits for that
             handle, self.handle = self.handle, 0
             held = _taken(self.kept)
             if handle:
@@ -110,7 +110,7 @@ _start.before_end.append(end_dropped)
 
 
 def complete_all() -> None:
-    """Completes the operations of all contexts of this PE: memory is about to change hands. A barrier completes those of no context."""
+    """Completes the operations of all contexts of this PE, before memory is freed. A barrier completes those of no context."""
     for reference in _start.of_this_life.valuerefs():
         stream = getattr(reference(), "_stream", None)
         if stream is not None:
@@ -119,7 +119,7 @@ def complete_all() -> None:
 
 
 def end_those_of(team: int) -> None:
-    """Ends the contexts of a team, which is about to end and would take them along: their names must know that."""
+    """Ends the contexts of a team that is about to end: they would end with the team, and their names must know that."""
     for reference in _start.of_this_life.valuerefs():
         owner: Any = reference()
         stream = getattr(owner, "_stream", None)
@@ -128,7 +128,7 @@ def end_those_of(team: int) -> None:
 
 
 class Ctx:
-    """A stream of operations that is completed alone. On a team its PE numbers are those of the team.
+    """A stream of operations, which are completed apart from all others. On a team its PE numbers are those of the team.
 
     >>> row = shmem.zeros(10)
     >>> with shmem.Ctx() as ctx:
@@ -195,7 +195,7 @@ def _taken(kept: List[Any]) -> List[Any]:
     """Empties a list of arrays of operations that go on, each with its PE. The caller completes the operations and drops the arrays then.
 
     Another thread may put arrays into the list or complete operations meanwhile. Each array leaves the list once, so each is held by
-    somebody who completes its operation.
+    a caller that completes its operation.
     """
     taken: List[Any] = []
     while kept:

@@ -59,7 +59,7 @@ class Request:
 
 
 def end_dropped() -> None:
-    """Lets go of the arrays of collectives that are over and whose requests the program has dropped. It waits for nobody."""
+    """Lets go of the arrays of collectives that are over and whose requests the program has dropped. It waits for no PE."""
     going_on = []
     while _start.dropped_requests:
         try:

@@ -77,7 +77,7 @@ CTX_DEFAULT = address("oxshmem_context_default")
 
 def init(threads: int = MULTIPLE) -> int:
     """Begins the library on all PEs, and returns the level of threads. Without it the first call that needs the library does so.
-    After `finalize` it begins the library anew, with nothing in it: arrays, teams and contexts of the time before raise.
+    After `finalize` it begins the library anew and empty: calls with arrays, teams and contexts of the time before raise errors.
 
     >>> shmem.init()
     """
@@ -90,7 +90,7 @@ def init(threads: int = MULTIPLE) -> int:
             return _level
         _refuse_process_of_pe()
         library = _core.library
-        # Nobody frees arrays, and they may be read after the end.
+        # Programs need not free arrays, and may read them after the end.
         library.oxshmem_heap_is_collected()
         _level = _core.begin_library(int(threads))
         _state = "running"
@@ -105,8 +105,8 @@ def init(threads: int = MULTIPLE) -> int:
             _registered = True
             _core.finalize_at_exit()
             os.register_at_fork(after_in_child=_in_child)
-        # Python's handler runs in waits for variables alone, and would keep Ctrl-C from ending the program in a barrier, say. The only
-        # PE of a job waits for nobody there.
+        # Python's handler runs in waits for variables alone, and would keep Ctrl-C from ending the program in a
+        # barrier, say. The only PE of a job waits for no other one there.
         if pes > 1 and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -170,7 +170,7 @@ def _first_call() -> None:
 
 def finalize() -> None:
     """Ends the library on all PEs. The end of a program that succeeds does so by itself. Arrays can still be read afterwards. While an
-    exception is handled, as in `finally`, it does nothing: all PEs would have to be there.
+    exception is handled, as in `finally`, it does nothing, because it would wait for all PEs.
 
     >>> shmem.finalize()
     """
@@ -192,7 +192,7 @@ def finalize() -> None:
 
 
 def until_end(owner: Any) -> None:
-    """Notes an object whose `_end` is to be called when the library has ended: what it stands for is there no more."""
+    """Notes an object whose `_end` is to be called when the library has ended, and the object of the library with it."""
     of_this_life[id(owner)] = owner
 
 
@@ -247,7 +247,7 @@ def info_get_name() -> str:
 
 
 def pcontrol(level: int = 1) -> None:
-    """Tells a profile: 0 stops it, 1 lets it go on.
+    """Controls a profile: 0 pauses it, 1 resumes it.
 
     >>> shmem.pcontrol(0)
     """

@@ -69,7 +69,7 @@ class Team:
         return number
 
     def translate_pe(self, pe: int, team: Optional[Team] = None) -> int:
-        """The number that a PE of this team has in another one (the world), or -1.
+        """The number that a PE of this team has in another one (the world, unless one is passed), or -1.
 
         >>> shmem.TEAM_SHARED.translate_pe(0)
         """
@@ -119,7 +119,7 @@ class Team:
         return Team._of(int(teams[0])), Team._of(int(teams[1]))
 
     def split(self, color: int, key: int = 0) -> Team:
-        """The team of the members that say the same colour, in the order of their keys. A member with a negative colour gets a team that
+        """The team of the members that pass the same colour, in the order of their keys. A member with a negative colour gets a team that
         is false.
 
         >>> half = shmem.TEAM_WORLD.split(color=shmem.my_pe() % 2)

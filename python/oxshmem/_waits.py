@@ -43,7 +43,7 @@ def compared(cmp: Comparison, name: str) -> int:
 
 
 def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array:
-    """Whole numbers as an array of a type, which must hold each of them: numpy would cut them without a word."""
+    """Whole numbers as an array of a type, which must hold each of them: numpy would truncate them silently."""
     given = values if isinstance(values, (np.ndarray, np.generic)) else np.asarray(values, dtype=object)
     if not np.can_cast(given.dtype, kind, "safe"):
         known, limits = np.empty(given.shape, dtype=object), np.iinfo(kind)
@@ -89,7 +89,8 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
 
 
 def wait_until_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> None:
-    """Waits until all elements compare so with a value, or each with its own. Those with a status other than 0 do not count.
+    """Waits until the comparison with a value is true for all elements, or that of each with its own value. Elements with a status other
+    than 0 do not count.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.wait_until_all(flags, "==", 1)
@@ -98,7 +99,7 @@ def wait_until_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Stat
 
 
 def wait_until_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
-    """Waits until some element compares so, and returns its index; None if none counts.
+    """Waits until the comparison is true for an element, and returns its index; None if no element counts.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> which = shmem.wait_until_any(flags, "==", 1)
@@ -108,7 +109,7 @@ def wait_until_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Stat
 
 
 def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
-    """Waits until some elements compare so, and returns the indices of all that do.
+    """Waits until the comparison is true for some elements, and returns the indices of all of these.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> for which in shmem.wait_until_some(flags, "==", 1): print(which)
@@ -119,7 +120,7 @@ def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Sta
 
 
 def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> bool:
-    """Whether all elements compare so now.
+    """Whether the comparison is true for all elements now.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.test_all(flags, "==", 1)
@@ -128,7 +129,7 @@ def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = N
 
 
 def test_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> Optional[int]:
-    """The index of an element that compares so now, or None.
+    """The index of an element for which the comparison is true now, or None.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> which = shmem.test_any(flags, "==", 1)
@@ -138,7 +139,7 @@ def test_any(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = N
 
 
 def test_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> List[int]:
-    """The indices of all elements that compare so now.
+    """The indices of all elements for which the comparison is true now.
 
     >>> flags = shmem.zeros(4, dtype=int)
     >>> shmem.test_some(flags, "==", 1)

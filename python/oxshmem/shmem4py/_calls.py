@@ -41,7 +41,7 @@ def _getbuffer(array: Any, readonly: bool = False) -> "tuple[_CData, int, str]":
 
 def alloc(count: int, size: int = 1, align: Optional[int] = None, hints: Optional[int] = None,
           clear: bool = True) -> memoryview:
-    """Symmetric memory of count elements with so many bytes."""
+    """Symmetric memory of count elements of size bytes each."""
     made: Any = new(count * size, np.uint8, "C", clear, align, int(hints or 0))
     return memoryview(made)
 
@@ -145,7 +145,7 @@ def _size(size: int, most: int) -> int:
 
 
 def _fitting(to: Array, of: Array, tst: int, sst: int) -> int:
-    """The most elements that both have with these strides, of which shmem4py moves as many."""
+    """The most elements that both have with these strides, which are those that shmem4py moves."""
     return min(-(-to.size // tst), -(-of.size // sst)) if min(tst, sst) > 0 else 0
 
 

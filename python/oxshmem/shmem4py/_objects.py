@@ -107,7 +107,7 @@ class AMO(str, enum.Enum):
 
 
 class Ctx(_Ctx):
-    """A context. `Ctx()` is the one that is none; `Ctx.create` makes one; `Ctx(other)` is another name of it."""
+    """A context. `Ctx()` is the invalid one; `Ctx.create` makes one; `Ctx(other)` is another name of it."""
 
     __slots__ = ()
 
@@ -156,7 +156,7 @@ class Ctx(_Ctx):
 
 
 class Team(_Team):
-    """A team. `Team()` is the one that is none; `Team(other)` is another name of it."""
+    """A team. `Team()` is the invalid one; `Team(other)` is another name of it."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ class Team(_Team):
         return Ctx.create(options, self)
 
     def translate_pe(self, pe: Optional[int] = None, team: Optional[_Team] = None) -> int:
-        """The number of a PE, this one if none is named, in another team, the world if none is named."""
+        """The number of a PE (this one, if none is passed) in another team (the world, if none is passed)."""
         return super().translate_pe(self.my_pe() if pe is None else pe, team)
 
     def __enter__(self) -> "Team":
