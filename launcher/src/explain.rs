@@ -136,7 +136,7 @@ impl ExplainedCall {
             (None, None) => return text,
             (None, Some(answer)) if meets => format!("the leaders meet by {answer}"),
             (None, Some(_)) => {
-                "the way above runs no schedule, or none has room for so much: the row is not used".into()
+                "the way above runs no schedule, or none has room for this size: the row is not used".into()
             }
             (Some(run), Some(answer)) if run == answer => format!("the way above runs {run}"),
             (Some(run), _) if in_parts => {
@@ -145,7 +145,7 @@ impl ExplainedCall {
             (Some(run), _) if matches!(way, CollectiveWay::Inline(_)) => {
                 format!("the way above is for so few bytes and runs {run}: the row is not used")
             }
-            (Some(run), _) => format!("the way above runs {run}: the row's schedule has no room for so much"),
+            (Some(run), _) => format!("the way above runs {run}: the row's schedule has no room for this size"),
         };
         format!("{text}  {told}\n")
     }

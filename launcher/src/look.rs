@@ -18,8 +18,8 @@ use symbols::Symbols;
 /// The number of places of the program that are told of a wait.
 const SITES: usize = 3;
 
-/// The states of these PEs, each with the number of the process that the launcher has started for it, and with so many of its last
-/// calls.
+/// The states of these PEs, each with the number of the process that the launcher has started for it, and with this
+/// many of its last calls.
 pub(crate) fn witnesses(pes: &[(u32, u32)], calls: usize) -> Vec<Witness> {
     let mut symbols = Symbols::default();
     pes.iter().map(|&(pe, pid)| witness(pe, pid, calls, &mut symbols)).collect()

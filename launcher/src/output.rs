@@ -135,7 +135,7 @@ impl Sink for FileSink {
     }
 }
 
-/// Gives room back for so many written bytes.
+/// Gives room back for this many written bytes.
 pub(crate) fn make_room(room: &Room, written: u32) {
     room.add_permits((written as usize).min(WINDOW));
 }

@@ -90,7 +90,7 @@ pub(crate) fn start(
         .process_group(0);
     let is_set =
         |name: &str| std::env::var_os(name).is_some() || program.variables.iter().any(|(variable, _)| variable == name);
-    // Our C library does it only where somebody reads.
+    // The library does this for output of C only where a reader shall see each line.
     let lines = streams.at_once.then_some((process::LINES, "1"));
     command.envs(UNBUFFERED.into_iter().chain(lines).filter(|(name, _)| !is_set(name)));
     for name in MISLEADING {

@@ -206,7 +206,7 @@ impl Prepared {
         {
             let fit = limit.saturating_sub(files - each * pes) / each;
             return refused(
-                "the limit of open files is too low for so many PEs on one host",
+                "the limit of open files is too low for the PEs of this host",
                 format!("{pes} PEs take {files} files here, and the limit is {limit} (ulimit -Hn)"),
                 format!("raise the limit, or start at most {fit} PEs on a host"),
             );
@@ -216,14 +216,14 @@ impl Prepared {
             && left < pes + 1
         {
             return refused(
-                "the control group's limit of processes is too low for so many PEs on one host",
+                "the control group's limit of processes is too low for the PEs of this host",
                 format!("{pes} PEs and a guardian are {} processes, and {left} of {limit} are left ({file})", pes + 1),
                 format!("raise the limit, or start at most {} PEs on a host", left.saturating_sub(1)),
             );
         }
         match process::processes() {
             Some(limit) if limit < pes + 2 => refused(
-                "the limit of processes is too low for so many PEs on one host",
+                "the limit of processes is too low for the PEs of this host",
                 format!("{pes} PEs and oshrun are {} processes, and the limit is {limit} (ulimit -u)", pes + 2),
                 format!("raise the limit, or start at most {} PEs on a host", limit.saturating_sub(2)),
             ),

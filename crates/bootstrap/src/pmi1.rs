@@ -31,7 +31,7 @@ pub const PROCESS_MAPPING: &str = "PMI_process_mapping";
 /// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Says who calls at a server's port, before anything else; on an inherited descriptor the server knows.
+    /// Says which process calls at a server's port, before anything else; on an inherited descriptor the server knows.
     Here {
         /// The number that the launcher gave this process (`PMI_ID`).
         id: u32,

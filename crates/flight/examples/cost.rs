@@ -13,7 +13,7 @@ fn main() {
     let ring = Box::leak(Box::new(CallRing::new()));
     for (name, shared) in [("one thread writes", false), ("several threads may write", true)] {
         ring.begin_recording(if shared { RingWriters::Many } else { RingWriters::One });
-        // In turns, so that a change of the machine's speed meets both.
+        // They alternate, so that a change of the machine's speed affects both.
         let mut rounds: Vec<(f64, f64)> =
             (0..ROUNDS).map(|_| (round(|_| {}), round(|meeting| record(ring, meeting)))).collect();
         rounds.sort_by(|one, other| (one.1 - one.0).total_cmp(&(other.1 - other.0)));

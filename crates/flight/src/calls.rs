@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub const KEPT: usize = 256;
 /// How many of them have not been copied.
 const RECENT: usize = 64;
-/// One call in so many reads the clock, and copies as many records.
+/// One call in this many reads the clock, and copies as many records.
 const BATCH: u64 = 32;
 /// The longest name that a reader believes.
 const LONGEST_NAME: usize = 64;
@@ -144,7 +144,7 @@ pub const OLDER_BYTES: usize = core::mem::offset_of!(CallRing, made);
 /// The bits of a record's `name` that tell how many times the ring has been filled before.
 const TURNS: u64 = 0xff << 56;
 
-/// The bit of a record's `name` that says that the call ended when it began: nobody has written its `end`.
+/// The bit of a record's `name` that says that the call ended when it began: its `end` is not written.
 const AT_ONCE: u64 = 1 << 55;
 
 /// See [`TURNS`].

@@ -115,7 +115,7 @@ pub fn picture(known: &[Witness], pes: u32, certainty: Certainty) -> String {
     lines(known, pes, "the network") + &unseen + &conclusions(known, certainty)
 }
 
-/// Why the waits do not end; nothing if nobody waits.
+/// Why the waits do not end; nothing if no PE waits.
 pub fn conclusions(known: &[Witness], certainty: Certainty) -> String {
     if known.iter().any(Witness::is_waiting) { cause(known, certainty) } else { String::new() }
 }
@@ -210,7 +210,7 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
     let steps: Vec<String> = chain.windows(2).map(|pair| step(pair[0], pair[1], known)).collect();
     let why = if steps.is_empty() { String::new() } else { format!("  {}.\n", steps.join("; ")) };
     if chain.len() == 2 && chain[0] == chain[1] {
-        return why + "  Nobody else can end this wait.\n";
+        return why + "  No other PE can end this wait.\n";
     }
     let end = chain.last().copied();
     if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {

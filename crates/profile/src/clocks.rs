@@ -1,8 +1,8 @@
 //! One clock for all hosts.
 //!
-//! PEs of one machine have one clock. Between machines the barriers of the job tell the difference: nobody leaves one before the
-//! last member has come. So each barrier bounds from both sides how far one clock is ahead of another one, and many barriers
-//! bound it closely. No message is sent for it.
+//! PEs of one machine have one clock. Between machines the barriers of the job tell the difference: no member leaves
+//! one before the last member has come. So each barrier bounds from both sides how far one clock is ahead of another
+//! one, and many barriers bound it closely. No message is sent for it.
 
 use std::collections::BTreeMap;
 

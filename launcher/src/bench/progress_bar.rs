@@ -14,7 +14,7 @@ pub(crate) struct ProgressBar {
 }
 
 impl ProgressBar {
-    /// A bar for so many steps.
+    /// A bar for this many steps.
     pub(crate) fn new(all: usize) -> Self {
         Self { begun: Instant::now(), done: 0, all: all.max(1), shown: std::io::stderr().is_terminal() }
     }

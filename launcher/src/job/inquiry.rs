@@ -1,4 +1,4 @@
-//! The question what all PEs do: who asks it, whose answers are still on their way, and what becomes of them.
+//! The question what all PEs do: its reasons, the answers that are still on their way, and the reports of them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
