@@ -1,5 +1,5 @@
 /* The empty program. With an argument it says how much memory an idle PE holds: all resident pages, and the same with
- * each shared page divided among those who share it. */
+ * each shared page divided among the processes that share it. */
 #include <shmem.h>
 #include <stdio.h>
 

@@ -15,6 +15,6 @@ void fail(const char *what);
 void before_fork(void);
 void after_fork(void);
 
-/* Sends to one process and receives from another at the same time; -1 is nobody. A process that cannot go on polls; where
- * processors are shared, it gives its own away between two looks. */
+/* Sends to one process and receives from another at the same time; -1 is no process. A process that cannot go on polls;
+ * where processors are shared, it gives its own away between two looks. */
 void exchange(int to, size_t out, int from, size_t in);

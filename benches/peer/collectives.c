@@ -5,11 +5,11 @@
  * PE 0 prints a line for each row and form: the name, `set` or `team`, and microseconds per call: the median of several
  * batches, and their mean, in which a batch that stood still counts. Two counts per call follow: context switches of all PEs, and TCP
  * segments, acknowledgements among them, that this network namespace has sent (other programs' too; zero where the kernel does not say). Calls follow each other without pause, and a batch ends
- * with a barrier: a root that runs ahead of the others has not finished for them. Programs may not hand one pSync array to
- * two calls in a row of which some member may still be in the first, so two arrays take turns.
+ * with a barrier: a root that runs ahead of the others has not finished for them. A program may not use a pSync array
+ * again while some member may still be in the call before, so two arrays alternate.
  *
  * Where roots take turns, call i has root i mod n, and a destination and a pSync array of its own among GROUP calls between
- * two barriers: nobody waits for a call before, except where the library makes it wait. */
+ * two barriers: no PE waits for a call before, except where the library makes it wait. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

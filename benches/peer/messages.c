@@ -41,7 +41,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One round, in which everybody sends to the process `distance` after it. */
+/* One round, in which each process sends to the one `distance` after it. */
 static void shift(int distance, size_t bytes)
 {
     exchange((me + distance) % count, bytes, (me + count - distance) % count, bytes);
@@ -64,7 +64,7 @@ static void barrier(size_t unused)
         pair(distance, TOKEN);
 }
 
-/* Everybody needs something of everybody's operand: the whole in every round, or, for long operands, a share of each, and
+/* Each process needs something of each operand: the whole in every round, or, for long operands, a share of each, and
  * then every share of the result. */
 static void reduction(size_t bytes)
 {

@@ -136,7 +136,7 @@ fn write(path: &Path, text: &str) -> Outcome {
     Ok(())
 }
 
-/// Prints a line; a reader who has gone, as `head` does, is not an error.
+/// Prints a line; a reader that has gone, as `head` does, is not an error.
 fn say(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -322,5 +322,5 @@ const SPLITS: &[BenchRow] = &[
 
 const MEMORY: &[BenchRow] = &[
     row("resident memory", "every resident page counted in full", Bytes(6e6)),
-    row("proportional memory", "pages divided among those who share them", Bytes(6e6)),
+    row("proportional memory", "pages divided among the PEs that share them", Bytes(6e6)),
 ];

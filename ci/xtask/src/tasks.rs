@@ -140,7 +140,7 @@ enum Task {
     Starts(Installation),
     /// Measures two rails between two hosts with two cables
     Rails(Installation),
-    /// Measures this tree beside an earlier revision, in turns
+    /// Measures this tree and an earlier revision alternately
     Revisions(revisions::RevisionsArguments),
     /// Runs the fuzzers
     Fuzz(fuzz::FuzzArguments),

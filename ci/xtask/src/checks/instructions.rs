@@ -41,7 +41,7 @@ const UCX: InstantLibrary = InstantLibrary {
     transport: "ucx:instant",
 };
 
-/// A way to the other PE: the library, if it is on another node, and who does atomics (`SHMEM_AMO`).
+/// A way to the other PE: the library, if it is on another node, and the device of atomics (`SHMEM_AMO`).
 struct CountedWay {
     name: &'static str,
     library: Option<&'static InstantLibrary>,

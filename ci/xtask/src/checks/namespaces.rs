@@ -93,7 +93,7 @@ impl Transfers {
         Self::between(Rig::new(quality)?, prefix, name, timeout, ("tcp", 1))
     }
 
-    /// The same between the hosts of a rig, over so many rails of a transport.
+    /// The same between the hosts of a rig, over this many rails of a transport.
     fn between(rig: Rig, prefix: &Path, name: &str, timeout: u32, by: (&str, u32)) -> Outcome<Transfers> {
         let executable = program(prefix, "transfers")?;
         let output = executable.with_extension(format!("{name}.output"));

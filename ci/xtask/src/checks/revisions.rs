@@ -1,9 +1,9 @@
 //! This tree beside an earlier revision: what providers add to the bare libraries, and what collectives cost on one node and between
 //! nodes.
 //!
-//! Both are built here and measured in turns, because a machine's speed changes from minute to minute. A provider's figure is
-//! its ratio to the bare library or socket of the same process; the change is the median over the pairs of runs, with two
-//! standard errors.
+//! Both are built here and measured alternately, because a machine's speed changes from minute to minute. A provider's
+//! figure is its ratio to the bare library or socket of the same process; the change is the median over the pairs of
+//! runs, with two standard errors.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -34,7 +34,7 @@ const DETAILS: [(&str, &[usize]); 5] = [
 /// Jobs that are named at the end because they took the longest.
 const SLOWEST: usize = 10;
 
-/// The cases under the strategies, each with four PEs on two and on four nodes in turns; with `CHECK_LONG=1` all under all.
+/// The cases under the strategies, with four PEs on two and four nodes alternately; with `CHECK_LONG=1` all under all.
 pub(crate) fn run() -> Outcome<CheckCounts> {
     let library = build::checked_library()?;
     let (mut counts, mut times) = (CheckCounts::default(), Vec::new());

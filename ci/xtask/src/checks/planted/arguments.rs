@@ -47,7 +47,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     argument("an operand that changes is put from a copy", WIRE, &["operand-not-kept", "operand-unfenced"], &[MODEL]),
     argument("words that are set more than once keep their order", WIRE, &["signals-of-a-word-unordered"], &[]),
     argument(
-        "blocks of broadcasts are acknowledged by who has sent them on",
+        "blocks of broadcasts are acknowledged by the PE that has sent them on",
         RING,
         &[
             "block-without-acknowledgement",
@@ -139,7 +139,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         &[],
     ),
     argument(
-        "memory is freed when nobody's transfer to it is under way",
+        "memory is freed when no transfer to it is under way",
         "runtime/src/calls/memory.rs",
         &["heap-call-without-quiet"],
         &[],
