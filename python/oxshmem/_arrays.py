@@ -304,7 +304,7 @@ def free(array: Any) -> None:
 
 
 def free_dropped() -> int:
-    """Frees the memory of the arrays that all PEs have dropped, and returns their number. All PEs call this. Allocations do it, too.
+    """Frees the memory of the arrays that all PEs have dropped, and returns their number. All PEs call this. Some allocations do it, too.
 
     >>> shmem.free_dropped()
     """
