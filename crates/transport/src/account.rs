@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::{Busy, NotIssued};
 
-/// Shared by a lane, which issues operations, and whoever completes them.
+/// Shared by a lane, which issues operations, and the threads that complete them.
 #[derive(Default, Debug)]
 pub struct Account {
     /// Counted before the operation can complete, so that `completed` is never ahead of it.
@@ -16,7 +16,7 @@ pub struct Account {
     /// number sees what the operations have fetched.
     completed: AtomicU64,
     error: Mutex<Option<Error>>,
-    /// Stored with release after the error, so that nobody takes the lock while there is none.
+    /// Stored with release after the error, so that no thread takes the lock while there is none.
     failed: AtomicBool,
 }
 
@@ -27,7 +27,7 @@ impl Account {
         self.issued.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// [`Account::issue`], where one lock covers all that counts here: without an instruction that locks the memory.
+    /// [`Account::issue`] without a locked instruction, where one lock covers all threads that count here.
     #[inline]
     pub fn issue_locked(&self, count: u64) {
         self.issued.store(self.issued.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
@@ -39,8 +39,8 @@ impl Account {
         self.issued.store(self.issued.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
     }
 
-    /// [`Account::complete`], where one lock covers all that counts here. Whoever sees the number sees what was complete under the lock
-    /// before.
+    /// [`Account::complete`] without a locked instruction, where one lock covers all threads that count here. A thread
+    /// that sees the number sees what was complete under the lock before.
     #[inline]
     pub fn complete_locked(&self, count: u64) {
         self.completed.store(self.completed.load(Ordering::Relaxed).wrapping_add(count), Ordering::Release);

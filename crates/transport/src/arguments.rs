@@ -1,5 +1,6 @@
-//! The arguments of an operation in one place. Who issues an operation, and the lane that takes it, need them again only if something of it
-//! is left, which is rare. Kept in registers they would be saved and restored by each function on the way.
+//! The arguments of an operation in one place. The issuer of an operation, and the lane that takes it, need them again
+//! only if a part of it is left, which is rare. If they were in registers, each function on the way would save and
+//! restore them.
 
 use crate::{Amo, Busy, Remote, Width};
 

@@ -46,7 +46,7 @@ pub trait Drive: Send + Sync {
 pub enum Next {
     /// There was something to serve, and there may be more.
     Again,
-    /// There was nothing: [`Drive::sleep`], for so long at most.
+    /// There was nothing: [`Drive::sleep`], for at most this time.
     Sleep(Duration),
     /// There was nothing, and nothing to sleep on, or each operation of a caller would end the sleep: back off before the next look.
     Backoff(Duration),
@@ -101,8 +101,8 @@ impl Callers {
 
 /// The backoff of the thread while callers poll.
 ///
-/// A caller that leaves for its own work is noticed at the end of a backoff. So backoffs are short where callers do that, and elsewhere
-/// grow with the time for which they have not.
+/// The thread notices at the end of a backoff that callers have left for their own work. So backoffs are short where
+/// callers do that; elsewhere they grow with the time without a gap.
 #[derive(Default)]
 struct CallerBackoff {
     /// How many in a row.

@@ -1,24 +1,24 @@
-//! Work on a connection of which the kernel makes no event, and the one who looks at it next.
+//! Work on a connection for which the kernel makes no event, and the thread that looks at it next.
 //!
-//! A message that waits for others to share its frame, an acknowledgement that waits for a message of this PE, frames that came
-//! with the end of a handshake: one who leaves such work behind sets the [`DueMark`] of its connection. The [`DueBoard`] of all
-//! connections says that some mark is set. Callers that poll and the network's thread look at the board, and serve the marked
-//! connections under their locks.
+//! A message that waits for others to share its frame, an acknowledgement that waits for a message of this PE, frames
+//! that came with the end of a handshake: a thread that leaves such work behind sets the [`DueMark`] of its connection.
+//! The [`DueBoard`] of all connections says that some mark is set. Callers that poll and the network's thread look at
+//! the board, and serve the marked connections under their locks.
 //!
-//! # The next one to look
+//! # The next thread to look
 //!
 //! A connection is in one of these states:
 //!
-//! | mark | lock | the next one to look |
+//! | mark | lock | the next thread to look |
 //! |---|---|---|
-//! | clear | free | nobody has to: nothing is left |
+//! | clear | free | none: nothing is left |
 //! | clear | held | the holder, which sees to everything, or sets the mark again |
-//! | set | free | the next one to take the board's flag: a caller that polls, or else the thread |
+//! | set | free | the next one that takes the board's flag: a caller that polls, or else the network's thread |
 //! | set | held | the same; if it finds the lock held, it sets the board's flag again |
 //!
 //! Only the holder of the lock clears the mark, and it does so before it looks at what is left. The holder may not serve: it
-//! issues, looks at the clock, or asks for the descriptor. So one who finds the lock held must not take the mark away: then
-//! nobody would look next, and an acknowledgement would stay here until the peer makes a new connection.
+//! issues, looks at the clock, or asks for the descriptor. So a thread that finds the lock held must not take the mark
+//! away: then no thread would look next, and an acknowledgement would stay here until the peer makes a new connection.
 //!
 //! # Memory order
 //!
@@ -54,12 +54,12 @@ impl Default for DueMark {
 }
 
 impl DueMark {
-    /// Whether something is left. One who has taken the board's flag sees all marks that were set before.
+    /// Whether something is left. A thread that has taken the board's flag sees all marks that were set before.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The holder of the connection's lock is about to see what is left.
+    /// Clears the mark. The holder of the connection's lock calls this before it looks at what is left.
     pub fn clear(&self) {
         if self.is_set() {
             self.0.store(false, Ordering::Relaxed);
@@ -90,7 +90,8 @@ impl DueBoard {
         Self { some: AtomicBool::new(false), asleep: AtomicBool::new(false), wake: Box::new(wake) }
     }
 
-    /// Something is left on this connection: if the thread is asleep, nobody else may be there to see to it.
+    /// Sets the mark of a connection on which something is left, and wakes the thread if it sleeps: there may be no
+    /// caller that polls.
     pub fn mark(&self, mark: &DueMark) {
         mark.0.store(true, Ordering::Relaxed);
         self.some.swap(true, Ordering::AcqRel);
@@ -100,7 +101,7 @@ impl DueBoard {
         }
     }
 
-    /// Whether something is left on some connection. The one who hears so serves all marked ones.
+    /// Whether something is left on some connection. A caller that gets `true` serves all marked ones.
     pub fn take(&self) -> bool {
         self.some.load(Ordering::Relaxed) && self.some.swap(false, Ordering::Acquire)
     }

@@ -17,7 +17,7 @@ pub struct Segment {
     pub len: usize,
 }
 
-// SAFETY: an address and a length; who uses the memory keeps the promises of `Lane`.
+// SAFETY: an address and a length; the users of the memory keep the promises of `Lane`.
 unsafe impl Send for Segment {}
 // SAFETY: a shared reference only reads the address and the length.
 unsafe impl Sync for Segment {}
@@ -33,8 +33,8 @@ pub trait AddressBook: Send + Sync {
 pub struct LaneOptions {
     /// Only one thread ever uses it.
     pub private: bool,
-    /// Nobody waits for the completion of its copied puts, signals and atomics but now and then, so peers need not acknowledge them
-    /// soon.
+    /// Callers wait only now and then for the completion of its copied puts, signals and atomics, so peers need not
+    /// acknowledge them soon.
     pub rarely_completed: bool,
 }
 
@@ -53,7 +53,7 @@ pub trait Fabric: Send + Sync {
     /// Begins to serve and allows lanes to reach peers. Connections are made when they are first needed.
     fn connect(&self, book: Box<dyn AddressBook>) -> Result<(), Error>;
 
-    /// A new lane. It is dropped when nothing is outstanding on it, or nobody uses its buffers any more.
+    /// A new lane. It is dropped when nothing is outstanding on it, or its buffers are no longer in use.
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error>;
 
     /// Serves what peers have asked of this PE, and moves its own operations on. Returns how much was done. Called from
@@ -78,12 +78,12 @@ pub trait Fabric: Send + Sync {
         None
     }
 
-    /// Why a PE of the job can no longer be reached, if that has come to light. A wait that may be for it asks.
+    /// Why a PE of the job can no longer be reached, if that is known. A wait that may be for it asks.
     fn lost(&self) -> Option<Error> {
         None
     }
 
-    /// Disconnects from all peers that know this PE. Operations are complete, and nobody begins any more.
+    /// Disconnects from all peers that know this PE. All operations are complete, and no new ones begin.
     fn leave(&self) {}
 
     /// Whether all peers have disconnected, so that none of them will send to this PE again.
@@ -113,7 +113,8 @@ pub trait TakesTurns: Send + Sync {
     fn freed(&self, offset: u64);
 }
 
-/// The lane has no room for an operation now. Whoever gets this calls [`Lane::progress`], serves peers, and tries again.
+/// The lane has no room for an operation now. A caller that gets this calls [`Lane::progress`], serves peers, and tries
+/// again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
@@ -161,9 +162,10 @@ pub struct LanesBeneath<'l> {
 /// A provider accesses local buffers only between the call and the operation's completion, and remote memory only
 /// inside registered regions.
 pub unsafe trait Lane: Send + Sync {
-    /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes from the start
-    /// that is, at least one if there is one: the rest is another call. Each aligned 8-byte word of a short put (up to
-    /// [`WORD_BY_WORD`](crate::WORD_BY_WORD)) is seen whole or not at all; the words become visible in any order.
+    /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes from the
+    /// start it has issued, at least one unless `n` is 0; another call issues the rest. Each aligned 8-byte word of a
+    /// short put (up to [`WORD_BY_WORD`](crate::WORD_BY_WORD)) is seen whole or not at all; the words become visible in
+    /// any order.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.

@@ -9,7 +9,7 @@ use crate::{Amo, AtomicArguments, Busy, Capabilities, GetArguments, Lane, PutArg
 /// it serves peers.
 pub type Wait<'w> = dyn Fn(&mut dyn FnMut() -> bool) + 'w;
 
-/// Issues as much of an operation as the lane takes: from that byte on, so many.
+/// Issues as much of a piece of an operation as the lane takes; the numbers are the piece's first byte and its length.
 type IssuePiece<'i> = dyn FnMut(&dyn Lane, usize, usize) -> Result<usize, Busy> + 'i;
 
 /// Issues operations of any length on a lane, and waits as its caller wants it where the lane is busy.

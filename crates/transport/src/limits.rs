@@ -10,9 +10,9 @@ pub(crate) const BACKOFF: (Duration, Duration) = (Duration::from_micros(50), Dur
 /// The longest backoff while callers poll without a gap. The end of a backoff takes a processor from a caller. Two processors, two
 /// nodes: with backoffs of 1 ms a barrier took 4 percent longer than without any.
 pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_millis(4);
-/// The share of the time without a gap that a backoff may take, one in so many. A call that begins a series of barriers meets short
-/// backoffs, so they grow fast. Two processors, UCX over TCP: with an eighth instead of a 32nd the first 4 ms of barriers took 6.3 us
-/// each instead of 6.6.
+/// The part of the time without a gap that a backoff may take: one divided by this. A call that begins a series of
+/// barriers meets short backoffs, so they grow fast. Two processors, UCX over TCP: with an eighth instead of a 32nd the
+/// first 4 ms of barriers took 6.3 us each instead of 6.6.
 pub(crate) const BACKOFF_SHARE: u32 = 8;
 /// [`time::cycles`](oxshmem_os::time::cycles) between two polls that are a gap: the callers computed, and peers may have waited for
 /// the thread. That is 100 to 400 microseconds. Two processors: the clock would cost a tenth of a short put and its quiet.
@@ -27,11 +27,12 @@ pub(crate) const FULL_BATCH: usize = 8 << 10;
 /// instead of 6.1 between 2 nodes, and 3.4 instead of 32 among 4.
 pub(crate) const AT_ONCE: u32 = 4;
 
-/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never waits is
-/// thousands ahead of the target's processor, and whatever others ask comes behind all of it. A bound.
+/// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never
+/// waits is thousands ahead of the target's processor, and the questions of other lanes wait behind all of them. A
+/// bound.
 pub(crate) const MOST_ASKED: usize = 128;
-/// After so many messages to a PE that expect no answer one is asked for: what is under way stays bounded. Two processors, UCX over
-/// TCP: a barrier took 5 percent less than with one in 33.
+/// After this many messages to a PE that expect no answer a lane asks for one, so that the operations under way stay
+/// bounded. Two processors, UCX over TCP: a barrier took 5 percent less than with one in 33.
 pub(crate) const MOST_UNACKNOWLEDGED: u32 = 256;
 
 /// Longest put whose aligned words of eight bytes land whole, each by a store of its own. Chosen.

@@ -26,7 +26,7 @@ impl<T> OperationLock<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for the lock. Nobody holds it for longer than some bounded work.
+    /// Waits for the lock. Its holder does a bounded amount of work.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         #[cfg(feature = "suite")]
         TAKEN.set(TAKEN.get() + 1);

@@ -38,7 +38,7 @@ pub struct Options {
     pub amo: AmoDomain,
     /// Bytes of a put or get that are issued at once.
     pub longest: usize,
-    /// Bytes of the longest message; longer than the least, messages are said to beat puts.
+    /// Bytes of the longest message. If that is more than the least, 64, the provider says that messages beat puts.
     pub message: usize,
 }
 

@@ -30,14 +30,15 @@ macro_rules! update {
     }};
 }
 
-/// The registered segments of one PE. Who registers a segment promises that it stays mapped while the fabric is open.
+/// The registered segments of one PE. The caller that registers a segment promises that it stays mapped while the
+/// fabric is open.
 #[derive(Default)]
 pub struct RegisteredMemory {
     parts: [RegisteredPart; Region::ALL.len()],
 }
 
 /// `base` is written once, before the first `len` that is not zero; `len` is stored with Release and loaded with
-/// Acquire, so that whoever sees a length sees the base.
+/// Acquire, so that a thread that sees a length sees the base.
 #[derive(Default)]
 struct RegisteredPart {
     base: AtomicPtr<u8>,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by numbers. Nobody chooses them to be in each other's way, so they are spread by one multiplication: the standard hash costs more
-/// than all else that a message costs here.
+/// A map by numbers. No peer can choose numbers that collide, so one multiplication spreads them: the standard hash
+/// costs more than all other work on a message here.
 pub type NumberMap<N, V> = HashMap<N, V, BuildHasherDefault<NumberHasher>>;
 
 /// The hash of a number: a product, whose upper half is the best spread.

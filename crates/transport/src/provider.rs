@@ -41,7 +41,7 @@ pub struct Participant<'p> {
     pub secret: &'p [u8; 48],
     /// The network cards of the node, from the nearest one on, by the names that fabric libraries know.
     pub cards: &'p [String],
-    /// Over how many of these cards the PE's long transfers go unless the user says otherwise.
+    /// How many of these cards carry the PE's long transfers unless the user says otherwise.
     pub cards_each: usize,
     /// The address by which the launcher reached this node.
     pub reached: Option<IpAddr>,

@@ -148,8 +148,8 @@ impl Fabric for Filled {
         done + self.service.as_ref().map_or(0, |service| usize::from(service.serve_caller()))
     }
 
-    /// A message that another thread has taken from the network and left here makes no event: nobody else would serve it while callers
-    /// poll.
+    /// A message that another thread has taken from the network and left here makes no event: no other thread serves it
+    /// while callers poll.
     fn rest(&self, most: Duration) -> Option<usize> {
         match &self.service {
             Some(service) if service.serve_caller() => Some(1),
@@ -165,7 +165,7 @@ impl Fabric for Filled {
         self.fabric.lost()
     }
 
-    /// Peers of which nothing is heard for the user's time are not waited for any longer.
+    /// Waits until all peers have disconnected, and gives up when none of them has sent anything for the user's time.
     fn close(&self) {
         if self.driver.is_running() {
             self.fabric.leave();

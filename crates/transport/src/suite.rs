@@ -276,7 +276,7 @@ impl SuitePe {
         let offset = offset as usize;
         assert!(offset + n <= self.words(region).len() * 8);
         let mut copy = vec![0; n];
-        // SAFETY: inside the region, as just checked; the tests read what nobody writes at that time.
+        // SAFETY: inside the region, as just checked; the tests read what no PE writes at that time.
         unsafe { std::ptr::copy_nonoverlapping(base(self.words(region)).add(offset), copy.as_mut_ptr(), n) };
         copy
     }
@@ -300,7 +300,7 @@ fn rest(waited: Duration) {
     }
 }
 
-/// Where `words` begin, for those who will write there.
+/// Where `words` begin, for PEs that write there.
 fn base(words: &[AtomicU64]) -> *mut u8 {
     words.as_ptr().cast_mut().cast()
 }

@@ -86,7 +86,7 @@ fn a_processor_that_updates_what_the_card_has_is_found_out() {
         let lane = fabric.lane(Default::default()).expect("there are lanes");
         for _ in 0..50 {
             let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
-            // SAFETY: an aligned object; nobody wants the old value.
+            // SAFETY: an aligned object; null asks for no old value.
             while unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) }.is_err() {
                 lane.progress().expect("no operation fails");
             }

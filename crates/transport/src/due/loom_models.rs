@@ -50,7 +50,7 @@ impl Connection {
     fn serve(&mut self, event: &Event) {
         if std::mem::take(&mut self.owes) {
             self.acknowledged = true;
-            // The thread of the model ends with this, whoever has served.
+            // This ends the thread of the model, whichever thread has served.
             event.tell();
         }
     }
@@ -73,7 +73,7 @@ fn poll_wrongly(stage: &Stage) {
 }
 
 /// A caller executes a frame, leaves its acknowledgement behind and computes; a second one polls once; the thread sleeps until the
-/// frame is acknowledged. If nobody looks at the connection, it sleeps for ever, which the checker finds.
+/// frame is acknowledged. If no thread looks at the connection, the thread sleeps for ever, which the checker finds.
 fn explore(poll: Poll) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

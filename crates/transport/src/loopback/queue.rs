@@ -122,7 +122,7 @@ impl Queue {
     }
 }
 
-/// Lets an effect happen, or begin; then what is left of it comes back.
+/// Makes an effect happen, or its first part; then returns the rest of it.
 fn take_effect(job: &LoopbackJob, effect: Effect) -> Result<Option<Effect>, OutOfRange> {
     let memory = |pe: u32| &job.memories[pe as usize];
     let card = |pe: u32| job.cards[pe as usize].lock();

@@ -23,13 +23,13 @@ struct PeerBatch {
 }
 
 impl Coalescer {
-    /// Whether a message of this step with so many bytes is to wait.
+    /// Whether a message of this step with `length` bytes is to wait.
     pub(super) fn holds_back(&self, pe: u32, step: u64, length: usize) -> bool {
         let has_many = |to: &PeerBatch| to.step == step && to.gone >= AT_ONCE;
         length <= COALESCED && self.0.get(&pe).is_some_and(has_many)
     }
 
-    /// Whether the message finds no room with those that wait, where a batch has so many bytes.
+    /// Whether the message has no room beside those that wait, in a batch of at most `longest` bytes.
     pub(super) fn is_full_for(&self, pe: u32, message: &[u8], longest: usize) -> bool {
         let batch = self.waiting(pe).unwrap_or_default();
         !batch.is_empty() && batch::length(batch, message) > longest.min(FULL_BATCH)

@@ -36,8 +36,8 @@ pub(super) struct ByMessages {
 }
 
 impl ByMessages {
-    /// The requester, if a put of so many bytes to this PE goes by message. So does a put that would have to wait for messages before it:
-    /// they stay in order by themselves. So does one that joins a batch.
+    /// The requester, if a put of `n` bytes to this PE goes by message. A put that would have to wait for messages
+    /// before it does, because messages stay in order by themselves; so does one that joins a batch.
     fn sends_put(&self, pe: u32, n: usize) -> Option<&Requester> {
         let requester = &self.requester;
         let fits = self.skips_acknowledgements && (1..=requester.longest_put()).contains(&n);
@@ -45,7 +45,7 @@ impl ByMessages {
         (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
     }
 
-    /// Has something done that needs no old value.
+    /// Asks the PE to do something that needs no old value.
     fn request(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
         if self.skips_acknowledgements {
             return self.requester.send_unacknowledged(pe, task);
@@ -58,7 +58,7 @@ impl ByMessages {
 /// The bytes of a put.
 ///
 /// # Safety
-/// `source` is readable for `n` bytes, which nobody writes while the slice is used.
+/// `source` is readable for `n` bytes, which no thread writes while the slice is used.
 unsafe fn bytes<'s>(source: *const u8, n: usize) -> &'s [u8] {
     // SAFETY: the source is readable for `n` bytes, as this function demands; an empty slice needs no address.
     if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }

@@ -82,7 +82,8 @@ impl Requester {
         self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
     }
 
-    /// Asks each PE to acknowledge what it was sent, as far as there is room. Nobody answers over a network that has failed.
+    /// Asks each PE to acknowledge what it was sent, as far as there is room. No answer comes over a network that has
+    /// failed.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
             let sent = self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true);
@@ -128,7 +129,8 @@ impl Requester {
         }
     }
 
-    /// Whether something that was asked of `pe` before the last fence could still take effect after what is issued now.
+    /// Whether a request to `pe` from before the last fence could still take effect after an operation that is issued
+    /// now.
     pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
         self.account.outstanding() > 0 && {
             let questions = self.questions.lock();
@@ -136,7 +138,8 @@ impl Requester {
         }
     }
 
-    /// Takes the answers that have come, and asks for those that nobody has asked for; returns how many operations are complete.
+    /// Takes the answers that have come, and asks for those that no request has asked for; returns how many operations
+    /// are complete.
     pub(super) fn collect(&self) -> usize {
         self.service.serve_caller();
         if self.account.outstanding() == 0 {
@@ -159,7 +162,7 @@ impl Requester {
 
     fn take_answers(&self, questions: &mut Requests) -> usize {
         let before = questions.waiting.len();
-        // The answers are gone through, not the questions, of which there may be many more.
+        // The loop is over the answers: there may be many more questions.
         let mut answers = self.service.answers.lock();
         // Errors first: the answer to a later question would acknowledge the message that has failed.
         if answers.values().any(Result::is_err) {

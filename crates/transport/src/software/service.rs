@@ -36,8 +36,8 @@ pub trait Messages: Send + Sync {
         false
     }
 
-    /// Whether short messages to a PE that nobody waits for in between are worth sending as one. Then [`Drive::wake`] ends the
-    /// sleep of the provider's thread, and messages stay in order.
+    /// Whether several short messages to a PE are worth sending as one where no caller waits in between. Then
+    /// [`Drive::wake`] ends the sleep of the provider's thread, and messages stay in order.
     fn gather(&self) -> bool {
         false
     }
@@ -126,8 +126,9 @@ impl Service {
         self.serve_with(|| self.serving.try_lock())
     }
 
-    /// Sends messages that wait and takes one message. Returns whether there was one. The network's thread waits for a caller that is at
-    /// it: it may sleep next, and must not leave a message behind. A caller looks again later.
+    /// Sends messages that wait and takes one message. Returns whether there was one. If another thread is serving, the
+    /// network's thread waits for it: it may sleep next, and must not leave a message behind. A caller does not wait,
+    /// because it looks again later.
     pub(super) fn serve(&self) -> bool {
         self.serve_with(|| Some(self.serving.lock()))
     }
@@ -188,7 +189,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether a message with so many bytes of data is to wait for others.
+    /// Whether a message with `n` bytes of data is to wait for others.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
         self.gathers
             && self.coalescer.lock().holds_back(pe, self.steps.load(Ordering::Relaxed), ActiveMessage::HEAD + n)
@@ -230,7 +231,7 @@ impl Service {
         self.waits.store(left, Ordering::Relaxed);
     }
 
-    /// A message waits: if the thread is asleep, nobody else may be there to send it.
+    /// Wakes the thread for a message that waits, if it sleeps: there may be no caller that polls and sends it.
     ///
     /// Dekker's agreement with [`Service::sleep`]: each side writes before it reads what the other writes, with a fence between.
     /// So either the thread sees the message before it sleeps, or the caller sees that it sleeps and wakes it.

@@ -1,4 +1,4 @@
-//! A wait, messages that somebody else has taken from the network, and operations that somebody else completes.
+//! A wait, messages that another thread has taken from the network, and operations that another thread completes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -72,7 +72,7 @@ pub struct MeasuringPe {
 }
 
 impl MeasuringPe {
-    /// Opens the provider, with so many bytes of memory that the other PE reaches.
+    /// Opens the provider, with `bytes` bytes of memory that the other PE reaches.
     pub fn open(provider: &Provider, detail: &str, bytes: usize, other: &mut OtherProcess) -> Self {
         let me = u32::from(other.child.is_none());
         let words: Vec<_> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
@@ -122,7 +122,7 @@ impl MeasuringPe {
         }
     }
 
-    /// Both are here. The one that waits serves the other, and does what is to be done `beside` that.
+    /// Waits until both are here. The PE that waits serves the other one, and runs `beside`.
     pub fn meet(&mut self, beside: impl Fn()) {
         self.quiet();
         self.meetings += 1;
@@ -134,8 +134,8 @@ impl MeasuringPe {
         }
     }
 
-    /// The time of one way when PE 0 puts a number, PE 1 waits for it and answers, so many times. `turn` is the number that has come,
-    /// and `progress` brings the next one; before all of it they [meet](Self::meet).
+    /// The time of one way when PE 0 puts a number, PE 1 waits for it and answers, `times` times. `turn` is the number
+    /// that has come, and `progress` brings the next one; before the first one they [meet](Self::meet).
     pub fn one_way(
         &mut self,
         times: u32,
@@ -166,7 +166,7 @@ impl MeasuringPe {
         self.one_way(times, |pe, turn| pe.put(TURN, turn), |pe| pe.word(TURN), Self::progress, beside)
     }
 
-    /// The time of what PE 0 does so many times, while PE 1 waits in a [meeting](Self::meet).
+    /// The time for which PE 0 does `act`, `times` times, while PE 1 waits in a [meeting](Self::meet).
     pub fn repeat(&mut self, times: u32, act: impl Fn(&Self), beside: impl Fn()) -> Duration {
         self.meet(&beside);
         let start = Instant::now();

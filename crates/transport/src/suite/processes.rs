@@ -1,5 +1,5 @@
-//! PEs that are processes. A test program starts itself as the other PEs, with words that say what each is; they tell it
-//! their addresses, and it tells them everybody's, through pipes.
+//! PEs that are processes. A test program starts itself as the other PEs, with words that say what each is; they tell
+//! it their addresses, and it tells them those of all, through pipes.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -30,7 +30,7 @@ impl Other {
         (other, address)
     }
 
-    /// Tells it everybody's addresses.
+    /// Tells it the addresses of all.
     pub fn tell(&mut self, addresses: &[Vec<u8>]) {
         let lines: String = addresses.iter().map(|address| format!("{}\n", hex(address))).collect();
         self.to.as_mut().expect("until its input ends").write_all(lines.as_bytes()).expect("it reads");
@@ -50,19 +50,19 @@ impl Other {
     }
 }
 
-/// A process tells its address to who has started it; returns the addresses of all.
+/// A process tells its address to the one that has started it; returns the addresses of all.
 pub fn introduce(address: &[u8], pes: u32) -> Vec<Vec<u8>> {
     println!("{}", hex(address));
     io::stdin().lines().take(pes as usize).map(|line| unhex(&line.expect("text"))).collect()
 }
 
-/// Does nothing until it is killed, or who has started it is gone.
+/// Does nothing until this process is killed, or the one that has started it is gone.
 pub fn compute() {
     // Input or its end both end the wait.
     let _ = io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// Runs the suite on so many processes: `words` and then number and count of PEs make each [`take_part`].
+/// Runs the suite on `pes` processes: `words` and then number and count of PEs make each [`take_part`].
 pub fn suite(words: &[&str], pes: u32) {
     println!("the suite in {pes} processes");
     let start = |me: u32| Other::start(&[words, &[&me.to_string(), &pes.to_string()]].concat());

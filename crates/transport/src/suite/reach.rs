@@ -23,9 +23,9 @@ pub(super) fn grown_memory_is_reached(pe: &mut SuitePe) {
     assert!(pe.bytes(Region::Heap, place.offset, 1000) == expected, "a put across the old end is damaged");
 }
 
-/// Atomics, puts and gets without a wait: the lane is busy from some number on. Otherwise what is under way takes memory
-/// without end, and what others ask comes behind all of it. Memory is looked at where the PE is a process; threads issue fewer,
-/// which is still more than any lane takes.
+/// Atomics, puts and gets without a wait: the lane is busy from some number on. Otherwise the operations under way take
+/// memory without end, and requests of others wait behind all of them. The test measures memory where the PE is a
+/// process; threads issue fewer, which is still more than any lane takes.
 pub(super) fn who_never_waits_is_held_back(pe: &mut SuitePe) {
     const MOST_MEMORY: usize = 64 << 20;
     let count = rounds(if pe.alone { 200_000 } else { 6_000 }) as u64;
@@ -160,8 +160,8 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
     }
 }
 
-/// On a lane whose completions are rarely waited for: everything arrives although nobody waits, everything is complete when
-/// somebody does, and the lane may be dropped with something under way.
+/// On a lane whose completions are rarely waited for: everything arrives although no caller waits, everything is
+/// complete when one does, and the lane may be dropped with something under way.
 pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
     pe.word(counter).store(0, Ordering::Release);
