@@ -26,7 +26,7 @@ pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
     send_all(stream, &(bytes.len() as u64).to_le_bytes())?;
     send_all(stream, &(fds.len() as u64).to_le_bytes())?;
     for batch in fds.chunks(AT_A_TIME) {
-        // Descriptors ride on a byte of their own, so that the receiver reads exactly to where they are.
+        // Descriptors come with a byte of their own, so that the receiver reads exactly to where they are.
         while !send_batch(stream, batch)? {}
     }
     send_all(stream, bytes)
@@ -76,7 +76,7 @@ pub fn listen(name: &[u8]) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Connects to who [`listen`]s under this name on this machine.
+/// Connects to the process that [`listen`]s under this name on this machine.
 pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
 }
@@ -107,7 +107,7 @@ pub fn raise_limit() -> io::Result<u64> {
 /// Room for the descriptors of one message, aligned as the kernel wants it.
 const CONTROL: usize = 16 + AT_A_TIME * size_of::<i32>() / size_of::<usize>();
 
-/// Sends one byte and the descriptors that ride on it. Returns whether the byte went.
+/// Sends one byte and the descriptors that come with it. Returns whether the byte went.
 fn send_batch(stream: &UnixStream, fds: &[BorrowedFd<'_>]) -> io::Result<bool> {
     let mut control = [0usize; CONTROL];
     let mut byte = 0u8;
@@ -130,7 +130,7 @@ fn send_batch(stream: &UnixStream, fds: &[BorrowedFd<'_>]) -> io::Result<bool> {
     Ok(sent > 0)
 }
 
-/// Receives one byte and the descriptors that ride on it.
+/// Receives one byte and the descriptors that come with it.
 fn receive_batch(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut control = [0usize; CONTROL];
     let mut byte = 0u8;

@@ -1,11 +1,11 @@
-//! Work that may touch memory that is not there: what the process says in its end then.
+//! Work that may touch memory that is not there, and the message with which the process then ends.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::signals::keeping_handlers;
 
-/// The last words: where they are, and their length.
+/// The message with which the process ends: its address, and its length.
 static WORDS: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(ending_with("nothing is wrong", || 7), 7);
         if std::env::var_os(CHILD).is_some() {
             ending_with("the stack is gone", || {
-                // SAFETY: a page that nobody may read is what this is about.
+                // SAFETY: the page is not readable: the test is about the fault.
                 unsafe { ptr::read_volatile(crate::memory::page_size() as *const u8) }
             });
         }

@@ -28,8 +28,8 @@ pub fn code() -> &'static Range<usize> {
     CODE.get_or_init(|| functions(PROCEDURES).unwrap_or(0..0))
 }
 
-/// From the first function of the executable whose name begins so to the end of the last one: those of the module come from one
-/// object file, so they lie side by side.
+/// From the first function of the executable whose name begins with `beginning` to the end of the last one: those of
+/// the module come from one object file, so they lie side by side.
 fn functions(beginning: &[u8]) -> Option<Range<usize>> {
     let bias = Executable::this()?.bias();
     let file = File::open("/proc/self/exe").ok()?;

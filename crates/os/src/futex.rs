@@ -19,7 +19,7 @@ pub fn wait(word: &AtomicU32, expected: u32, at_most: Option<Duration>) -> bool 
     !matches!(result, Err(error) if error.raw_os_error() == Some(libc::ETIMEDOUT))
 }
 
-/// Wakes up to `sleepers` of those who wait on `word`, in any process that maps it. Returns how many it woke.
+/// Wakes up to `sleepers` of the threads that wait on `word`, in any process that maps it. Returns how many it woke.
 pub fn wake(word: &AtomicU32, sleepers: u32) -> usize {
     let sleepers = i32::try_from(sleepers).unwrap_or(i32::MAX);
     // SAFETY: waking only takes the word's address, which is valid because it is borrowed.

@@ -18,8 +18,8 @@ pub fn path(mark: &OsStr) -> PathBuf {
     PathBuf::from("/dev/shm").join(name)
 }
 
-/// The folder of this process, made now or by another one with the same mark; nothing without a mark, because nobody would remove
-/// the folder then.
+/// The folder of this process, made now or by another one with the same mark; nothing without a mark, because no
+/// launcher would remove the folder then.
 pub fn own() -> Option<PathBuf> {
     let folder = std::env::var_os(MARK).map(|mark| path(&mark))?;
     match DirBuilder::new().mode(0o700).create(&folder) {

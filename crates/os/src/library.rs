@@ -12,7 +12,7 @@ use crate::executable::Executable;
 /// The libraries that see the symbols of one that is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymbolScope {
-    /// Only who asks for them.
+    /// Only code that looks them up in it.
     Local,
     /// Everything that is opened later: some libraries' plug-ins expect their parent's symbols there.
     Global,
@@ -53,7 +53,8 @@ impl Library {
             SymbolScope::Local => libc::RTLD_LOCAL,
             SymbolScope::Global => libc::RTLD_GLOBAL,
         };
-        // SAFETY: the name ends in a zero byte. The library's initialisers run; who names a library here trusts them.
+        // SAFETY: the name ends in a zero byte. The library's initialisers run; the caller that names a library here
+        // trusts them.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
         NonNull::new(handle).map(|handle| Library { name: library, handle }).ok_or_else(|| {
             // SAFETY: dlopen has failed in this thread, so there is a message, valid until the next call.
@@ -91,8 +92,8 @@ pub fn of_any(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// The address of a function of a library whose file's name begins so. What a module of an interpreter brings along shows its functions to
-/// that module only, so that [`of_any`] does not find them.
+/// The address of a function of a library whose file's name begins with `file`. A library that a module of an
+/// interpreter brings along shows its functions to that module only, so that [`of_any`] does not find them.
 fn of_loaded(file: &str, name: &CStr) -> Option<NonNull<c_void>> {
     unsafe extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, paths: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description, whose name is null or ends in a zero byte; `paths` is the list below.

@@ -45,7 +45,7 @@ impl Limits {
                 let [free, whole] =
                     [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
                 let limited_by = "/sys/kernel/mm/hugepages".to_owned();
-                // Nobody else takes from this reserve, and the kernel refuses where it ends.
+                // The kernel takes nothing from this reserve for itself, and refuses requests where it ends.
                 vec![Limit { identity: HUGE_PAGES, whole, free, reserve: 0, limited_by }]
             }
         }

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use rustix::fs::{self, FlockOperation};
 use rustix::io::Errno;
 
-/// Locks the file until it is closed, which the end of the process does too. `false` if somebody else has locked it.
+/// Locks the file until it is closed, which the end of the process does too. `false` if it is locked already.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     match fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -17,7 +17,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 /// Locks one byte of the file for this process and no child of it. The lock ends with the process, with `exec` if the file is
-/// closed there, and when this process closes any descriptor of the file. An error if somebody else has locked it.
+/// closed there, and when this process closes any descriptor of the file. An error if another process has locked it.
 pub fn hold_byte(file: &File, byte: u64) -> io::Result<()> {
     let mut lock = byte_lock(byte)?;
     // SAFETY: the structure is ours, and the kernel only reads it.

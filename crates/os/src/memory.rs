@@ -98,7 +98,8 @@ fn create_allowed(create: impl Fn(MemfdFlags) -> Result<OwnedFd, Errno>) -> io::
     }
 }
 
-/// An error where files may not have so many bytes. The kernel would refuse the size too, but end the process by a signal (SIGXFSZ).
+/// An error where files may not have `len` bytes. The kernel would refuse the size too, but end the process by a signal
+/// (SIGXFSZ).
 fn within_limit(len: u64, limit: Option<u64>) -> io::Result<()> {
     let Some(limit) = limit.filter(|&limit| limit < len) else { return Ok(()) };
     let [len, limit] = [len, limit].map(size::display);
@@ -109,9 +110,9 @@ fn within_limit(len: u64, limit: Option<u64>) -> io::Result<()> {
     ))
 }
 
-/// Has `act` back the parts of `start..end`, each from a place on and of so many bytes, one behind the other. There are kernels that take back
-/// what a part has got when a signal comes, and a profiler's come a thousand times a second. So parts become smaller until one is over before
-/// the next signal.
+/// Has `act` back `start..end` in consecutive parts, each given by its start and its length. Some kernels take back
+/// what a part has got when a signal comes, and a profiler sends a thousand signals a second. So parts become smaller
+/// until one is done before the next signal.
 fn in_pieces(mut start: u64, end: u64, mut act: impl FnMut(u64, u64) -> io::Result<()>) -> io::Result<()> {
     const LEAST: u64 = 64 << 10;
     let mut piece = 64 << 20;
@@ -126,7 +127,7 @@ fn in_pieces(mut start: u64, end: u64, mut act: impl FnMut(u64, u64) -> io::Resu
     Ok(())
 }
 
-/// The number, if the system can have a file of so many bytes.
+/// `bytes`, if the system can have a file of that size.
 fn size_of_file(bytes: u64) -> io::Result<u64> {
     libc::off_t::try_from(bytes).map(|_| bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
@@ -151,7 +152,7 @@ const PLACES: usize = 64;
 /// cannot be used. Only makes system calls, so that it may run in the child of a fork.
 ///
 /// # Safety
-/// The range is one mapping of the caller's, and nobody counts on what it holds.
+/// The range is one mapping of the caller's, and no code relies on what it holds.
 pub unsafe fn detach(base: usize, len: usize) -> io::Result<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let replace = |access| {
@@ -254,8 +255,9 @@ impl AddressRange {
         Ok(())
     }
 
-    /// Asks that the memory behind a part of the range comes from one NUMA node. For memory files this holds for the file,
-    /// whoever touches it first. Another node serves where this one is full: the alternative is a killed process.
+    /// Asks that the memory behind a part of the range comes from one NUMA node. For memory files this holds for the
+    /// file, whichever process touches it first. Another node serves where this one is full: the alternative is a
+    /// killed process.
     pub fn prefer_numa(&self, offset: usize, len: usize, node: u32) -> io::Result<()> {
         const BITS: usize = libc::c_ulong::BITS as usize;
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
@@ -316,7 +318,8 @@ pub fn huge_page_sizes() -> Vec<u64> {
     sizes
 }
 
-/// How many huge pages of this many bytes nobody uses or has been promised. The kernel makes some of them when they are asked for.
+/// How many huge pages of this many bytes are neither in use nor promised. The kernel makes some of them when they are
+/// asked for.
 pub fn free_huge_pages(size: u64) -> u64 {
     let reserved = huge_page_count(size, "free_hugepages").saturating_sub(huge_page_count(size, "resv_hugepages"));
     let surplus =
@@ -346,8 +349,8 @@ pub fn hide_from_core(address: usize, len: usize) {
     advise_core(address, len, libc::MADV_DONTDUMP);
 }
 
-/// Has the kernel provide the pages of these mapped addresses, so that nobody pays for them one by one later. Where it cannot, they come
-/// when they are touched.
+/// Has the kernel provide the pages of these mapped addresses, so that no access has to fault for one later. Where it
+/// cannot, they come when they are touched.
 pub fn populate(address: usize, len: usize) {
     // SAFETY: this advice changes neither contents nor access of whatever is mapped there.
     let populated = unsafe { syscall!(madvise(address as *mut libc::c_void, len, libc::MADV_POPULATE_WRITE)) };

@@ -44,8 +44,8 @@ pub fn sleep_exactly() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Lets the kernel, where the machine or a group has no memory left, rather kill this process than one that nobody has
-/// raised, such as a shell: memory files count for nobody, so that otherwise it might choose whom it likes.
+/// Lets the kernel, where the machine or a group has no memory left, kill this process rather than one without a raised
+/// score, such as a shell: memory files count for no process, so that otherwise the kernel might choose any.
 pub fn prefer_as_victim() {
     const FILE: &str = "/proc/self/oom_score_adj";
     const SCORE: i32 = 500;
@@ -85,8 +85,8 @@ pub fn flush_output() {
     }
 }
 
-/// Writes a text to standard error, in one piece, so that those of several processes do not mix. Where there is no room for it, or nobody
-/// to read it, the caller goes on.
+/// Writes a text to standard error, in one piece, so that those of several processes do not mix. Where there is no room
+/// for it, or no reader, the caller goes on.
 pub fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -123,7 +123,7 @@ pub extern "C" fn end_lines_at_once() {
         return;
     }
     let found = rustix::fs::fstat(rustix::stdio::stdout());
-    // Somebody between the launcher and this process may have sent the output elsewhere.
+    // A process between the launcher and this one may have sent the output elsewhere.
     if found.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Fifo) {
         // SAFETY: the C library's own stream; a constructor runs before other threads, and without a buffer from us there is
         // none that could vanish.

@@ -59,7 +59,7 @@ mod tests {
             file[part.start as usize..part.end as usize].windows(TEXT.len()).any(|bytes| bytes == TEXT)
         };
         assert!(parts.iter().any(has), "{parts:?}");
-        // The table of sections comes last, and nobody loads it.
+        // The table of sections comes last, and is not loaded.
         assert!(parts.iter().all(|part| part.end < file.len() as u64), "{parts:?}");
     }
 

@@ -14,8 +14,8 @@ thread_local! {
     static LINE: Cell<*const c_char> = const { Cell::new(ptr::null()) };
 }
 
-/// The word of the calling thread that holds its line. Who writes it writes null, or the address of a string that stays as long as
-/// the process.
+/// The word of the calling thread that holds its line. A writer stores null, or the address of a string that stays as
+/// long as the process.
 pub fn program_line() -> *mut *const c_char {
     LINE.with(Cell::as_ptr)
 }
@@ -23,7 +23,7 @@ pub fn program_line() -> *mut *const c_char {
 /// The line of the call that the thread is in, if it is known.
 pub fn text() -> Option<&'static str> {
     let line = LINE.with(Cell::get);
-    // SAFETY: who writes the word promises a string that stays.
+    // SAFETY: the writer of the word promises a string that stays.
     (!line.is_null()).then(|| unsafe { CStr::from_ptr(line) }.to_str().ok())?
 }
 
@@ -36,7 +36,7 @@ pub fn asked() -> Option<&'static str> {
         return known;
     }
     let answer = library::of_any(ASKED)?;
-    // SAFETY: who exports this name promises a function without arguments that gives null, or a string that stays.
+    // SAFETY: the exporter of this name promises a function without arguments that gives null, or a string that stays.
     let line = unsafe { core::mem::transmute::<ptr::NonNull<c_void>, extern "C" fn() -> *const c_char>(answer) }();
     // SAFETY: a line that is not null is a string that stays, as the function promises.
     (!line.is_null()).then(|| unsafe { CStr::from_ptr(line) }.to_str().ok())?

@@ -52,7 +52,7 @@ fn is_missing(error: Errno) -> bool {
 
 /// Sends a signal to every member of a process group; signal 0 only asks whether it has any.
 pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
-    // Group 0 and 1 would mean our own group and everybody.
+    // Groups 0 and 1 would mean our own group and all processes.
     let group = libc::pid_t::try_from(group).ok().filter(|&group| group > 1).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: kill takes two numbers and touches no memory.
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
@@ -84,9 +84,9 @@ pub fn keeping_handlers<R>(work: impl FnOnce() -> R) -> R {
 /// Does `work`, which may start threads, and keeps the program's signals from these: a thread begins with the mask of the one that
 /// starts it.
 ///
-/// The system gives a signal of the process to any thread that has not blocked it. So a program that blocks a signal for a while, or
-/// waits for it (`sigwait`, `signalfd`), would lose it to a thread that it knows nothing of, and its process where nobody handles
-/// that signal. Signals that come from a thread's own instructions stay its own.
+/// The system gives a signal of the process to any thread that has not blocked it. So a program that blocks a signal
+/// for a while, or waits for it (`sigwait`, `signalfd`), would lose it to a thread that it knows nothing of; without a
+/// handler the signal would end the process. Signals that come from a thread's own instructions stay its own.
 pub fn keeping_signals<R>(work: impl FnOnce() -> R) -> R {
     // SAFETY: a set of zeros is a set; the calls fill and read sets that live, and change the mask of this thread only.
     let before = unsafe {

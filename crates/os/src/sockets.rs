@@ -120,7 +120,7 @@ pub fn listen_everywhere(port: u16) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Lets so many connections wait that a listener has not accepted yet, as far as the system allows (`net.core.somaxconn`).
+/// Lets this many connections wait until the listener accepts them, as far as the system allows (`net.core.somaxconn`).
 pub fn let_wait(listener: BorrowedFd<'_>, connections: u32) -> io::Result<()> {
     Ok(rustix::net::listen(listener, i32::try_from(connections).unwrap_or(i32::MAX))?)
 }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(wait_any(&[reads(&there), reads(&idle)], Duration::from_secs(10)).unwrap(), [true, false]);
     }
 
-    /// The system's setting would be asked for by a listener that has not been told.
+    /// A listener without this choice would follow the system's setting.
     #[test]
     fn a_listener_hears_both_versions_of_ip() {
         let listener = match listen_everywhere(0) {

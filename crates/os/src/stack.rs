@@ -57,7 +57,7 @@ extern "C" fn step(unwinding: *mut Unwinding, found: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// The search for who has called the code in `inside`.
+/// The search for the caller of the code in `inside`.
 struct CallerSearch<'a> {
     inside: &'a Range<usize>,
     /// A frame of that code has been seen.

@@ -1,8 +1,8 @@
 //! The executable's own global and static variables as shared memory.
 //!
 //! Before `main`, while the process has one thread, the writable static data of the executable is copied into a memory
-//! file and the file is mapped in its place. The program notices nothing; whoever maps the same file reads and writes
-//! the variables. Unlike pages copied at need, this works for every store the program makes from then on.
+//! file and the file is mapped in its place. The program notices nothing; a process that maps the same file reads and
+//! writes the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
 use crate::bystanders;
 use crate::executable::{Executable, Writable};
@@ -135,7 +135,8 @@ fn watch_forks() -> Result<(), &'static str> {
 }
 
 /// A descriptor of the memory file with this number, which another copy of the library has put in the place of the static data: a program that
-/// contains the library may open another one that needs it. A second file would part the program from what its peers have mapped.
+/// contains the library may open another one that needs it. A second file would separate the program from what its
+/// peers have mapped.
 fn file_of_another_copy(number: u64) -> Option<SharedMemory> {
     // Nothing else is opened and closed: that would give back locks on other files of this process.
     let is_it = |path: &Path| {
@@ -159,7 +160,7 @@ fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Optio
     write_all(memory, 0, data.start, from_file - data.start)?;
     let page = page_size();
     for address in (from_file..data.end).step_by(page) {
-        // A page nobody touched reads as zero, as the file does; a big array that is not used costs nothing.
+        // An untouched page reads as zero, as the file does; a big array that is not used costs nothing.
         if touched(pagemap, address, page) {
             write_all(memory, address - data.start, address, page)?;
         }
@@ -214,8 +215,9 @@ fn protection(flags: u32) -> c_int {
     all.iter().filter(|(flag, _)| flags & flag != 0).fold(0, |access, (_, bit)| access | bit)
 }
 
-/// Why static data cannot be copied because of other threads, if they are `known` to be there. Without /proc the kernel is asked to part the
-/// process from its other threads: it refuses where there are some, and has nothing to do otherwise.
+/// Why static data cannot be copied because of other threads, if they are `known` to be there. Without /proc the kernel
+/// is asked to separate the process from its other threads: it refuses where there are some, and has nothing to do
+/// otherwise.
 fn has_one_thread(known: Option<u32>) -> Result<(), &'static str> {
     const SEVERAL: &str = "the program had more than one thread before main";
     match known {
@@ -296,11 +298,11 @@ fn replace_in_child(statics: &Statics) {
     }
 }
 
-/// Static data with so much memory is copied without a look at what memory is left.
+/// Static data with at most this much memory is copied without a look at how much memory is left.
 const LITTLE: u64 = 16 << 20;
 
-/// Whether `bytes` bytes can be copied if so many are to `spare`. Beyond the limit of a control group the kernel would kill the process, which
-/// may fork in order to start another program only.
+/// Whether `bytes` bytes can be copied where `spare` bytes are left. Beyond the limit of a control group the kernel
+/// would kill the process, which may fork in order to start another program only.
 fn affords(bytes: u64, spare: impl FnOnce() -> u64) -> bool {
     bytes <= LITTLE || bytes <= spare()
 }

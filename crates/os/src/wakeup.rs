@@ -10,7 +10,7 @@ use rustix::event::EventfdFlags;
 pub struct Wakeup(OwnedFd);
 
 impl Wakeup {
-    /// One that nobody has woken.
+    /// A new one, which is not readable.
     pub fn new() -> io::Result<Self> {
         Ok(Self(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
@@ -20,13 +20,13 @@ impl Wakeup {
         self.0.as_raw_fd()
     }
 
-    /// Ends the sleep of whoever waits for it, or the next one.
+    /// Ends the sleep of the thread that waits for it, or the next sleep.
     pub fn wake(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1_u64.to_ne_bytes())?;
         Ok(())
     }
 
-    /// The next sleep lasts until somebody wakes again.
+    /// The next sleep lasts until the next [`Wakeup::wake`].
     pub fn clear(&self) {
         // Nothing to read means that it was clear.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);

@@ -68,7 +68,7 @@ fn textbook<T: Real>(left: Complex<T>, right: Complex<T>) -> Complex<T> {
     Complex::new(left.re * right.re - left.im * right.im, left.re * right.im + left.im * right.re)
 }
 
-/// Both parts NaN: an infinity may hide behind them.
+/// Whether both parts are NaN: then the product may be an infinity.
 #[inline(always)]
 fn lost<T: Real>(product: Complex<T>) -> bool {
     product.re.is_nan() & product.im.is_nan()

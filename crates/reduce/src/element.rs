@@ -14,7 +14,7 @@ pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The name of the type for callers that learn it at run time.
     const KIND: Kind;
 
-    /// The same value with whatever carries none of it zeroed: the padding of an x87 `long double`.
+    /// The same value, its bits that carry nothing zeroed: the padding of an x87 `long double`.
     #[inline(always)]
     fn without_padding(self) -> Self {
         self

@@ -20,8 +20,8 @@
 //!
 //! # Kernels
 //!
-//! A [`Kernel`] folds arrays; [`Operand::combine`] serves who has two values in hand. A scan is a fold of the sources up
-//! to and including one's own. The kernels allocate nothing, and destinations may be sources.
+//! A [`Kernel`] folds arrays; [`Operand::combine`] folds two values. A scan is a fold of the sources up to and
+//! including one's own. The kernels allocate nothing, and destinations may be sources.
 
 mod body;
 mod complex;

@@ -13,13 +13,13 @@ pub enum Variant {
     Avx512,
 }
 
-/// The variant in use, or `UNKNOWN`. Written with the same value by whoever asks first; it publishes nothing else, so
+/// The variant in use, or `UNKNOWN`. Threads that ask first all write the same value; it publishes nothing else, so
 /// relaxed order is enough.
 static SELECTED: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = u8::MAX;
 
 /// Picks the variant for this processor and returns it. Every kernel does so when it is first needed; a library calls
-/// it at initialisation to have it behind it.
+/// it at initialisation, so that no later kernel has to.
 #[inline]
 pub fn select() -> Variant {
     match SELECTED.load(Ordering::Relaxed) {

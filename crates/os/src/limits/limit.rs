@@ -26,7 +26,7 @@ impl Limit {
         self.free.saturating_sub(self.reserve)
     }
 
-    /// The bytes that could be promised if nobody used anything.
+    /// The bytes that could be promised if nothing were in use.
     pub fn most(&self) -> u64 {
         self.whole.saturating_sub(self.reserve)
     }

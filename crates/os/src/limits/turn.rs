@@ -1,9 +1,9 @@
 //! The turn for memory: what the holder has taken is in the kernel's numbers when the next one looks.
 //!
 //! The turn is an abstract name of a Unix socket with the number of the user in it: nothing needs to be made or removed, and the
-//! kernel frees the name when its holder ends. Anybody can take any name, so a caller asks the kernel to which user the holder
-//! belongs, and passes over a name that another user has. So no other user can keep a job waiting. Jobs of other users and in
-//! containers with a network of their own do not see each other's turns.
+//! kernel frees the name when its holder ends. Any user can take any name, so a caller asks the kernel to which user
+//! the holder belongs, and passes over a name that another user has. So no other user can keep a job waiting. Jobs of
+//! other users and in containers with a network of their own do not see each other's turns.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
@@ -15,7 +15,8 @@ use crate::descriptors;
 
 /// Names that are tried: others may have taken the first ones.
 const NAMES: u32 = 8;
-/// A name whose holder does not listen for so long is passed over. A job that has just taken it listens sooner.
+/// A caller passes over a name whose holder has not listened for this time. A job that has just taken it listens
+/// sooner.
 const MUTE: Duration = Duration::from_millis(5);
 /// The descriptor of the turn that this process has; -1: none.
 static HELD: AtomicI32 = AtomicI32::new(-1);
@@ -33,7 +34,7 @@ pub struct MemoryQueue {
     mute_since: Option<Instant>,
 }
 
-/// The answer to one who waits for the turn.
+/// The answer to a caller that waits for the turn.
 #[derive(Debug)]
 pub enum TurnAnswer {
     /// The caller has it now.
@@ -45,7 +46,7 @@ pub enum TurnAnswer {
 }
 
 impl MemoryQueue {
-    /// Takes the turn if nobody has it.
+    /// Takes the turn if it is free.
     pub fn look(&mut self) -> TurnAnswer {
         while self.number < NAMES {
             let name = name(self.number);
@@ -72,7 +73,7 @@ impl MemoryQueue {
                 {
                     return TurnAnswer::Waits;
                 }
-                // Another user's, or a queue that somebody has filled.
+                // Another user's name, or one whose queue is full.
                 Ok(None) | Err(_) => (self.number, self.mute_since) = (self.number + 1, None),
             }
         }

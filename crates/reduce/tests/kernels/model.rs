@@ -11,7 +11,7 @@ pub(crate) trait Modelled: Element + Debug {
     /// All bytes, padding too.
     fn raw(self) -> u128;
 
-    /// Is this result the expected one? To the bit, but for which NaN a sum or a product is.
+    /// Whether this result is the expected one, to the bit; a sum or a product that is NaN may be any NaN.
     fn same(op: Op, result: Self, expected: Self) -> bool {
         let _ = op;
         result.raw() == expected.raw()
