@@ -70,7 +70,7 @@ fn main() {
 struct Pair {
     pe: MeasuringPe,
     raw: TcpStream,
-    /// How often PE 0 has told PE 1, or PE 1 been told, to stop computing.
+    /// How often PE 0 has told PE 1 to stop computing, or PE 1 has been told.
     stops: u64,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct PeerAddresses {
     /// The ports that the user has named for listeners.
     pub(crate) ports: Option<(u16, u16)>,
     pub(crate) rails: u16,
-    /// Where the others' come from, once the fabric is connected.
+    /// Where the addresses of other PEs come from, once the fabric is connected.
     pub(crate) book: OnceLock<Box<dyn AddressBook>>,
 }
 

@@ -1,4 +1,4 @@
-//! An attempt at a connection: it tries one address after the other, and holds the handshake with whoever answers.
+//! An attempt at a connection: it tries one address after the other, and makes the handshake with the one that answers.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -32,10 +32,10 @@ pub(crate) struct Attempt {
 /// The addresses that an attempt has left to try.
 pub(crate) struct Untried {
     pub(crate) addresses: VecDeque<Candidate>,
-    /// An address that does not answer for so long is left for the next one.
+    /// The attempt goes on to the next address when one has not answered for this time.
     pub(crate) answer: Duration,
-    /// There was one address: a peer that takes connections and does not answer yet is waited for, because a second connection
-    /// would only stand behind the first one.
+    /// There was one address: the attempt waits for a peer that takes connections and does not answer yet, because a
+    /// second connection would only queue behind the first one.
     pub(crate) only: bool,
     /// All addresses before have refused.
     pub(crate) refusals: bool,
@@ -78,8 +78,8 @@ impl Attempt {
                 stream.set_nodelay(true)?;
                 let nonce = local.nonce().map_err(|_| io::Error::other("there are no random numbers"))?;
                 let (initiator, mut out) = Initiator::new(&local.credentials, route, nonce);
-                // On one host there is a connection already, and the peer hears hello when it accepts. Where nobody listens, this
-                // call gets the refusal, and no later one does.
+                // On one host there is a connection already, and the peer hears hello when it accepts. Where no process
+                // listens, this call gets the refusal, and no later one does.
                 let said = match (&stream).write(&out) {
                     Err(e) if is_not_yet(&e) => 0,
                     said => said?,
@@ -120,7 +120,7 @@ impl Attempt {
         self.untried.only && self.connected
     }
 
-    /// What is said of an address from which nothing is heard.
+    /// The outcome of an address from which nothing is heard.
     pub(crate) fn silence(&self) -> &'static str {
         if self.connected { "it takes the connection and does not answer" } else { "no answer" }
     }

@@ -32,7 +32,7 @@ pub(crate) struct Carrier {
     rounds: u32,
     /// All addresses refused the last attempt.
     refused: bool,
-    /// The connection has broken while nobody owed anything: it is made again, so that a dead peer is noticed.
+    /// The connection has broken while neither side owed anything: it is made again, so that a dead peer is noticed.
     lapsed: bool,
     /// The socket took no more.
     blocked: bool,
@@ -98,7 +98,7 @@ impl Carrier {
         matches!(self.state, CarrierState::Queued)
     }
 
-    /// Whether an attempt stands before a listener from which it has not heard, and there is no other address to try.
+    /// Whether an attempt waits for a listener from which it has not heard, and there is no other address to try.
     pub(crate) fn has_asked(&self) -> bool {
         matches!(&self.state, CarrierState::Connecting(attempt) if attempt.has_asked())
     }
@@ -270,14 +270,14 @@ impl Carrier {
             standing.established = peer.established + 1;
             Verdict::Accepted
         };
-        // So few bytes always fit into the buffer of a new socket.
+        // These few bytes always fit into the buffer of a new socket.
         let said = stream.write_all(&acceptor.welcome(verdict, standing));
         if verdict != Verdict::Accepted {
             return None;
         }
         self.address =
             stream.peer_addr().ok().map(|address| SocketAddr::new(address.ip().to_canonical(), address.port()));
-        // The connection before this one is gone in any case, so somebody has to make the next.
+        // The connection before this one is gone in any case, so after an error one side has to make the next.
         if let Err(e) = said.and_then(|()| local.watched.add(stream.as_raw_fd(), self.token)) {
             self.cut(&e.to_string());
             return None;
@@ -327,7 +327,7 @@ impl Carrier {
         self.cut(why);
     }
 
-    /// The connection is no more; the session goes on over the next one.
+    /// The connection has ended; the session goes on over the next one.
     fn cut(&mut self, why: &str) {
         let address = match &self.state {
             CarrierState::Connecting(attempt) => attempt.address().to_string(),

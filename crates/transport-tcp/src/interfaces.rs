@@ -49,7 +49,7 @@ fn choose(
     let mut usable: Vec<Address> = match wanted {
         Some(list) => {
             let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
-            // An IPv6 address of one link means nothing without its link, which other hosts call otherwise.
+            // An IPv6 address of one link means nothing without its link, which has other names on other hosts.
             let of_link = |a: &Address| a.ip.is_ipv6() && interfaces::is_link_local(a.ip);
             let is_wanted =
                 |a: &&Address| wanted.iter().any(|&w| (w == a.interface && !of_link(a)) || w == a.ip.to_string());

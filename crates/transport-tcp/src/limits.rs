@@ -30,9 +30,10 @@ pub(crate) const AT_ONCE: usize = 4;
 /// Bytes of a stream that are worth a call of the kernel. Two processors, loopback: broadcasts of 8 KiB from one root to another
 /// node took 8.7 us with a call each and 3.1 in calls of 96 KiB.
 pub(crate) const ENOUGH: usize = 96 << 10;
-/// Executed frames that may go without acknowledgement while a caller polls, who may have something to send with it. Chosen.
+/// Executed frames that may go without acknowledgement while a caller polls: it may have something to send with it.
+/// Chosen.
 pub(crate) const UNACKNOWLEDGED: u64 = 8;
-/// The same for frames whose acknowledgement nobody waits for. The peer keeps them as long. Chosen.
+/// The same for frames whose acknowledgement no caller waits for. The peer keeps them as long. Chosen.
 pub(crate) const UNAWAITED: u64 = 32;
 
 /// Received at once when nothing is known of what comes. A connection begins with the second size and gets the first one when a
@@ -48,7 +49,7 @@ pub(crate) const TURN: usize = 1 << 20;
 /// Pieces sent with one call. The kernel takes 1024.
 pub(crate) const PIECES: usize = 64;
 
-/// With so few links a caller asks each socket itself, which is one call to the kernel less.
+/// With at most this many links a caller asks each socket itself, which is one call to the kernel less.
 pub(crate) const FEW_LINKS: usize = 2;
-/// A caller that asks few sockets itself looks every so often for PEs that want to connect. Chosen.
+/// A caller that asks few sockets itself looks once in this many turns for PEs that want to connect. Chosen.
 pub(crate) const LOOK_AROUND: u64 = 64;

@@ -61,7 +61,7 @@ pub(crate) struct Issue<'a> {
     pub(crate) turn: u64,
 }
 
-/// Whether the one who serves may soon have something to say to the peer.
+/// Whether the thread that serves may soon have something to send to the peer.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Manner {
     /// A caller: acknowledgements can wait for what it will send.
@@ -120,7 +120,8 @@ impl Link {
             }
         }
         let left = state.session.is_collecting() || state.session.has_output();
-        // In turn: a thread that issues without pause would take the lock again before those who wait for it are there.
+        // Unlocks fairly: a thread that issues without pause would take the lock again before threads that wait for it
+        // are awake.
         MutexGuard::unlock_fair(state);
         if left {
             local.due.mark(&self.due);
@@ -138,7 +139,7 @@ impl Link {
         self.due.is_set()
     }
 
-    /// Moves the connection on if nobody else is at it.
+    /// Moves the connection on if no other thread holds its lock.
     pub(crate) fn try_serve(&self, local: &LocalPe, manner: Manner) -> usize {
         let serve = |mut state: MutexGuard<'_, LinkState>| self.serve_locked(local, &mut state, manner).0;
         self.due.try_serve(&local.due, || self.state.try_lock(), serve).unwrap_or(0)
@@ -158,7 +159,7 @@ impl Link {
         if !state.carrier.is_up() {
             return (0, false);
         }
-        // Messages that wait go out before we look at what has come: the peer may be waiting for it just as we are for this.
+        // Messages that wait go out before this side looks at what has come, because the peer may be waiting for them.
         state.carrier.unblock();
         state.flush_all();
         let (executed, more) = state.receive(local, self.pe);
@@ -195,7 +196,7 @@ impl Link {
         }
     }
 
-    /// The turn of an attempt that waited for it. It may be needed no more: the peer may have connected.
+    /// The turn of an attempt that waited for it. The attempt may not be needed any more: the peer may have connected.
     pub(crate) fn connect(&self, local: &LocalPe, permit: Permit) {
         let mut state = self.state.lock();
         if state.carrier.is_queued()
@@ -244,7 +245,7 @@ impl Link {
         self.state.lock().carrier.watch(local)
     }
 
-    /// The socket, and what to wait for there. `None` while somebody else is at it.
+    /// The socket, and what to wait for there. `None` while another thread holds the lock.
     pub(crate) fn socket(&self) -> Option<PollEntry> {
         self.state.try_lock()?.carrier.socket()
     }
@@ -388,7 +389,7 @@ impl LinkState {
         tracing::error!(%error);
         self.session = Session::default();
         self.carrier.give_up();
-        // Only the first one is told to those who wait for something else.
+        // Callers that wait for something else hear of the first lost peer only.
         let _ = local.lost.set(error.clone());
         for UnderWay { account, count, .. } in self.under_way.drain(..) {
             account.fail(error.clone());

@@ -20,7 +20,7 @@ pub(crate) struct LocalPe {
     pub(crate) me: u32,
     pub(crate) credentials: Credentials,
     pub(crate) addresses: PeerAddresses,
-    /// A peer that is silent for so long is given up.
+    /// A peer that is silent for this time is given up.
     pub(crate) give_up: Duration,
     /// How many links this PE has at most.
     pub(crate) most_links: usize,

@@ -1,4 +1,5 @@
-//! One PE's part in the job: its links, the connections that are not links yet, and who moves them on.
+//! One PE's part in the job: its links, the connections that are not links yet, and the thread and callers that move
+//! them on.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ use crate::watch::{FIRST_LINK, LISTENER, Poller, ThreadPoller};
 /// The state that callers, lanes and the thread share.
 pub(crate) struct Net {
     pub(crate) local: LocalPe,
-    /// One slot per PE and rail; a PE that nobody talks to costs no more than that.
+    /// One slot per PE and rail; a PE with which there is no traffic costs no more than that.
     pub(crate) by_token: Box<[OnceLock<Arc<Link>>]>,
     /// Those that exist.
     pub(crate) links: RwLock<Vec<Arc<Link>>>,
@@ -56,7 +57,7 @@ impl Net {
         }))
     }
 
-    /// There are no longer few links: callers need to be told of those that they asked until now.
+    /// There are no longer few links: from now on the poller tells callers of those that they asked themselves.
     fn watch_all(&self) {
         let links = self.links.read().clone();
         if let Err(e) = links.iter().try_for_each(|link| link.watch(&self.local)) {

@@ -203,8 +203,8 @@ impl PendingConnections {
     }
 }
 
-/// Whether a connection is heard that has come to this address. Nobody comes from another host by loopback, which PEs of one host
-/// try first.
+/// Whether a connection is heard that has come to this address. No connection comes from another host by loopback,
+/// which PEs of one host try first.
 fn is_heard(named: &[IpAddr], at: SocketAddr) -> bool {
     let ip = at.ip().to_canonical();
     named.is_empty() || ip.is_loopback() || named.contains(&ip)

@@ -15,7 +15,8 @@ pub(crate) struct Permits(Arc<SharedPermits>);
 struct SharedPermits {
     start: Instant,
     queue: Mutex<AttemptQueue>,
-    /// How many links wait, for those who look without the lock. Relaxed: a link that is not seen now is seen at the next turn.
+    /// How many links wait, for threads that look without the lock. Relaxed: a link that is not seen now is seen at the
+    /// next turn.
     waiting: AtomicUsize,
 }
 
@@ -31,8 +32,8 @@ impl Permits {
         Self(Arc::new(SharedPermits { start: Instant::now(), queue, waiting: AtomicUsize::new(0) }))
     }
 
-    /// The link of this token wants to connect. `Err`: it is in the queue, and [`Permits::next`] will name it; `true`: it is the only
-    /// one there, so that nobody may be about to ask.
+    /// The link of this token wants to connect. `Err`: it is in the queue, and [`Permits::next`] will name it; `true`:
+    /// it is the only one there, so perhaps no thread is about to call that.
     pub(crate) fn begin(&self, token: usize) -> Result<Permit, bool> {
         let now = self.0.start.elapsed();
         let queued = self.change(|queue| (!queue.begin(token, now)).then(|| queue.waiting() == 1));

@@ -157,7 +157,7 @@ fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
         return TcpListener::bind(SocketAddr::new(ip, port));
     }
     sockets::listen_everywhere(port).map(TcpListener::from_std).or_else(|error| match error.kind() {
-        // Without this it would listen beside somebody who has the port for IPv6 only.
+        // Without this it would listen beside a process that has the port for IPv6 only.
         io::ErrorKind::AddrInUse => Err(error),
         _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port).into()),
     })

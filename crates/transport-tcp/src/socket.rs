@@ -71,7 +71,7 @@ pub(crate) unsafe fn receive(
 /// pause costs more than the message behind it: a put of 1 MiB over loopback took 137 us with BBR and 84 with Reno, which does
 /// not pace. What leaves the host keeps what its administrator has chosen.
 pub(crate) fn send_unpaced(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // Every Linux has it, and lets everybody choose it.
+    // Every Linux has it, and lets every user choose it.
     set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno")
 }
 

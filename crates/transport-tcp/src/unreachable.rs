@@ -1,5 +1,5 @@
-//! Why a PE that nobody has ever reached cannot be reached: the words for a firewall, a wrong interface, a host without
-//! a way to the other.
+//! Why a PE that has never been reached cannot be reached: messages for a firewall, a wrong interface, a host
+//! without a route to the other.
 
 use std::io;
 

@@ -17,14 +17,14 @@ pub(crate) const FIRST_LINK: usize = 2;
 /// Tokens of connections that have not proven themselves begin here; below are those of links.
 pub(crate) const FIRST_PENDING: usize = 1 << 40;
 
-/// How often the thread looks at the clock while somebody owes something, and while nobody does; where patience is short,
+/// How often the thread looks at the clock while a peer owes something, and while none does; where patience is short,
 /// the second is less.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// With more links the thread looks at the clock less often.
 const LINKS_IN_A_LOOK: usize = 64;
-/// The next look comes after so many times the time that the last one took, because on a crowded host its links are in no cache; but
-/// not later than the second number, and not later than this part of the patience with a silent peer.
+/// The next look comes after this many times the time that the last one took, because on a crowded host its links are
+/// in no cache; but not later than the second number, and not later than this part of the patience with a silent peer.
 const LOOK_SHARE: (u32, Duration, u32) = (20, Duration::from_secs(4), 8);
 
 /// The list of sockets in both views.
@@ -47,13 +47,13 @@ impl WatchList {
         self.callers.as_raw_fd()
     }
 
-    /// There are so many links now.
+    /// Stores how many links there are.
     pub(crate) fn note_links(&self, count: usize) {
         self.links.store(count, Ordering::SeqCst);
     }
 
-    /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves; then
-    /// every message would only pay for a notice that nobody reads.
+    /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;
+    /// then every message would only pay for a notice that no thread reads.
     pub(crate) fn add(&self, socket: RawFd, token: usize) -> io::Result<()> {
         let is_link = (FIRST_LINK..FIRST_PENDING).contains(&token);
         let few = is_link && self.links.load(Ordering::SeqCst) <= FEW_LINKS;

@@ -29,7 +29,7 @@ fn what_is_issued_takes_effect_without_another_call() {
         for word in 1..=(round % 7) as usize {
             assert_eq!(b.words[word].load(Ordering::Acquire), round);
         }
-        // Now and then long enough for the thread to fall asleep, or as a caller that has just polled.
+        // Now and then it waits long enough for the thread to fall asleep, or polls as a caller.
         match round % 5 {
             0 => std::thread::sleep(Duration::from_millis(2)),
             1 => drop(a.fabric.progress()),

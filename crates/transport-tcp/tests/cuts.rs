@@ -20,11 +20,11 @@ const STALL: u8 = 1;
 /// Ends all connections and takes no new ones for longer than a moment.
 const HANG_UP: u8 = 2;
 
-/// Changes a bit of what it passes on, every so many bytes.
+/// Changes a bit of what it passes on after every [`FLIP_EVERY`] bytes.
 const FLIP: u8 = 3;
 const FLIP_EVERY: usize = 300_000;
 
-/// Passes on so many bytes at a time, with pauses of this length: 100 KB a second.
+/// Passes on [`SLOW_BYTES`] bytes at a time, with pauses of [`SLOW_PAUSE`]: 100 KB a second.
 const SLOW: u8 = 4;
 const SLOW_BYTES: usize = 2_000;
 const SLOW_PAUSE: Duration = Duration::from_millis(20);
@@ -116,7 +116,7 @@ fn survives(mode: u8, outage: Duration, times: u32, encrypt: bool) -> (u64, Rela
             round += 1;
             a.work(1, round).expect("the relay forwards");
         }
-        // The cut comes when it likes, in the middle of something.
+        // The cut comes at any moment, in the middle of something.
         let cutter = {
             let relay = relay.clone();
             std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Strangers at the door: whatever they do, the job goes on and its results are right.
+//! Connections of strangers: whatever they do, the job goes on and its results are right.
 
 mod job;
 
@@ -35,7 +35,7 @@ fn a_flood_of_half_open_connections() {
     for i in 0..1_000 {
         let mut stranger = knock(b.port());
         if i % 2 == 0 {
-            // Some begin like a friend and say no more. That they may have been sent away already is as well.
+            // Some begin like a PE and say no more. They may have been sent away already.
             let _ = stranger.write_all(b"oxs1");
         }
         flood.push(stranger);
@@ -111,7 +111,7 @@ fn a_wrong_secret() {
 #[test]
 fn what_was_recorded_proves_nothing_later() {
     let [mut a, mut b] = pair(|_| {});
-    // Somebody in between writes down all that PE 0 says to PE 1.
+    // A relay in between records all that PE 0 says to PE 1.
     let tap = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let tapped = tap.local_addr().expect("an address").port();
     let port = b.port();
@@ -151,7 +151,7 @@ fn a_port_that_takes_connections_and_never_answers() {
     assert!(error.contains("see whether that PE is stopped"), "{error}");
 }
 
-/// A flood needs as many descriptors here as at the strangers' homes.
+/// A flood needs as many descriptors here as the strangers have.
 fn more_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure lives during both calls.

@@ -1,10 +1,10 @@
 //! Which new connections a listener keeps while they have not proven that they belong to the job. Time comes from outside, as
 //! the time since some start.
 //!
-//! A connection is *silent* until it has said a hello, whose proof nobody can make who does not know the job's secret. Few
-//! silent connections are kept: a further one displaces the oldest. A connection that has said hello is a PE of the job, or
-//! somebody who repeats what a PE has said. It is never displaced: it stays until it has proven itself, closes, or its time
-//! is over. So any number of strangers cannot displace a PE in the middle of its handshake, and any number of PEs cannot
+//! A connection is *silent* until it has said a hello, whose proof can only be made with the job's secret. Few silent
+//! connections are kept: a further one displaces the oldest. A connection that has said hello is a PE of the job, or
+//! repeats what a PE has said. It is never displaced: it stays until it has proven itself, closes, or its time is over.
+//! So any number of strangers cannot displace a PE in the middle of its handshake, and any number of PEs cannot
 //! displace each other.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ pub const OTHER_FILES: u64 = 200 + MOST_SILENT as u64;
 pub const MOST_OF_ROUTE: usize = 4;
 /// How long a connection may be silent.
 pub const SILENCE: Duration = Duration::from_secs(5);
-/// The clock of the connections stands still when it has not been looked at for so long. Then this PE did not run, and on the same
-/// overloaded host other PEs did not either: those sent away would only come again.
+/// The clock of the connections stands still when this PE has not looked at it for this time. Then this PE did not run,
+/// and on the same overloaded host other PEs did not either: those sent away would only come again.
 pub const STANDS_STILL: Duration = Duration::from_secs(2);
 
 /// The connections that have not proven themselves.
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(admission.len(), 500 + MOST_SILENT);
         assert!(displaced.iter().all(|token| token % 100 != 0));
         assert!(displaced.is_sorted(), "the oldest goes first");
-        // A PE that says nothing yet has the time in which so many others come.
+        // A PE that says nothing yet has the time in which `MOST_SILENT` others come.
         assert_eq!(*displaced.last().expect("a flood displaces"), 49_999 - MOST_SILENT - MOST_SILENT.div_ceil(100) + 1);
     }
 

@@ -5,7 +5,7 @@
 //! attempts under way the connection of most peers comes from the peer itself before this PE's turn, listeners get no more than
 //! they answer at once, and both sides of a pair seldom try at the same time. The next attempt is chosen at random, because
 //! programs often address all PEs in the same order. In a job of many PEs no attempt begins at once: with 1,024 PEs the first 16
-//! attempts of all PEs went to PEs 0 to 15, which then answered nobody for half a minute.
+//! attempts of all PEs went to PEs 0 to 15, which then gave no answer for half a minute.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -158,7 +158,7 @@ mod tests {
             most = most.max(ends.len());
         }
         assert_eq!(queue.waiting(), 0);
-        // Until the first ones have ended nobody knows that they take long.
+        // Until the first ones have ended the queue does not know that they take long.
         assert!(most <= 6 * MOST, "{most} under way");
         assert!(queue.hold() == HOLDS.1);
     }

@@ -33,7 +33,7 @@ pub struct Look {
     pub connected: bool,
     /// An attempt has been taken by the peer's listener, which has not answered: another one would only stand behind it.
     pub asked: bool,
-    /// All addresses refused the last attempt: nobody listens there.
+    /// All addresses refused the last attempt: no process listens there.
     pub refused: bool,
 }
 
@@ -120,7 +120,7 @@ impl Liveness {
         }
     }
 
-    /// The clocks of silence have stood still for so long.
+    /// The clocks of silence have stood still for this time.
     fn forget(&mut self, now: Duration, still: Duration) {
         let later = |since: Duration| (since + still).min(now);
         self.silent_since = self.silent_since.map(later);
@@ -166,7 +166,7 @@ mod tests {
         }
         assert_eq!(advice(&mut patience, 5_000, 5_000, Look { heard: true, ..connected }), Advice::Wait);
         assert_eq!(advice(&mut patience, 5_020, 8_000, connected), Advice::Reconnect);
-        // A host on which nobody listens any more is not waited for as long.
+        // A host on which no process listens any more is given up sooner.
         let mut patience = Liveness::new(limit, 1);
         let refused = Look { refused: true, ..waiting };
         assert_eq!(advice(&mut patience, 0, 0, refused), Advice::Connect);

@@ -1,4 +1,4 @@
-//! Keys and seals: what proves who speaks, and what hides what is said.
+//! Keys and seals: they prove which side sends, and encrypt what it sends.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};

@@ -69,7 +69,7 @@ impl Default for Session {
     }
 }
 
-/// When an operation is complete: the frame that carries it has been executed, and so many answers have come.
+/// When an operation is complete: the frame that carries it has been executed, and this many answers have come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ticket {
     /// Number of the frame.
@@ -315,7 +315,7 @@ impl Session {
         self.after_last();
     }
 
-    /// The next frame as a whole, for those who seal it first.
+    /// The next frame as a whole, for callers that seal it first.
     pub fn whole_frame(&mut self) -> Option<(Vec<u8>, Option<MemoryRange>)> {
         if let Some((bytes, _)) = self.control.take() {
             self.after_last();

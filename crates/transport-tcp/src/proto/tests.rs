@@ -77,7 +77,7 @@ impl Side {
                 self.session.push_fetch(&Message::Get { lane, region, offset, n }, place);
                 let mut data = Vec::new();
                 self.model.get(region, offset, n, &mut data).expect("in range");
-                // A long answer is read from memory when it is sent: only what nobody changes can be compared.
+                // A long answer is read from memory when it is sent: only memory that does not change can be compared.
                 if n <= SMALL {
                     self.expected.push((place, data));
                 }
@@ -128,7 +128,7 @@ impl Side {
         }
     }
 
-    /// The bytes of at most so many pieces of the output.
+    /// The bytes of at most `pieces` pieces of the output.
     fn output(&self, most: usize) -> Vec<u8> {
         let bytes = |piece| match piece {
             OutputPiece::Bytes(bytes) => bytes,
@@ -310,7 +310,7 @@ fn operations_of_contexts_complete_unasked() {
     for n in [8, SMALL, 100_000] {
         let (mut a, mut b) = (Side::new(), Side::new());
         connect(&mut a, &mut b, false, 0);
-        // A message that nobody waits for may share the frame.
+        // A message that no caller waits for may share the frame.
         a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
         let get = a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, MemoryRange { at: SHARED, n });
         let put = a.session.push(&Message::Put { lane: 0, region, offset, data: &[2; 8] }, Urgency::Soon);
@@ -400,7 +400,7 @@ fn fault_L2_encryption_on_one_side_is_told_to_both_sides_and_to_nobody_else() {
         let Ok(HandshakeStep::Refused(refusal, refused)) = acceptor.hear(&hello) else { panic!("no refusal") };
         assert_eq!(refused, route);
         assert!(matches!(initiator.hear(&refusal), Ok(HandshakeStep::Differs)));
-        // Without the secret nobody gets a refusal, and nobody can make one up.
+        // Without the secret a peer gets no refusal, and cannot make one up.
         let wrong = Credentials { secret: [8; 32], ..credentials(encrypt) };
         let (_, hello) = Initiator::new(&wrong, route, [3; 32]);
         assert!(Acceptor::new(&credentials(!encrypt), 1, [4; 32]).hear(&hello).is_err());
