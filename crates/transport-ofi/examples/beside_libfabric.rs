@@ -1,5 +1,5 @@
-//! The time that the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare `fi_write`
-//! and by our lanes, in turn between the same two processes over the same libfabric provider.
+//! The time that the provider adds to libfabric: an 8-byte put that the other side waits for, there and back, by bare
+//! `fi_write` and by our lanes, alternately between the same two processes over the same libfabric provider.
 //!
 //! Bare comes twice: with a queue that can only be polled, and with one that has a descriptor to sleep on, as our lanes
 //! need so that a PE that computes is served. What libfabric itself takes for the descriptor is the difference. A provider
@@ -97,7 +97,7 @@ fn measure(provider: &str, mut other: OtherProcess) -> Sides {
     Sides { polled: limits.next().expect("any queue can be polled"), slept: limits.next(), ours }
 }
 
-/// As a program would use libfabric that wants nothing but this.
+/// A program that needs nothing but this would use libfabric so.
 struct Bare {
     words: Box<[AtomicU64; 2]>,
     ep: *mut fi::fid_ep,

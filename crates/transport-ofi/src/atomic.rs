@@ -1,5 +1,5 @@
 //! Atomics that the endpoint does, where the job has decided on the network's domain (otherwise see `amo`): all of them go
-//! through it, also those of a PE on itself. What it can do is asked for each operation and type.
+//! through it, also those of a PE on itself. The endpoint is asked for each operation and type whether it can do it.
 
 use std::ffi::{c_int, c_void};
 
@@ -122,7 +122,7 @@ impl Objects {
     }
 }
 
-/// Where things are in an operation's own bytes: first what is fetched, as for a get.
+/// The layout of an operation's own bytes: first what is fetched, as for a get.
 pub(crate) const OPERAND: usize = 8;
 pub(crate) const COMPARE: usize = 16;
 
@@ -162,7 +162,7 @@ impl Endpoint {
             return Err(self.out_of_range(to, n).into());
         };
         let slot = self.take(Use::Get { account, pe: to.pe, dest: old, n })?;
-        // Only a fetched value says that an update has been done where completions say less.
+        // Where completions do not say that an update has been done, a fetched value does.
         let wanted = !old.is_null() || self.objects.delivery() == Delivery::ReadBack;
         let AtomicCall { op, form, operand: value, compare: cond } = AtomicCall::of(amo, wanted);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it.

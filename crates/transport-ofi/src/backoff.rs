@@ -1,18 +1,19 @@
 //! How long to back off where nothing shows that a peer asks for something.
 //!
-//! Some providers (shm) need the target's processor and have nothing to sleep on, so that somebody must look from time to
-//! time. Peers that have just asked are likely to ask again, and those that have been silent for long can wait a little
-//! longer: the backoff is a fraction of the silence.
+//! Some providers (shm) need the target's processor and have nothing to sleep on, so that a thread must look from time
+//! to time. Peers that have just asked are likely to ask again, and those that have been silent for long can wait a
+//! little longer: the backoff is a fraction of the silence.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A backoff is this part of the silence: what comes after it waits that much longer, and a PE in a long silence wakes rarely.
+/// A backoff is the silence divided by this: the next request waits at most that much longer, and a PE in a long
+/// silence wakes rarely.
 const PART: u32 = 16;
 /// Shortest and longest backoff. A thousand looks a second take some hundredths of a processor.
 const BACKOFF: (Duration, Duration) = (Duration::from_micros(5), Duration::from_micros(800));
 
-/// The backoff after so long a silence.
+/// The backoff after this silence.
 fn backoff_after(silence: Duration) -> Duration {
     (silence / PART).clamp(BACKOFF.0, BACKOFF.1)
 }
@@ -48,7 +49,8 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// Looks until something comes so long after the last; returns how late it is seen and how many looks were in vain.
+    /// Looks until something comes, `comes_after` after the last; returns how late it is seen and how many looks were
+    /// in vain.
     fn look_for(comes_after: Duration) -> (Duration, u32) {
         let (mut now, mut looks) = (Duration::ZERO, 0);
         while now < comes_after {

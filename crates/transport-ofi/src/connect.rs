@@ -10,9 +10,9 @@ use crate::engine::Engine;
 use crate::message::Message;
 
 impl Engine {
-    /// The address of a peer to whom we are about to reach out. Before the first operation it has heard of us, so that
-    /// after any barrier two PEs either both know each other or have nothing under way between them. So a PE that disconnects knows
-    /// which peers have to disconnect.
+    /// The address of a peer for an operation that is about to be issued. Before the first operation it has heard of
+    /// us, so that after any barrier two PEs either both know each other or have nothing under way between them. So a
+    /// PE that disconnects knows which peers have to disconnect.
     pub(crate) fn address(&mut self, pe: u32) -> Issued<fi::fi_addr_t> {
         if let Some(address) = self.first.peers.acquainted(pe) {
             return Ok(address);

@@ -38,10 +38,10 @@ pub(crate) struct Endpoint {
     pub(crate) peers: KnownPeers,
     /// Messages that it has taken and not completed.
     sending: usize,
-    /// Why it is of no use any more.
+    /// Why it can no longer be used.
     pub(crate) broken: Option<Error>,
     inject: usize,
-    /// Puts of up to so many bytes are injected from where they are.
+    /// Puts of at most this many bytes are injected from where they are.
     at_once: usize,
     longest: usize,
     /// Local memory has to be registered.

@@ -26,7 +26,7 @@ pub(crate) struct Engine {
     pub(crate) states: Vec<LaneState>,
     pub(crate) book: Option<Box<dyn AddressBook>>,
     pub(crate) me: u32,
-    /// A peer that does not answer for so long is given up.
+    /// A peer that does not answer for this time is given up.
     pub(crate) give_up: Duration,
     /// [`Endpoint::issued`] of the first rail at the last look.
     issued: u64,
@@ -59,7 +59,7 @@ impl Engine {
         std::iter::once(&self.first).chain(&self.further)
     }
 
-    /// Why it is of no use any more.
+    /// Why it can no longer be used.
     pub(crate) fn broken(&self) -> Option<&Error> {
         self.first.broken.as_ref()
     }
@@ -79,7 +79,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The endpoints that do nothing unless somebody looks after them, or carry messages.
+    /// The endpoints that need a thread to make progress, or carry messages.
     fn looked_after(&self) -> impl Iterator<Item = &Endpoint> {
         std::iter::once(&self.first).chain(self.further.iter().filter(|rail| rail.objects.needs_us()))
     }
@@ -89,7 +89,7 @@ impl Engine {
         self.looked_after().map(|rail| rail.objects.descriptor).collect()
     }
 
-    /// Whether it is right to sleep on them now.
+    /// Whether a thread may sleep on them now.
     pub(crate) fn may_sleep(&self) -> bool {
         self.looked_after().all(|rail| rail.objects.may_sleep())
     }
@@ -302,7 +302,7 @@ impl Engine {
         }
     }
 
-    /// Whether all of them have disconnected too: then nobody will send to this endpoint any more, and it may go.
+    /// Whether all of them have disconnected too: then no PE will send to this endpoint any more, and it may be closed.
     pub(crate) fn has_left(&self) -> bool {
         let all_said = self.first.peers.awaited() == 0 && self.outbox.is_empty() && !self.first.is_sending();
         self.broken().is_some() || all_said

@@ -128,7 +128,7 @@ impl Info {
 
     pub(crate) fn endpoint(&self) -> EndpointKind {
         let provider = self.provider();
-        // An entry that says nothing of either reaches everybody.
+        // An entry that says nothing of either reaches all PEs.
         let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
         let remote = reach != fi::FI_LOCAL_COMM;
         let card = wants_pages(self.domain().mr_mode) && remote;

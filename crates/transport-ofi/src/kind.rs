@@ -16,8 +16,8 @@ pub(crate) struct EndpointKind {
 }
 
 /// Providers from the fastest to the slowest, by the names of those that drive the network: networks made for this first,
-/// then sockets. One that nobody has heard of stands where the empty name is. (`net` is what libfabric 1.16 and 1.17 call
-/// endpoints of their own over sockets; a put takes milliseconds there, so the layered `tcp` goes before it.)
+/// then sockets. An unknown one stands where the empty name is. (`net` is what libfabric 1.16 and 1.17 call endpoints
+/// of their own over sockets; a put takes milliseconds there, so the layered `tcp` goes before it.)
 const STANDING: &[&str] = &["cxi", "verbs", "efa", "psm3", "opx", "psm2", "usnic", "", "tcp", "udp", "net", "sockets"];
 
 impl EndpointKind {

@@ -58,7 +58,7 @@ impl OfiLane {
         self.has_further.then_some(&*self.further)
     }
 
-    /// Whether a transfer of so many bytes may go the straight way.
+    /// Whether a transfer of `n` bytes may go the straight way.
     #[inline(always)]
     fn may_go_straight(&self, n: usize) -> bool {
         n.wrapping_sub(1) < self.straight
@@ -110,7 +110,7 @@ impl OfiLane {
     #[inline(never)]
     unsafe fn put_apart(&self, engine: MutexGuard<'_, Engine>, put: &PutArguments, copied: bool) -> usize {
         let &PutArguments { to, source, n } = put;
-        // One that is so short that the call sends it is cheaper to copy.
+        // A put that is so short that the call sends it is cheaper to copy.
         let transfer = Transfer::Put(source, copied || n <= self.net.inject);
         // SAFETY: the source has `n` bytes as long as our caller promises.
         put.left(unsafe { self.transfer(engine, to, transfer, n) })

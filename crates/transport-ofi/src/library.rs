@@ -17,10 +17,10 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_os::{process, signals};
 
-/// Providers that nobody gets without asking.
+/// Providers that are used only if the user asks for them.
 const KEPT_OUT: &str = "^sockets,psm";
 
-/// The variable that tells libfabric of how many peers it has to think.
+/// The variable that tells libfabric how many peers to expect.
 const PEERS: &str = "FI_UNIVERSE_SIZE";
 
 /// One place to receive for all connections. See the head of the file.
@@ -29,7 +29,7 @@ const SHARED_RECEIVES: (&str, &str) = ("FI_OFI_RXM_USE_SRX", "1");
 /// As many peers as libfabric expects by itself.
 pub(crate) const USUAL_PEERS: u32 = 256;
 
-/// The library for a job of so many PEs (0: unknown), or a sentence about why not.
+/// The library for a job of `pes` PEs (0: unknown), or the reason why there is none.
 pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
     static OPENED: OnceLock<Result<&'static Libfabric, Error>> = OnceLock::new();
     OPENED

@@ -3,8 +3,9 @@
 //! the same files plays it between processes (`crates/transport-ofi/examples/personas`).
 //!
 //! An operation waits at its endpoint until the dice choose it, among those that no promised order holds back. Then its source is
-//! read, and a command goes by the `wire` to the target, whose *card* executes it and answers. Where the provider is software, the card
-//! is whoever looks at the completions of the target's endpoint. Whoever breaks a rule of its provider ends its process with a sentence.
+//! read, and a command goes by the `wire` to the target, whose *card* executes it and answers. Where the provider is
+//! software, the card is the thread that looks at the completions of the target's endpoint. A caller that breaks a rule
+//! of its provider ends its process with a message.
 
 use std::io::Write;
 
@@ -24,7 +25,7 @@ mod wire;
 
 /// Ends the process: a rule of the provider was broken. A test's captured output would be lost.
 fn broken(rule: &str) -> ! {
-    // Nobody can be told where that fails.
+    // There is no other place for the message if that fails.
     let _ = writeln!(std::io::stderr(), "the mock: a rule is broken: {rule}");
     std::process::abort()
 }

@@ -111,8 +111,8 @@ impl Objects {
             check(code).map_err(|code| failed("the endpoint's addresses", code))?;
             let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
             check(code).map_err(|code| failed("the endpoint's completion queue", code))?;
-            // A card serves peers by itself. Software without a descriptor must be looked after, by somebody who should know
-            // whether peers ask for anything.
+            // A card serves peers by itself. Software without a descriptor needs a thread to make progress, which
+            // should know whether peers ask for anything.
             let looks = descriptor.is_none() && !info.endpoint().card;
             let served = if looks { open_counter(domain, ep) } else { None };
             let counter_guard = served.map(|counter| FiObject::new(&raw mut (*counter).fid));
@@ -178,7 +178,7 @@ impl Objects {
         }
     }
 
-    /// Whether it is right to sleep on the descriptor now.
+    /// Whether a thread may sleep on the descriptor now.
     pub(crate) fn may_sleep(&self) -> bool {
         // SAFETY: the queue is open as long as `self`.
         let mut queue = unsafe { &raw mut (*self.cq).fid };
@@ -192,7 +192,7 @@ impl Objects {
         self.served.map_or(0, |counter| unsafe { fi_cntr_read(counter) })
     }
 
-    /// The endpoint does nothing unless somebody looks after it.
+    /// The endpoint makes no progress unless a thread calls it.
     pub(crate) fn needs_us(&self) -> bool {
         let domain = self.info.domain();
         [domain.data_progress, domain.control_progress].iter().any(|&progress| progress != fi::FI_PROGRESS_AUTO)

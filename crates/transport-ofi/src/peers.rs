@@ -163,7 +163,7 @@ impl KnownPeers {
         self.get(pe).map_or(0, |peer| peer.told_length)
     }
 
-    /// It knows us, so it has to hear from us before we go.
+    /// It knows us, so it has to hear from us before we disconnect.
     pub(crate) fn note_acquaintance(&mut self, pe: u32) {
         if let Some(peer) = self.known(pe) {
             peer.knows_us = true;

@@ -1,8 +1,9 @@
 //! The endpoint's lock, and what moves the endpoint on: callers that wait, and the thread ([`Drive`]).
 //!
-//! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether one can sleep until something
-//! comes. A target may have to help with whatever is asked of it, so there is always a thread. It sleeps on the queue's
-//! descriptor where there is one, and backs off where there is none (`backoff`), or while callers issue operations and do not poll.
+//! Providers differ in whether a target has to help (`FI_PROGRESS_MANUAL`) and in whether a thread can sleep until
+//! something comes. A target may have to help with any request, so there is always a thread. It sleeps on the queue's
+//! descriptor where there is one, and backs off where there is none (`backoff`), or while callers issue operations and
+//! do not poll.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,9 +44,9 @@ pub(crate) struct Net {
     pub(crate) atomics: bool,
     pub(crate) atomics_ordered: bool,
     pub(crate) inject: usize,
-    /// Transfers from so many bytes on take all rails, if there are several.
+    /// Transfers from this many bytes on take all rails, if there are several.
     pub(crate) spread: usize,
-    /// The descriptors to sleep on, if every endpoint that needs looking after has one.
+    /// The descriptors to sleep on, if every endpoint that needs a thread to make progress has one.
     descriptors: Option<Vec<RawFd>>,
     /// The last of these descriptors, which ends a sleep on them.
     wakeup: Option<Wakeup>,
@@ -57,7 +58,7 @@ pub(crate) struct Net {
     waiting: AtomicU64,
     /// Whether the engine is broken. Stored with the engine locked.
     broken: AtomicBool,
-    /// Where bytes go that nobody wants.
+    /// The destination of bytes that are not used.
     scrap: Box<AtomicU64>,
 }
 
@@ -203,13 +204,13 @@ impl Net {
         self.lock().active_messages.pop_front()
     }
 
-    /// Whether the endpoint is of no use any more.
+    /// Whether the endpoint can no longer be used.
     #[inline]
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Why the endpoint is of no use any more.
+    /// Why the endpoint can no longer be used.
     pub(crate) fn failure(&self) -> Option<Error> {
         if !self.is_broken() {
             return None;

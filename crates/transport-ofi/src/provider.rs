@@ -242,7 +242,7 @@ impl Fabric for Ofi {
     }
 
     fn close(&self) {
-        // The last messages of peers are acknowledged by the endpoint when it is looked after.
+        // The endpoint acknowledges the last messages of peers when it makes progress.
         for _ in 0..100 {
             self.net.drain();
         }

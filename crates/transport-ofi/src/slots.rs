@@ -128,7 +128,8 @@ impl OperationSlots {
     /// The slot is free, as it is.
     ///
     /// # Safety
-    /// The slot is taken, nobody has it any more, and it has no registration and no bytes that are counted.
+    /// The slot is taken, neither an operation nor libfabric uses it any more, and it has no registration and no bytes
+    /// that are counted.
     #[inline(always)]
     pub(crate) unsafe fn put_back(&mut self, slot: *mut OperationSlot) {
         // SAFETY: nobody else has the slot, by the caller's promise.
@@ -142,7 +143,7 @@ impl OperationSlots {
         self.taken
     }
 
-    /// The operation puts or gets so many bytes.
+    /// The operation puts or gets `n` bytes.
     ///
     /// # Safety
     /// `operation` came from `take`, and libfabric does not have it.

@@ -11,12 +11,13 @@ use crate::address::{MOST_RAILS, RailAddress};
 use crate::endpoint::{Issued, Transfer};
 use crate::engine::Engine;
 
-/// Transfers from so many bytes on are spread. Two cards of 200 Gb/s halve 2.6 µs of it, which is about what completing one
-/// more operation costs.
+/// Transfers from this many bytes on are spread. Two cards of 200 Gb/s halve 2.6 µs of it, which is about what
+/// completing one more operation costs.
 pub(crate) const SPREAD: usize = 64 << 10;
 
-/// The shortest and the longest piece. The shortest keeps a card busy for longer than issuing takes; more than one
-/// longest piece for each rail are dealt to whoever moves fewest bytes, so that unequal rails share unequally.
+/// The shortest and the longest piece. The shortest keeps a card busy for longer than issuing takes; where there is
+/// more than one longest piece for each rail, the rail that moves fewest bytes gets the next one, so that unequal rails
+/// share unequally.
 const PIECES: (usize, usize) = (32 << 10, 1 << 20);
 
 /// Which of the peer's rails each of ours meets, the first being settled: that of the same card's name, because networks

@@ -76,8 +76,8 @@ fn a_domain_that_is_not_here_is_answered_with_those_that_are() {
     assert!(told.contains("domain nowhere0") && told.contains("the domains of its list are "), "{told}");
 }
 
-/// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`. There a test of the suite can take
-/// a minute, so only who asks gets them.
+/// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`. There a test of the suite can
+/// take a minute, so they run only on request.
 #[test]
 fn net_two() {
     if asked("it takes minutes") {
@@ -92,7 +92,7 @@ fn net_four() {
     }
 }
 
-/// Whether somebody wants what is not run by itself, for this reason.
+/// Whether the user asks for a test that is not run by default, for this reason.
 fn asked(why_not: &str) -> bool {
     let asked = std::env::var_os("CHECK_LONG").is_some();
     if !asked {

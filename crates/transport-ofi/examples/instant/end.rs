@@ -68,7 +68,7 @@ impl MockEnd {
     /// Any local bytes will do.
     pub(crate) fn demand_registered(&self, _at: usize, _n: usize, _desc: *mut c_void) {}
 
-    /// Does an operation on so many bytes; libfabric's code.
+    /// Does an operation on `n` bytes; returns libfabric's code.
     pub(crate) fn issue(&mut self, operation: MockOperation, n: usize) -> isize {
         let MockOperation { to, context, what } = operation;
         let peer = self.peers[to];
@@ -93,15 +93,15 @@ impl MockEnd {
         if done.is_err() {
             return -(fi::FI_EINVAL as isize);
         }
-        // No other thread is told of operations of the first one: so the count of that thread's instructions does not depend on who
-        // looks first. An injected put has no completion.
+        // No other thread is told of operations of the first one: so the count of that thread's instructions does not
+        // depend on which thread looks first. An injected put has no completion.
         if context != 0 {
             self.done.push_back((context, is_first_thread()));
         }
         0
     }
 
-    /// The same, of whose end nobody may hear.
+    /// The same, for an operation that may have no completion.
     pub(crate) fn accept(&mut self, operation: MockOperation, n: usize) -> isize {
         self.issue(operation, n)
     }

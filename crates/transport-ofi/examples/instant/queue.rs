@@ -1,4 +1,5 @@
-//! The calls of libfabric for the queue of completions, on which one can sleep. There are no counters.
+//! The calls of libfabric for the queue of completions, on which a thread can sleep. There are no
+//! counters.
 
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;

@@ -100,7 +100,7 @@ impl EndSocket {
         (came >= 0).then(|| &room[..came as usize])
     }
 
-    /// Sleeps until a datagram is there, or for so many milliseconds; a negative number is for ever.
+    /// Sleeps until a datagram is there, or for this many milliseconds; a negative number is for ever.
     pub(crate) fn sleep(&self, milliseconds: c_int) {
         let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one entry, which lives during the call.

@@ -141,7 +141,7 @@ impl Endpoint {
         heard: &mut Vec<Heard>,
     ) {
         if slot.is_null() {
-            // Nobody knows whose put that was.
+            // The entry does not tell which lane issued the put.
             if let Some((_, why)) = failed.filter(|_| !self.peers.leaving()) {
                 let error = Error::new("a put has failed that the network had taken").because(why);
                 self.broken.get_or_insert(error);

@@ -44,7 +44,7 @@ struct Aim {
     here: FoundPiece<u64>,
 }
 
-/// Whether this answer may mean that the provider does not inject so many bytes.
+/// Whether this answer may mean that the provider does not inject a put of this length.
 #[inline]
 fn refuses_length(code: c_int) -> bool {
     code < 0 && [fi::FI_EINVAL, libc::EMSGSIZE, fi::FI_ENOSYS, fi::FI_EOPNOTSUPP].contains(&-code)
@@ -148,7 +148,8 @@ impl Endpoint {
     }
 
     /// A put of `n` bytes was refused although the provider's `inject_size` allows it (EFA reports a size that holds for
-    /// messages only). What is as long is copied from now on; if the refusal meant something else, the copied put tells.
+    /// messages only). Puts of this length or more are copied from now on; if the refusal meant something else, the
+    /// copied put tells.
     #[cold]
     fn distrust_inject(&mut self, n: usize) {
         self.inject = n / 2;

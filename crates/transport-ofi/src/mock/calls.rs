@@ -152,7 +152,7 @@ unsafe extern "C" fn regattr(
         if own && asked != 0 || !own && memory.contains_key(&asked) {
             broken(&format!("key {asked} is asked for where the provider chooses, or twice"));
         }
-        // Cards choose keys that mean nothing to anybody else, another card of the process included.
+        // Cards choose keys that mean nothing to other cards, even to another one of the process.
         let key = if own { end.name.number << 40 | end.keys << 20 | 0xC0DE } else { asked };
         let enabled = end.nature.mr_mode & fi::FI_MR_ENDPOINT == 0;
         let (base_address, len) = (iov.iov_base.expose_provenance(), iov.iov_len);

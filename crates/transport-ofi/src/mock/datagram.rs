@@ -25,6 +25,6 @@ pub(super) enum Sent {
     Yes,
     /// There is no room now.
     Later,
-    /// Nobody has the name any more.
+    /// No endpoint has the name any more.
     Gone,
 }

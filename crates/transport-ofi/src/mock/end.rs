@@ -35,7 +35,7 @@ pub(super) struct MockEnd {
     /// Buffers that wait for messages: place, length, context.
     pub(super) receives: VecDeque<(usize, usize, usize)>,
     pub(super) pending: Vec<MockPending>,
-    /// Puts that are complete for whoever has issued them, and have not arrived.
+    /// Puts that are complete for their issuer, and have not arrived.
     pub(super) late: Vec<MockPending>,
     pub(super) done: VecDeque<(usize, usize)>,
     pub(super) errors: VecDeque<(usize, c_int)>,
@@ -102,7 +102,7 @@ impl MockEnd {
         *refused <= most || self.pending.len() + self.done.len() >= self.nature.queue
     }
 
-    /// Issues an operation on so many bytes, whose end its issuer hears of; libfabric's code.
+    /// Issues an operation on `n` bytes that has a completion; returns libfabric's code.
     pub(super) fn issue(&mut self, operation: MockOperation, n: usize) -> isize {
         if operation.context == 0 {
             broken("an operation has no context");
@@ -110,7 +110,7 @@ impl MockEnd {
         self.accept(operation, n)
     }
 
-    /// The same, of whose end nobody may hear.
+    /// The same, for an operation that may have no completion.
     pub(super) fn accept(&mut self, operation: MockOperation, n: usize) -> isize {
         if n > self.nature.longest {
             broken(&format!("an operation of {n} bytes where {} is the longest", self.nature.longest));
@@ -129,7 +129,7 @@ impl MockEnd {
         0
     }
 
-    /// Somebody looks at the completions: operations go on.
+    /// A thread looks at the completions: operations go on.
     pub(super) fn progress(&mut self) {
         if self.nature.by_software {
             let _ = (0..4).all(|_| self.card.serve());
@@ -307,7 +307,7 @@ impl MockEffect {
 }
 
 /// # Safety
-/// `at` has so many bytes, 4 or 8.
+/// `at` has `bytes` bytes, 4 or 8.
 unsafe fn word(at: usize, bytes: usize) -> u64 {
     let at = ptr::with_exposed_provenance::<u8>(at);
     // SAFETY: the object has as many bytes, by the caller's promise, and an unaligned read asks for no more.

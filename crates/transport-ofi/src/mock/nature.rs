@@ -8,7 +8,7 @@ use oxshmem_libfabric_sys as fi;
 pub(super) struct Nature {
     pub(super) name: &'static CStr,
     pub(super) mr_mode: c_int,
-    /// `inject_size` as it is reported, and as it holds for puts: what is longer is refused.
+    /// `inject_size` as it is reported, and as it holds for puts: a longer one is refused.
     pub(super) inject: usize,
     pub(super) injects: usize,
     /// Orderings that it keeps, and up to which length for puts.
@@ -32,7 +32,7 @@ pub(super) struct Nature {
 /// The effect of an operation, as far as order goes.
 #[derive(Clone, Copy)]
 pub(super) enum OrderPlace {
-    /// A put of so many bytes.
+    /// A put of this many bytes.
     Put(usize),
     Get,
     Message,

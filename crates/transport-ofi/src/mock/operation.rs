@@ -7,7 +7,7 @@ use oxshmem_libfabric_sys as fi;
 /// An operation that is not over.
 pub(super) struct MockOperation {
     pub(super) to: usize,
-    /// 0: nobody hears of its end.
+    /// 0: it has no completion.
     pub(super) context: usize,
     pub(super) what: MockEffect,
 }

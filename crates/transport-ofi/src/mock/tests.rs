@@ -68,7 +68,7 @@ fn alone() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// PE `me` of a job over so many rails of one of the mock's providers.
+/// PE `me` of a job over `rails` rails of one of the mock's providers.
 fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
     let selection = Selection { provider: Some(provider.into()), rails: Some(rails), pes, ..Selection::default() };
     open_with(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens")
@@ -152,7 +152,8 @@ fn order_ends_where_another_rail_begins() {
     over("mock_orderly", &[2; 3]);
 }
 
-/// Whether a put of so many bytes is refused by an injecting call of this provider, although it says that it takes them.
+/// Whether an injecting call of this provider refuses a put of `n` bytes, although the provider says that it takes
+/// them.
 fn misreports(provider: &str, n: usize) -> bool {
     let nature = NATURES.iter().find(|nature| nature.name.to_str() == Ok(provider)).expect("the mock has it");
     n <= nature.inject && n > nature.injects
@@ -253,7 +254,7 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
     one_sided_by(&selection, |lane, ends| {
         let others_second_rail = ends.len() + 1;
         ENDS.lock()[others_second_rail].1.lost.store(true, Ordering::Relaxed);
-        // Nobody asks the lane for its error meanwhile.
+        // No caller asks the lane for its error meanwhile.
         let settle = || {
             while lane.lane.outstanding() > 0 {
                 lane.fabric.progress();
@@ -322,7 +323,8 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
     assert_eq!(found.as_deref(), Some("mock_orderly and mock_orderly_1"));
 }
 
-/// A provider in software completes nothing at the target, which must know all the same whether peers ask for something.
+/// A provider in software makes no completions at the target, which must know all the same whether peers ask for
+/// something.
 #[test]
 fn fault_P3_who_serves_a_peer_knows_it() {
     const GETS: usize = 100;

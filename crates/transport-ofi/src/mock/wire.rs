@@ -1,5 +1,5 @@
-//! The wire between endpoints of one process: boxes in which datagrams lie. Whoever sends a card a command does its work as well, so a
-//! run needs no further threads, and one without threads is the same each time.
+//! The wire between endpoints of one process: boxes in which datagrams lie. A thread that sends a card a command does
+//! the card's work as well, so a run needs no further threads, and one without threads is the same each time.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
