@@ -3,8 +3,9 @@
 //! # Memory order
 //!
 //! Everything but the bells is written by the holder of [`SimArena::lock`] or of the turn, of which there is one each. The lock
-//! is taken with acquire and released with release. `turn` is stored with release by whoever gives the turn away and loaded
-//! with acquire by whoever gets it, so that the new holder sees all that the old one has done; everything else is relaxed.
+//! is taken with acquire and released with release. The thread that gives the turn away stores `turn` with release and
+//! the one that gets it loads it with acquire, so that the new holder sees all that the old one has done; everything
+//! else is relaxed.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -160,7 +161,7 @@ impl SimArena {
         TurnHolder::decode(self.turn.load(Acquire))
     }
 
-    /// Gives the turn to `next`. The caller has the turn, or the lock while nobody has it.
+    /// Gives the turn to `next`. The caller has the turn, or the lock while no thread has the turn.
     pub(crate) fn give(&self, next: TurnHolder) {
         self.switches.fetch_add(1, Relaxed);
         self.turn.store(next.encode(), Release);
@@ -212,7 +213,7 @@ impl Drop for ArenaLock<'_> {
     }
 }
 
-/// Wakes whoever sleeps on the bell, or is about to.
+/// Wakes the threads that sleep on the bell, or are about to.
 pub(crate) fn ring(bell: &AtomicU32) {
     bell.fetch_add(1, Release);
     futex::wake(bell, u32::MAX);

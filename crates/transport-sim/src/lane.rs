@@ -48,7 +48,8 @@ impl SimLane {
         let result = begin(&mut queue);
         pe.count(&queue);
         drop(queue);
-        // A kind network has done it before its caller goes on. Nobody takes the turn from a caller that waits for the memory of a peer.
+        // A kind network has done it before its caller goes on. No thread takes the turn from a caller that waits for
+        // the memory of a peer.
         if !self.is_moody() {
             pe.hold_turn();
             while self.account.outstanding() > 0 {

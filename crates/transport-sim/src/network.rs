@@ -100,7 +100,8 @@ impl Pe {
                 self.give_on(None);
                 continue;
             }
-            // Where all PEs compute or poll their memory, nobody waits for a turn: then the network goes on by this thread.
+            // Where all PEs compute or poll their memory, no thread of theirs waits for a turn: then the network goes
+            // on by this thread.
             if !futex::wait(&slot.bell, bell, Some(2 * LOOK)) {
                 watch.look(self.arena());
                 self.take_over();
@@ -127,7 +128,7 @@ impl Pe {
         let chance = self.chance();
         let step = self.arena().step.load(Relaxed);
         if self.plan.is_kind(step) {
-            // In the order of issue, and nothing that has not to be.
+            // In the order of issue, and nothing that need not be done.
             return steps.iter().copied().find(|step| !matches!(step, QueueStep::Read { .. } | QueueStep::Lose { .. }));
         }
         // An operation comes in the end, though others are issued all the time.
@@ -244,7 +245,7 @@ impl Pe {
     }
 }
 
-/// Ends the process when the service thread panics: nobody else would answer for the PE, and the job would stand still.
+/// Ends the process when the service thread panics: no other thread answers for the PE, and the job would stand still.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {

@@ -8,15 +8,15 @@ use oxshmem_base::{Error, names};
 /// How the scheduler decides who is next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Strategy {
-    /// The network does nothing until somebody would otherwise wait for ever; then one thing.
+    /// The network does nothing until a PE would otherwise wait for ever; then one thing.
     Lazy,
     /// Every operation is complete before its caller goes on.
     Eager,
-    /// Everybody has the same chance, with a tempo of PEs and network that the seed chooses.
+    /// All have the same chance, with a tempo of PEs and network that the seed chooses.
     Random,
-    /// Everybody has a priority, which changes at a few steps that the seed chooses.
+    /// Each has a priority, which changes at a few steps that the seed chooses.
     Priority,
-    /// One PE, with its operations, goes on only when nobody else can.
+    /// One PE, with its operations, goes on only when no other one can.
     StarvedPe,
     /// The operations from one PE to another one happen only when nothing else can.
     StarvedPair,
@@ -53,7 +53,7 @@ impl Strategy {
 pub(crate) struct SimOptions {
     pub(crate) strategy: Strategy,
     pub(crate) seed: u64,
-    /// From this step on the network is kind: every operation is complete before anybody goes on.
+    /// From this step on the network is kind: every operation is complete before any PE goes on.
     pub(crate) kind: u64,
     /// One PE is killed at a step that the seed chooses.
     pub(crate) death: bool,

@@ -17,7 +17,7 @@ use crate::blocks::NamedBlocks;
 pub(crate) struct Story {
     file: Option<File>,
     me: u32,
-    /// Nobody names them where there is no story.
+    /// They are not named where there is no story.
     pub(crate) blocks: Mutex<NamedBlocks>,
 }
 
@@ -34,7 +34,8 @@ impl Story {
         story
     }
 
-    /// The first line, for who reads the story: `statics ADDRESS PATH`, where the static variables begin in which executable.
+    /// The first line, for readers of the story: `statics ADDRESS PATH`, where the static variables begin in which
+    /// executable.
     fn write_executable(&self) {
         let (Some(loaded), Ok(path)) = (statics::executable(), fs::read_link("/proc/self/exe")) else { return };
         let start = loaded.statics.0 - loaded.bias;

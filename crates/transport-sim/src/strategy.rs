@@ -55,9 +55,9 @@ pub(crate) struct SeedPlan {
     pub(crate) strategy: Strategy,
     kind: u64,
     pub(crate) order: OperationOrder,
-    /// The network does something in one of so many steps.
+    /// The network does something in one of this many steps.
     network_odds: usize,
-    /// Another PE goes on in one of so many steps.
+    /// Another PE goes on in one of this many steps.
     turn_odds: usize,
     /// The PE that starves.
     pub(crate) victim: u32,
@@ -110,7 +110,7 @@ impl SeedPlan {
         }
     }
 
-    /// Whether every operation is complete before anybody goes on.
+    /// Whether every operation is complete before any PE goes on.
     pub(crate) fn is_kind(&self, step: u64) -> bool {
         self.strategy == Strategy::Eager || step >= self.kind
     }

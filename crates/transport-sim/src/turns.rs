@@ -92,8 +92,8 @@ impl Pe {
         }
     }
 
-    /// Between two steps: returns when the calling thread has the turn. Nobody takes it away until [`SimArena::inside`] is 0
-    /// again.
+    /// Between two steps: returns when the calling thread has the turn. No thread takes it away until
+    /// [`SimArena::inside`] is 0 again.
     pub(crate) fn hold_turn(self: &Arc<Self>) {
         let (number, _) = self.own_actor(StepKind::Act);
         self.enter(number);
@@ -191,8 +191,9 @@ impl Pe {
         }
     }
 
-    /// Gives the turn to whom the strategy names; what the caller's own network does, is done at once. `caller` is the thread
-    /// that makes a step, if it may go on. Returns whether somebody else has the turn now.
+    /// Gives the turn to the thread or network that the strategy names; what the caller's own network does is done at
+    /// once. `caller` is the thread that makes a step, if it may go on. Returns whether another thread or network has
+    /// the turn now.
     pub(crate) fn give_on(&self, caller: Option<u32>) -> bool {
         let arena = self.arena();
         loop {
@@ -216,7 +217,7 @@ impl Pe {
                     return true;
                 }
                 SchedulerDecision::Nothing => {
-                    // Only something outside can end a wait: everybody looks again, one after the other.
+                    // Only something outside can end a wait: all threads look again, one after the other.
                     let after = caller.map_or(0, |now| now + 1);
                     match next_present(arena, after) {
                         Some(actor) if caller == Some(actor) => {
@@ -258,7 +259,8 @@ impl Pe {
         let mut situation = Situation::default();
         for (number, actor) in (0..).zip(arena.used()) {
             let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
-            // A thread of the PE may store without a call, which nobody counts: who looked in vain looks again in the end.
+            // A thread of the PE may store without a call, which is not counted: a thread that looked in vain looks
+            // again in the end.
             let is_vain =
                 || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1 && waited(&actor.looked) <= FAIR;
             if actor.state() != ActorState::Present {
@@ -318,7 +320,7 @@ impl Pe {
         }
     }
 
-    /// Decides who is first, or who follows a holder that was passed over, if nobody has the turn.
+    /// Decides who is first, or who follows a holder that was passed over, if no thread has the turn.
     pub(crate) fn take_over(&self) {
         let arena = self.arena();
         let _lock = arena.lock();

@@ -1,9 +1,9 @@
 //! PEs that keep their turn for too long, and PEs that have died.
 //!
-//! A PE that computes for long, polls its memory without the library, or blocks in the kernel keeps its turn. Whoever waits
-//! for the turn looks now and then. If the holder has slept in the kernel between two looks, or has used much of a processor,
-//! the others go on without it, and the run is no function of the seed from then on. A holder that the machine has not let
-//! run is waited for: load of the machine changes nothing.
+//! A PE that computes for long, polls its memory without the library, or blocks in the kernel keeps its turn. Threads
+//! that wait for the turn look now and then. If the holder has slept in the kernel between two looks, or has used much
+//! of a processor, the others go on without it, and the run is no function of the seed from then on. A holder that the
+//! machine has not let run is waited for: load of the machine changes nothing.
 
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ const MOST_TICKS: u64 = 12;
 /// Looks at an idle holder before it counts as away.
 const IDLE_LOOKS: u32 = 2;
 
-/// One waiter's looks at whoever has the turn.
+/// One waiter's looks at the holder of the turn.
 #[derive(Default)]
 pub(crate) struct TurnWatch {
     switches: u64,
@@ -28,7 +28,7 @@ pub(crate) struct TurnWatch {
 }
 
 impl TurnWatch {
-    /// Looks once. A holder that is away or dead is passed over: it is marked, and nobody has the turn.
+    /// Looks once. A holder that is away or dead is passed over: it is marked, and no thread has the turn.
     pub(crate) fn look(&mut self, arena: &SimArena) {
         let switches = arena.switches.load(Relaxed);
         let holder = match arena.turn() {

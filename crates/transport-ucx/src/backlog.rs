@@ -1,4 +1,4 @@
-//! Whose long puts are on their way, and what waits behind them.
+//! The PEs whose long puts are on their way, and the questions that wait behind them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::OnceLock;
@@ -37,7 +37,7 @@ pub(crate) enum HeldData {
 unsafe impl Send for HeldQuestion {}
 
 impl Backlog {
-    /// Says whose data is received. Once.
+    /// Stores the receiver of the serving worker. Called once.
     pub(crate) fn receive_by(&self, receiver: Receiver) {
         let first = self.receiver.set(receiver);
         debug_assert!(first.is_ok(), "one worker serves");
@@ -53,7 +53,7 @@ impl Backlog {
         self.expect(held.question.pe, Some(held));
     }
 
-    /// The serving worker's, once it serves.
+    /// The receiver of the serving worker, once it serves.
     pub(crate) fn receiver(&self) -> Option<Receiver> {
         self.receiver.get().copied()
     }

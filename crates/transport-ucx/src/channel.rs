@@ -41,8 +41,8 @@ use crate::peers::Directory;
 /// Longest put that travels in one message with its signal.
 const TOGETHER: usize = 8 << 10;
 
-/// Questions of one channel that are under way at once. Beyond that the channel is busy: without a bound a caller that never
-/// waits is thousands ahead of the target's processor, and whatever others ask comes behind all of it.
+/// Questions of one channel that are under way at once. Beyond that the channel is busy: without a bound a caller that
+/// never waits is thousands ahead of the target's processor, and the questions of others wait behind all of them.
 const MOST_ASKED: u64 = 128;
 
 /// Longest put whose source is copied.
@@ -100,7 +100,8 @@ unsafe impl Send for Channel {}
 #[derive(Default)]
 struct Inbox {
     error: RefCell<Option<Error>>,
-    /// Puts that UCX is at ([`flush`]), and how the last one went that it has given back with an error.
+    /// Puts that UCX has not completed ([`flush`]), and the status of the last one that it has given back with an
+    /// error.
     puts: [Cell<u64>; 2],
     put_failure: Cell<ucs_status_t>,
     /// Gets, and atomics that fetch, under way.
@@ -233,7 +234,7 @@ impl Channel {
         self.to_move_of(self.outstanding())
     }
 
-    /// [`Self::to_move`], if so many are outstanding.
+    /// [`Self::to_move`], if `outstanding` operations are.
     pub(crate) fn to_move_of(&self, outstanding: u64) -> u64 {
         outstanding - self.inbox.unacknowledged.get() + self.inbox.unsent.get() + self.waiting
     }
@@ -271,7 +272,7 @@ impl Channel {
         }
     }
 
-    /// Moves on what is under way. Signals that wait for a put need nobody who completes it.
+    /// Moves on what is under way. Signals that wait for a put do not need a caller that completes it.
     pub(crate) fn step(&mut self, peers: &Directory) -> usize {
         self.steps += 1;
         self.send_all_batches(peers);

@@ -1,7 +1,7 @@
 //! Opens UCX, and takes back what it does to the process on the way.
 //!
 //! When UCX is loaded it installs handlers for SIGSEGV and its like, which print a backtrace in the name of UCX and, with
-//! some settings, wait for a debugger. Crashes belong to the program and to who launched it, so the handlers that were
+//! some settings, wait for a debugger. Crashes belong to the program and to its launcher, so the handlers that were
 //! there before are put back; a user who sets `UCX_ERROR_SIGNALS` or `UCX_HANDLE_ERRORS` wants UCX's and keeps them. No
 //! environment variable has to be changed for this, which would be unsound once the process has threads.
 //!

@@ -53,14 +53,14 @@ struct Channels {
     /// Once for each lane.
     taken: Vec<Arc<SharedChannel>>,
     free: Vec<Arc<SharedChannel>>,
-    /// With a lost peer: kept until the end, because those who are not lost may still answer.
+    /// With a lost peer: kept until the end, because peers that are not lost may still answer.
     broken: Vec<Arc<SharedChannel>>,
 }
 
 impl Channels {
-    /// A channel that another lane has, where there are so many lanes that descriptors would run short. It is quiet when all of its
-    /// lanes are, and a fence is one of all of them: that is more than a lane asks for. So threads that wait for one of the lanes hold
-    /// those back that issue on the others (`Lane::account`).
+    /// A channel that another lane has, where lanes are so many that descriptors would run short. It is quiet when all
+    /// of its lanes are, and a fence is one of all of them: that is more than a lane asks for. So threads that wait for
+    /// one of the lanes hold those back that issue on the others (`Lane::account`).
     fn to_share(&self, most: usize) -> Option<Arc<SharedChannel>> {
         let shareable = || self.taken.iter().filter(|shared| !shared.lock_briefly().skips_acknowledgements);
         let count = shareable().count();
@@ -104,13 +104,13 @@ impl Net {
         [MARK, &address.unwrap_or_default()].concat()
     }
 
-    /// Serves what peers have asked; returns how much there was. Somebody else may just be doing so.
+    /// Serves what peers have asked; returns how much there was. Another thread may be serving already.
     pub(crate) fn serve(&self) -> usize {
         self.callers.note();
         self.nudge_service()
     }
 
-    /// Moves the serving channel on unless somebody is at it.
+    /// Moves the serving channel on unless another thread does.
     pub(crate) fn nudge_service(&self) -> usize {
         let service = self.service.try_lock();
         service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
@@ -209,7 +209,7 @@ impl Net {
         answered && self.guests.lock().all.is_empty()
     }
 
-    /// Ends everything; nobody uses it any more.
+    /// Ends everything; no thread uses it any more.
     pub(crate) fn tear_down(&self) {
         self.closed.store(true, Ordering::Release);
         drop(std::mem::take(&mut *self.channels.lock()));

@@ -119,7 +119,7 @@ impl UcxContext {
     }
 }
 
-/// The settings that make UCX spread transfers over so many cards, as far as the user has not made them.
+/// The settings that make UCX spread transfers over this many cards, as far as the user has not made them.
 fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
     let names = [c"MAX_RMA_RAILS", c"MAX_RNDV_RAILS"].into_iter().filter(move |_| cards > 1);
     let free = |name: &&CStr| std::env::var_os(format!("UCX_{}", name.to_string_lossy())).is_none();

@@ -14,7 +14,7 @@ const SLEEPS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_m
 const BESIDE_A_CALLER: Duration = Duration::from_micros(400);
 /// The backoff where UCX has nothing to wait for.
 const BLIND: Duration = Duration::from_millis(1);
-/// Turns in a row before others get a chance.
+/// Turns in a row before other threads get one.
 const TURNS: usize = 64;
 
 impl Net {
@@ -34,14 +34,15 @@ impl Net {
         self.serve() + self.move_lanes().0
     }
 
-    /// Arms the serving channel. `None`: it has something to do, or somebody serves.
+    /// Arms the serving channel. `None`: it has something to do, or another thread serves.
     fn arm_service(&self) -> Option<RawFd> {
         self.service.try_lock()?.as_ref()?.arm()
     }
 }
 
 impl Net {
-    /// A batch waits in a channel that the caller has just unlocked: if the thread is asleep, nobody else may be there to send it.
+    /// Wakes the thread, if it sleeps, for a batch that waits in a channel that the caller has just unlocked: there may
+    /// be no caller that sends it.
     ///
     /// Dekker's agreement with [`Drive::sleep`]: each side writes before it reads what the other writes, with a fence between. So
     /// either the thread sees the batch before it sleeps, or the caller sees that it sleeps and wakes it.

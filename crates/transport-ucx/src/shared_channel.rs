@@ -78,7 +78,7 @@ impl SharedChannel {
         LockedChannel { shared: self, channel }
     }
 
-    /// One more operation is under way. The channel is locked, so nobody else counts.
+    /// One more operation is under way. The channel is locked, so no other thread counts.
     #[inline(always)]
     pub(crate) fn count(&self) {
         self.to_move.store(self.to_move.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -108,12 +108,12 @@ impl SharedChannel {
         self.to_move.load(Ordering::Relaxed)
     }
 
-    /// The descriptor to watch for it; none if it has something to do, or somebody moves it on.
+    /// The descriptor to watch for it; none if it has something to do, or another thread moves it on.
     pub(crate) fn arm(&self) -> Option<RawFd> {
         self.try_lock()?.arm()
     }
 
-    /// Moves it on unless somebody is at it.
+    /// Moves it on unless another thread does.
     pub(crate) fn nudge(&self, peers: &Directory) -> usize {
         self.try_lock().map_or(0, |mut channel| channel.step(peers))
     }

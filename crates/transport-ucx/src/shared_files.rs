@@ -1,7 +1,8 @@
 //! The folder in which UCX makes files of shared memory.
 //!
 //! UCX gives such a file a random name in `/dev/shm`, fills it, maps it and removes the name. A process that is killed in between
-//! leaves up to 4 MB, and nothing tells whose they were. So they are made in a folder that the launcher removes.
+//! leaves a file of up to 4 MB whose name does not tell its job. So the files are made in a folder that the launcher
+//! removes.
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStringExt;

@@ -32,8 +32,8 @@ fn segment_names(version: &str) -> &'static [&'static CStr] {
 /// UCX's transports within a node.
 const WITHIN_A_NODE: &[&str] = &["self", "sm", "shm", "posix", "sysv", "mm", "cma", "xpmem", "knem"];
 
-/// Whether UCX has nothing but TCP between nodes: the user has named no other transport, or nobody has named any and there is no
-/// card.
+/// Whether UCX has nothing but TCP between nodes: the user has named no other transport, or has named none and there is
+/// no card.
 pub(crate) fn is_all_there_is(tls: Option<&str>) -> bool {
     let by_variable = || std::env::var("UCX_TLS").ok();
     match tls.map(String::from).or_else(by_variable) {

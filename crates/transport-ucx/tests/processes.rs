@@ -106,7 +106,8 @@ impl Pe {
         while lane.outstanding() > 0 {
             lane.progress()?;
             assert!(start.elapsed() < Duration::from_secs(100), "it hangs");
-            // UCX gives a dead peer up after many seconds: who waits so long leaves the processors to others.
+            // UCX gives a dead peer up after many seconds: a thread that waits for that leaves the processors to
+            // others.
             match start.elapsed() < Duration::from_millis(100) {
                 true => std::thread::yield_now(),
                 false => std::thread::sleep(Duration::from_millis(1)),

@@ -68,7 +68,7 @@ impl InstantWorker {
         &raw mut **endpoints.entry(peer).or_insert_with(|| Box::new(InstantEndpoint { worker, peer }))
     }
 
-    /// Sends a datagram. Returns whether it has gone, or nobody is there any more who could take it.
+    /// Sends a datagram. Returns whether it has gone, or the receiver does not exist any more.
     pub(crate) fn send(&self, to: InstantName, bytes: &[u8]) -> bool {
         let sent = self.socket.send_to_addr(bytes, &address(to));
         sent.map_or_else(|error| error.kind() != std::io::ErrorKind::WouldBlock, |_| true)
@@ -87,8 +87,8 @@ impl InstantWorker {
         sent
     }
 
-    /// The next datagram, if one has come. Its length is asked for first: a program that is stepped through would step through each byte
-    /// of a buffer that has to be cleared.
+    /// The next datagram, if one has come. Its length is asked for first, so that no buffer has to be cleared: a
+    /// program that is stepped through would step through each byte of it.
     pub(crate) fn receive(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::<u8>::new();
         // SAFETY: a look at a message copies nothing; then the buffer is as long as the message.

@@ -124,7 +124,7 @@ impl Channel {
             }
             Started::Failed(status) => self.fail(pe, "an atomic", status),
         }
-        // A failure counts, until somebody looks at the lane.
+        // A failure counts until a caller looks at the lane.
         let under_way = !fetches || outcome != Started::Done;
         if back.is_some() {
             self.spare_update = back;

@@ -1,9 +1,10 @@
 //! Coalescing of short messages to one peer.
 //!
-//! The first message goes at once. Those that follow while nobody moves the channel on are gathered in a batch. The batch is sent
-//! when somebody moves the channel on, when it is full, or before anything else to that peer. So a caller that waits after each
-//! message loses nothing, and a root that broadcasts many short arrays pays for one message of UCX's in the place of many. A caller
-//! that computes now leaves the batch to the thread, which is woken for it if it sleeps ([`Net::remind`](crate::net::Net::remind)).
+//! The first message goes at once. Those that follow while no thread moves the channel on are gathered in a batch. The
+//! batch is sent when a thread moves the channel on, when it is full, or before anything else to that peer. So a caller
+//! that waits after each message loses nothing, and a root that broadcasts many short arrays pays for one message of
+//! UCX's in the place of many. A caller that computes now leaves the batch to the thread, which is woken for it if it
+//! sleeps ([`Net::remind`](crate::net::Net::remind)).
 
 use std::mem;
 

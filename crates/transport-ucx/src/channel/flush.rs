@@ -2,8 +2,8 @@
 //!
 //! UCX lets a flush begin behind puts that are under way. Over TCP it then sends a message of its own behind them, and the
 //! quiet takes two round trips. A put of TCP's is done when its target has answered, so a flush that begins then has nothing
-//! left to do. Puts that come while a flush waits for those before it belong to the next flush; each of the two has a counter
-//! of the puts that UCX is at.
+//! left to do. Puts that come while a flush waits for those before it belong to the next flush; each of the two has a
+//! counter of the puts that UCX has not completed.
 
 use std::cell::Cell;
 use std::{mem, ptr};
@@ -34,7 +34,7 @@ pub(super) struct LateSignal {
 }
 
 impl Channel {
-    /// Counts the puts that UCX is at, of those that are issued now.
+    /// Counts the puts that UCX has not completed, of those that are issued now.
     pub(super) fn gathering(&self) -> &Cell<u64> {
         &self.inbox.puts[self.counter]
     }

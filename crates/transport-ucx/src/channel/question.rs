@@ -42,14 +42,15 @@ pub(super) enum Expected {
 /// A message, kept until UCX has sent it.
 pub(super) struct SentQuestion {
     header: [u8; HEADER],
-    /// A copy of the data, where nobody else keeps it.
+    /// A copy of the data, where no caller keeps it.
     copy: Vec<u8>,
     pe: u32,
     number: u64,
     inbox: Rc<Inbox>,
 }
 
-/// After so many messages, or so many bytes, that expect no answer one is asked for: what is under way stays bounded.
+/// After this many messages, or this many bytes, that expect no answer the channel asks for one, so that the operations
+/// under way stay bounded.
 pub(super) const MOST_UNACKNOWLEDGED: u64 = 256;
 const MOST_UNACKNOWLEDGED_BYTES: usize = 4 << 20;
 

@@ -46,8 +46,8 @@ impl PreparedParams {
 }
 
 impl Channel {
-    /// Says how many operations may go the straight way now: none behind a fence, or where puts are messages; otherwise as many as there
-    /// is room for before somebody has to see to it.
+    /// Says how many operations may go the straight way now: none behind a fence, or where puts are messages; otherwise
+    /// as many as there is room for before the channel has to be moved on.
     pub(crate) fn allow_straight(&mut self, outstanding: u64) {
         let asked = self.inbox.unanswered.borrow().len() as u64;
         let none = self.skips_acknowledgements || self.fenced || asked >= MOST_ASKED;

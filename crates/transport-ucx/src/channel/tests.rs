@@ -45,7 +45,7 @@ fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
             channel.step(&net.peers);
             net.serve();
         }
-        // UCX may be done at once with what the sockets have room for: so much more is always under way.
+        // UCX may complete at once what the sockets have room for; with this many more, some are always under way.
         let mut puts = 0;
         let mut fill = |channel: &mut Channel| {
             while channel.gathering().get() < 16 {
@@ -243,7 +243,7 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         let turn = |channel: &mut Channel| {
             channel.step(&net.peers);
             net.serve();
-            // The last words of arrays are there before the messages behind them, in their order.
+            // The last elements of arrays are there before the messages behind them, in their order.
             let words = [BYTES as u64 - 8, SIGNAL, SIGNAL + 8, SIGNAL + 16, 2 * BYTES as u64 - 8, SIGNAL + 24];
             let there = words.map(|word| seen(word) != 0);
             assert!(there.is_sorted_by(|earlier, later| earlier >= later), "{there:?}");

@@ -14,9 +14,9 @@ use crate::peers::Directory;
 /// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
 const PIECE: usize = 128 << 10;
 
-/// From so many bytes on a put goes whole, and the target receives it to its place. A copy costs less than the messages of a
-/// rendezvous below: between two nodes of one machine broadcasts of 256 KiB took 66 us in pieces and 80 whole; maxima of 1 MiB,
-/// in slices of 512 KiB, 714 us in pieces and 514 whole.
+/// From this many bytes on a put goes whole, and the target receives it to its place. A copy costs less than the
+/// messages of a rendezvous below: between two nodes of one machine broadcasts of 256 KiB took 66 us in pieces and 80
+/// whole; maxima of 1 MiB, in slices of 512 KiB, 714 us in pieces and 514 whole.
 const LONG: usize = 512 << 10;
 
 impl Channel {
