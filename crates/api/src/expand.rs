@@ -13,7 +13,7 @@ pub enum CallForm {
     Alone,
     /// On an element type.
     Typed(&'static ElementType),
-    /// On elements of so many bits.
+    /// On elements of this many bits.
     Sized(u32),
     /// On bytes.
     Mem,

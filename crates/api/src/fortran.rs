@@ -343,7 +343,7 @@ impl FortranEntry {
 
     /// The statement that uses it, as a Fortran programmer writes it.
     pub fn usage(&self) -> String {
-        // A string's length is passed behind the programmer's back.
+        // The compiler passes a string's length as a further argument.
         let visible = self.prototype.parameters.iter().filter(|parameter| parameter.ctype.ends_with('*'));
         let names: Vec<&str> = visible.map(|parameter| parameter.name.as_str()).collect();
         let call = format!("{}({})", self.name(), names.join(", "));

@@ -17,7 +17,7 @@ use butterfly::Peers;
 /// The result that a call has to achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
-    /// Nobody leaves before all have come.
+    /// No member leaves before all have come.
     Sync,
     /// Dest is the reduction of all sources.
     Reduce(OperatorLaw),

@@ -23,8 +23,8 @@ const ALONE: u64 = 1 << 63;
 /// slots for children than they have had, and a chain of teams with one child each may be as long as there are slots.
 const GRANT: usize = 8;
 /// Slots of a piece that a member offers in the first round. Members may wait for each other for long, but only with the first offer:
-/// later all are there. The offered slots are nobody's meanwhile, so threads of other teams find the rest: a piece serves 23 threads that
-/// wait. More than [`GRANT`], so that members whose free slots differ by a few agree at once.
+/// later all are there. The offered slots are not free meanwhile, so threads of other teams find the rest: a piece
+/// serves 23 threads that wait. More than [`GRANT`], so that members whose free slots differ by a few agree at once.
 const FEW: u32 = 16;
 const _: () = assert!(FEW as usize >= 2 * GRANT);
 /// Leases a team holds at most, its initial range aside.
@@ -53,7 +53,7 @@ pub struct Leases {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
     piece: usize,
-    /// It looks through so many of the first pieces.
+    /// It looks through this many of the first pieces.
     pieces: usize,
     tried: usize,
     crowded: bool,
@@ -128,7 +128,7 @@ impl<const PIECES: usize> Slots<PIECES> {
         }
     }
 
-    /// This member's part in an agreement. The offered slots are nobody's until the agreement is settled, so agreements
+    /// This member's part in an agreement. The offered slots are not free until the agreement is settled, so agreements
     /// of several threads at once cannot grant one slot twice.
     pub fn offer(&mut self, search: &Search) -> Offer {
         let (mut words, mut most) = ([0; WORDS], if search.tried < search.pieces { FEW } else { u32::MAX });
@@ -185,7 +185,7 @@ impl<const PIECES: usize> Slots<PIECES> {
         Self::search_in(seed, PIECES)
     }
 
-    /// Starts a search in so many of the first pieces. The slots of the others stay for those who look everywhere.
+    /// Starts a search in the first `pieces` pieces. The slots of the others stay for searches of all pieces.
     pub const fn search_in(seed: u64, pieces: usize) -> Search {
         Search { piece: (seed % pieces as u64) as usize, pieces, tried: 0, crowded: false }
     }
@@ -195,7 +195,7 @@ const fn place(slot: u16) -> (usize, usize, u64) {
     ((slot / BITS) as usize, (slot % BITS / 64) as usize, 1 << (slot % 64))
 }
 
-/// The lowest bits that are set, so many at most.
+/// The lowest bits that are set, at most `most` of them.
 const fn lowest(bits: u64, most: u32) -> u64 {
     let mut kept = bits;
     while kept.count_ones() > most {

@@ -7,15 +7,16 @@
 //!
 //! # The promises between a protocol and the memory it runs on
 //!
-//! - Every member owns lines. A line has one writer, its owner; everybody reads it. One store makes the number and the
+//! - Every member owns lines. A line has one writer, its owner; all members read it. One store makes the number and the
 //!   payload of a line visible (the payload is written first, the number is stored with release).
 //! - Numbers only grow: a waiter compares with `>=`, nothing is reset. A number is [`NodePlan::mark`] of the call's number
 //!   and of a stage inside the call.
-//! - *Synchronising* calls use the lines of the parity of their [`Turn`]. Two synchronising calls later everybody has
-//!   left the first one, so that nobody reads these lines any more.
-//! - *One-way* calls (broadcasts) have lines of their own. A member leaves such a call when everybody who reads its
-//!   lines or its arrays has said that it is done.
-//! - A member's source and dest are readable by all. Nobody touches them before the member has entered the call.
+//! - *Synchronising* calls use the lines of the parity of their [`Turn`]. Two synchronising calls later all members
+//!   have left the first one, so that none reads these lines any more.
+//! - *One-way* calls (broadcasts) have lines of their own. A member leaves such a call when all members that read its
+//!   lines or its arrays have signalled that they are done.
+//! - A member's source and dest are readable by all. No other member touches them before the member has entered the
+//!   call.
 
 pub mod chain;
 pub mod counted;
@@ -35,8 +36,8 @@ pub use shape::{Level, MemberGroups, Shape};
 use crate::algorithm::OperatorLaw;
 use crate::step::{Traffic, Turn};
 
-/// Whether levels are quicker than reading each other's lines, as on a flat shape, for so many members around so many
-/// caches. By the simulator: a dozen lines are read at once, a few more are if most of them come from near caches.
+/// Whether levels are quicker than reading each other's lines, as on a flat shape, for this many members around this
+/// many caches. By the simulator: a dozen lines are read at once, a few more are if most of them come from near caches.
 pub const fn levels_pay(size: u32, caches: u32) -> bool {
     size > 16 || size > 12 && caches > 8
 }
@@ -57,7 +58,7 @@ pub enum NodePlace {
     Source,
     /// The dest array of a member.
     Dest,
-    /// Memory of the caller that nobody else sees: registers, the stack.
+    /// Memory of the caller that no other member sees: registers, the stack.
     Hand,
 }
 
@@ -185,8 +186,8 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
-    /// A plan for elements of so many bytes, in pieces of one; for the call of number zero, so that numbers in its steps are those
-    /// of its stages.
+    /// A plan for elements of this many bytes, in pieces of one; for the call of number zero, so that numbers in its
+    /// steps are those of its stages.
     pub fn short(count: u64, element: u64) -> Self {
         Self { count, root: 0, turn: Turn::default(), line: (LINE_BYTES / element).max(1), piece: 1 }
     }
@@ -258,7 +259,7 @@ pub trait Protocol {
     }
     /// The `index`-th of the members that may wait for a line of member `rank`, so that the writer can end their sleeps.
     fn reader(&self, shape: &Shape, plan: &NodePlan, rank: u32, line: u32, index: u32) -> Option<u32>;
-    /// The step at `pc`. After the first [`Move::Done`] nobody asks further.
+    /// The step at `pc`. The first [`Move::Done`] is the last step.
     fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move;
 }
 

@@ -5,11 +5,11 @@
 //! | | |
 //! |---|---|
 //! | result | every element of dest holds exactly the operands it should, each once unless the operator forgives; with [`OperatorLaw::FixedTree`](crate::algorithm::OperatorLaw) in the same association on all PEs |
-//! | race | a PE that writes an element remotely knows (by a chain of signals) that its owner is done with it; nobody touches an element while a write to it is under way |
-//! | deadlock | everybody arrives |
+//! | race | a PE that writes an element remotely knows (by a chain of signals) that its owner is done with it; no PE touches an element while a write to it is under way |
+//! | deadlock | all PEs arrive |
 //! | words | in bounds; a word is set again only by its last writer, or by a PE that knows that the value was seen; an awaited value is really sent; a counter never mixes the arrivals of two calls |
 //! | quiescence | a PE leaves a call with every signal of that call seen |
-//! | synchronising | nobody leaves before it knows that all have entered, if the algorithm says so |
+//! | synchronising | no PE leaves before it knows that all have entered, if the algorithm says so |
 //! | purity | same answer when asked twice |
 //!
 //! One run proves its verdict for all timings: a wait is satisfied by exactly one write (or by one set of arrivals), so

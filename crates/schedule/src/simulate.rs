@@ -35,7 +35,7 @@ pub struct Outcome {
 pub enum SimulationFailure {
     /// More steps than the budget.
     TooLong,
-    /// The schedule waits for a signal nobody sends.
+    /// The schedule waits for a signal that no PE sends.
     Stuck,
     /// The schedule depends on what each PE contributes, which no model knows: a collect. Look at its equal-block form.
     LengthsUnknown,

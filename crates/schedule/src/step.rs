@@ -1,6 +1,6 @@
 //! The steps a collective is made of, and what an algorithm must say to be run, proven, simulated or printed.
 //!
-//! An algorithm is a pure function from (plan, caller, program counter) to one step. Nobody stores a schedule: the
+//! An algorithm is a pure function from (plan, caller, program counter) to one step. No schedule is stored: the
 //! executor asks for step 0, 1, 2, … until [`Step::Done`]. All lengths and offsets count elements, all PE numbers are
 //! numbers in the team.
 //!
@@ -10,8 +10,8 @@
 //! - When a put step is over, its local operand may be overwritten.
 //! - Two signals of one PE to one word of another PE arrive in the order they were sent.
 //! - Words hold 64-bit values that only grow: a waiter compares with `>=` and nothing is ever reset.
-//! - *Synchronising* calls (nobody leaves before everybody has entered) use words, counter and scratch of the parity
-//!   of their [`Turn`]. Two synchronising calls later everybody has left the first one, so its area is quiet.
+//! - *Synchronising* calls (no PE leaves before all have entered) use words, counter and scratch of the parity of their
+//!   [`Turn`]. Two synchronising calls later all have left the first one, so its area is quiet.
 //! - *One-way* calls (a broadcast root leaves at once) have no scratch: they write `dest`, which the caller has
 //!   made ready, and each of their words has one writer for ever, whatever the root.
 
@@ -165,8 +165,8 @@ impl Plan {
     }
 
     /// The partner at a distance. Among a power of two of PEs it is the PE whose number differs in the bits of the distance, so it
-    /// has the caller as its partner: messages go both ways, and acknowledgements travel with them. Otherwise it is the PE so
-    /// many places ahead.
+    /// has the caller as its partner: messages go both ways, and acknowledgements travel with them. Otherwise it is the
+    /// PE `distance` places ahead.
     pub fn partner(&self, rank: u32, distance: u32) -> u32 {
         if self.size.is_power_of_two() { rank ^ distance } else { self.after(rank, distance) }
     }
@@ -221,9 +221,9 @@ pub struct CallerShare<'a> {
 /// The dependence of members on each other in a call; it decides which words a call may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
-    /// Nobody leaves before everybody has entered.
+    /// No PE leaves before all have entered.
     Synchronising,
-    /// Somebody may leave early. Calls of one lane share words, so lanes are told apart by their pattern of writers.
+    /// Some PE may leave early. Calls of one lane share words, so lanes are told apart by their pattern of writers.
     OneWay {
         /// The lane, below [`LANES`].
         lane: u8,
@@ -249,7 +249,7 @@ pub trait Algorithm {
     fn arrivals(&self, _plan: &Plan, _rank: u32) -> u64 {
         0
     }
-    /// The step at `pc`. After the first [`Step::Done`] nobody asks further.
+    /// The step at `pc`. The first [`Step::Done`] is the last step.
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step;
 }
 
@@ -264,7 +264,7 @@ pub struct Turn {
 
 impl Turn {
     /// The turn of the next call. The parity moves with the synchronising calls only: a broadcast between two of them
-    /// proves nothing about who has left.
+    /// proves nothing about which PEs have left.
     pub const fn next(self, traffic: Traffic) -> Self {
         let step = matches!(traffic, Traffic::Synchronising) as u32;
         Self { call: self.call + 1, generation: self.generation.wrapping_add(step) }

@@ -34,7 +34,7 @@ use room::{AREA_LANE_WORDS, AREA_SCRATCH, AREA_WORDS, PAYLOAD};
 /// The way of a collective: the moves of a team's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectiveWay {
-    /// They run a schedule in each other's memory, so many elements at a time.
+    /// They run a schedule in each other's memory, this many elements at a time.
     Schedule(Schedule, u64),
     /// The data travels with one exchange.
     Exchange,
@@ -46,7 +46,7 @@ pub enum CollectiveWay {
     Inline(LeaderSchedule),
     /// The same with operands in the leaders' scratch.
     Eager(LeaderSchedule),
-    /// The leaders gather everybody's part in their gather buffers, where each member takes it.
+    /// The leaders gather the parts of all members in their gather buffers, from which each member takes them.
     Gathered(LeaderSchedule),
     /// The payload goes down a tree of broadcast rings, and the root goes on at once.
     Ring(Tree),
@@ -103,8 +103,8 @@ impl TeamFacts<'_> {
         scheduled.unwrap_or(if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members })
     }
 
-    /// The way of a broadcast of so many bytes, which go to the root's own destination unless that stays `apart`. `root_node` is the
-    /// number of the root's node, if there are several.
+    /// The way of a broadcast of `bytes` bytes, which go to the root's own destination unless that stays `apart`.
+    /// `root_node` is the number of the root's node, if there are several.
     pub fn broadcast(&self, bytes: usize, root: u32, root_node: u32, apart: bool) -> CollectiveWay {
         let plan = Plan { root, root_apart: apart, ..Plan::new(self.size, bytes as u64) };
         if let Some(way) = self.on_node(Collective::Broadcast, plan, 1, true) {
@@ -152,7 +152,8 @@ impl TeamFacts<'_> {
         self.gathered(span, shares).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
-    /// The way of an all-to-all of blocks of so many bytes; `strided` elements of a block do not lie one behind the other.
+    /// The way of an all-to-all of blocks of `bytes` bytes; `strided` elements of a block do not lie one behind the
+    /// other.
     pub fn alltoall(&self, bytes: usize, strided: bool) -> CollectiveWay {
         let scheduled = || self.on_node(Collective::Alltoall, Plan::new(self.size, bytes as u64), 1, true);
         if let Some(way) = if strided { None } else { scheduled() } {

@@ -72,8 +72,8 @@ oxshmem_os::function_table! {
     }
 }
 
-/// The table above, filled with what bindgen found in hwloc's headers: a wrong signature does not compile. Nobody calls
-/// it, so that nothing is linked.
+/// The table above, filled with what bindgen found in hwloc's headers: a wrong signature does not compile. It is never
+/// called, so that nothing is linked.
 const _: fn() -> Functions = || Functions {
     api_version: hwloc_get_api_version,
     init: hwloc_topology_init,

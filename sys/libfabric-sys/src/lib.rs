@@ -35,7 +35,7 @@ type OpenFabric = unsafe extern "C" fn(*mut fi_fabric_attr, *mut *mut fid_fabric
 type StrError = unsafe extern "C" fn(c_int) -> *const c_char;
 type Version = unsafe extern "C" fn() -> u32;
 
-// Compared with the headers' declarations; a constant that nobody uses is not linked.
+// Compared with the headers' declarations; an unused constant is not linked.
 const _: GetInfo = bindings::fi_getinfo;
 const _: FreeInfo = bindings::fi_freeinfo;
 const _: DupInfo = bindings::fi_dupinfo;

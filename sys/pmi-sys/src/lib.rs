@@ -38,7 +38,7 @@ type Put2 = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
 type Get2 = unsafe extern "C" fn(*const c_char, c_int, *const c_char, *mut c_char, c_int, *mut c_int) -> c_int;
 type Attribute2 = unsafe extern "C" fn(*const c_char, *mut c_char, c_int, *mut c_int) -> c_int;
 
-// Compared with the headers' declarations; a constant that nobody uses is not linked.
+// Compared with the headers' declarations; an unused constant is not linked.
 const _: [Numbers; 4] = [PMI_Init, PMI_Get_rank, PMI_Get_size, PMI_KVS_Get_value_length_max];
 const _: [Nothing; 4] = [PMI_Finalize, PMI_Barrier, PMI2_Finalize, PMI2_KVS_Fence];
 const _: [Name; 2] = [PMI_KVS_Get_my_name, PMI2_Job_GetId];

@@ -105,13 +105,13 @@ impl Client {
         self.value(rank, key, &[]).and_then(|value| value.text(key))
     }
 
-    /// How many processes the job has. As all that servers tell at the start, it is asked of nobody.
+    /// How many processes the job has. Servers tell it at the start, so no request is sent.
     pub fn job_size(&self) -> Result<u32, String> {
         self.value(PMIX_RANK_WILDCARD, name(PMIX_JOB_SIZE), &[switched_on(PMIX_OPTIONAL)])?
             .number("the size of the job")
     }
 
-    /// The name of the host of process `rank`, asked of nobody.
+    /// The name of the host of process `rank`, without a request.
     pub fn host(&self, rank: u32) -> Result<String, String> {
         self.value(rank, name(PMIX_HOSTNAME), &[switched_on(PMIX_OPTIONAL)])?.text("the name of a host")
     }

@@ -46,7 +46,7 @@ type RegisterHandler = unsafe extern "C" fn(
     *mut c_void,
 ) -> pmix_status_t;
 
-// Compared with the headers' declarations; a constant that nobody uses is not linked.
+// Compared with the headers' declarations; an unused constant is not linked.
 const _: Init = bindings::PMIx_Init;
 const _: Finalize = bindings::PMIx_Finalize;
 const _: Abort = bindings::PMIx_Abort;

@@ -27,7 +27,8 @@ struct Routine {
     fortran: bool,
 }
 
-/// The routines in C, which the detector's build compiles. They are long, and nobody reads them: they are not checked in.
+/// The routines in C, which the detector's build compiles. They are long and not meant to be read, so they are not
+/// checked in.
 pub fn calls() -> String {
     let symbols = symbols();
     let c = symbols.iter().map(of_symbol);

@@ -67,7 +67,7 @@ struct Recorded {
 enum RecordedPart {
     /// That it was called.
     Call,
-    /// That it was called with so many bytes. Collectives that return at once are no meetings.
+    /// That it was called with this many bytes. Collectives that return at once are no meetings.
     Bytes { bytes: String },
     /// The PE, the bytes, where they go, and the word that the PE may wait for.
     Transfer { context: String, pe: String, way: u32, bytes: String, word: String },

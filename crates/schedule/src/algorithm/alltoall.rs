@@ -2,7 +2,7 @@
 
 use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, rounds, scratch, source};
 
-/// Every block straight from source to dest, everybody starting with another partner. Arrivals are counted; the
+/// Every block straight from source to dest, each PE starting with another partner. Arrivals are counted; the
 /// counter is the one of the call's parity, because a fast PE's blocks of the next exchange may arrive in this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Direct {

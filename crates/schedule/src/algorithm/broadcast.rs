@@ -1,6 +1,6 @@
 //! Broadcasts, straight into dest.
 //!
-//! The tree and the chain are one-way: the root may leave before anybody else has come. They stay safe without
+//! The tree and the chain are one-way: the root may leave before any other PE has come. They stay safe without
 //! handshake because a word has one writer whatever the root: word (r, j) of a tree is written by the PE `j·radix^r`
 //! places back, the word of a chain by the predecessor.
 
@@ -137,7 +137,7 @@ impl Algorithm for Chain {
 }
 
 impl Algorithm for ScatterGather {
-    /// The gather brings every PE a block from every other one, so nobody leaves early.
+    /// The gather brings every PE a block from every other one, so no PE leaves early.
     fn words(&self, plan: &Plan) -> u32 {
         3 * rounds(plan.size, 2)
     }

@@ -102,8 +102,8 @@ impl Algorithm for Census {
     }
 }
 
-/// The prefix sums: a census in which what comes around the start is thrown away. It synchronises although the first
-/// PE needs nobody, so its scratch is as safe as that of a reduction.
+/// The prefix sums: a census in which what comes around the start is thrown away. It synchronises although the first PE
+/// needs no other, so its scratch is as safe as that of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Whether a PE's own operand is part of its result.
@@ -132,7 +132,7 @@ impl Algorithm for Scan {
             };
         }
         let round = Round::of(plan.size, word);
-        // Nobody before PE 0, nothing in the window before the first round.
+        // There is no PE before PE 0, and nothing in the window before the first round.
         let empty = |rank: u32| rank == 0 || round.window == 0;
         match phase {
             0 if round.with_self && !empty(me.rank) => fold(scratch.with_self(), scratch.window(), source(0), len),

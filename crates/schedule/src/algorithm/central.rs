@@ -1,4 +1,4 @@
-//! Through PE 0: everybody reports to it, it releases everybody. Few messages and few wake-ups, so it suits small teams
+//! Through PE 0: all others report to it, and it releases them. Few messages and few wake-ups, so it suits small teams
 //! and PEs that share processors; operands are folded in team order.
 
 use crate::step::{Algorithm, Caller, Plan, PutSignal, Step, dest, scratch, source};

@@ -1,8 +1,8 @@
 //! Dissemination with any radix: the barrier, and the reduction by operators that forgive repetition.
 //!
 //! In round `r` each PE sends what it knows to the PEs `radix^r`, `2·radix^r`, … places ahead. After ⌈log n⌉ rounds
-//! everybody knows of everybody, for every n. Where n is no power of the radix some contributions arrive twice, hence
-//! only and, or, max and min may travel as payload.
+//! every PE knows of every other, for every n. Where n is no power of the radix some contributions arrive twice,
+//! hence only and, or, max and min may travel as payload.
 //!
 //! Where n and the radix are powers of two, the PEs ahead are [partners](Plan::partner): a PE receives in each
 //! round from those to which it sends.

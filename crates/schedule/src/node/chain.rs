@@ -7,8 +7,8 @@
 //! Where groups are runs of consecutive members the result is the fold of all sources in team order: the same bits as
 //! on any other shape.
 //!
-//! The owner's dest is free to hold what is on its way: in place it is the owner's own source, which nobody but the
-//! owner reads at this piece.
+//! The owner's dest is free to hold what is on its way: in place it is the owner's own source, which only the owner
+//! reads at this piece.
 
 use super::slices::{meeting, meeting_lines, meeting_reader};
 use super::{Cursor, Move, NodeMembers, NodePlan, Operands, Protocol, Shape, dest};
@@ -29,12 +29,12 @@ pub struct PieceChain {
     pub in_order: bool,
 }
 
-/// Bytes of an array from which the way from group to group is shorter than everybody's way to everybody.
+/// Bytes of an array from which the way from group to group is shorter than that from each member to each other one.
 const LONG: u64 = 64 << 10;
 
 impl PieceChain {
-    /// Whether it is the quickest way for arrays of so many bytes: around one memory slices are, and a chain of many groups
-    /// takes its time.
+    /// Whether it is the quickest way for arrays of this many bytes: around one memory slices are, and a chain of many
+    /// groups takes long.
     pub fn pays(self, shape: &Shape, bytes: u64) -> bool {
         let groups = shape.groups(self.in_order).len();
         bytes >= LONG && groups >= 2 && groups * 2 <= shape.size()
@@ -54,7 +54,7 @@ impl Protocol for PieceChain {
         let group = groups.of(rank);
         let of =
             |group: Option<u32>| group.filter(|&group| group < groups.len()).map_or(&[][..], |g| groups.members(g));
-        // Owners of the same pieces: before the caller's group those who fetch the result, behind it those who go on.
+        // Owners of the same pieces: before the caller's group those that fetch the result, behind it those that go on.
         let beyond = match line {
             COMBINED => of(Some(group + 1)),
             FINISHED => of(group.checked_sub(1)),

@@ -1,10 +1,10 @@
 //! The simulator of the node's protocols: what a call costs on a model of a machine's caches.
 //!
-//! A line is in the cache of the last writer and of those who have read it since. A store claims the line from all who
-//! share it, which takes the longer the farther they are; after that everybody who polls the line asks for it again. A
-//! line serves one request at a time: its owner those from other caches, a shared cache those of its own cores. Loads of
-//! different lines overlap, stores of one member are seen in their order. Arrays move at the rate of a core, and all
-//! that crosses a NUMA node's or a socket's boundary in one direction shares that boundary.
+//! A line is in the cache of the last writer and of the members that have read it since. A store claims the line from
+//! all that share it, which takes the longer the farther they are; after that every member that polls the line asks for
+//! it again. A line serves one request at a time: its owner those from other caches, a shared cache those of its own
+//! cores. Loads of different lines overlap, stores of one member are seen in their order. Arrays move at the rate of a
+//! core, and all that crosses a NUMA node's or a socket's boundary in one direction shares that boundary.
 //!
 //! The very steps of the protocols run, in the order of simulated time, so that a simulation gives the same figures
 //! every time. All of them are simulated, never measured; a machine's description says where its times come from.
@@ -43,7 +43,7 @@ pub struct NodeOutcome {
     pub bytes: [u64; 5],
 }
 
-/// A protocol that waits for what nobody writes.
+/// A protocol that waits for a number that no member writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck;
 

@@ -1,7 +1,7 @@
 //! Barriers and short reductions by a counter: members count in at one word, and the last one releases all by another.
 //!
 //! Each member blocks once, which is best where members outnumber processors. With a processor for each, the counter's
-//! line goes to every member in turn, and every member reads everybody's payload.
+//! line goes to every member in turn, and every member reads the payloads of all.
 
 use super::{Cursor, Load, Move, NodePlan, Operands, Protocol, Shape, dest, hand, source};
 

@@ -7,11 +7,11 @@
 //! |---|---|
 //! | result | every element of dest holds the operands it should; with [`crate::algorithm::OperatorLaw::FixedTree`] as the fold in team order |
 //! | race | a member that reads an element or a payload knows (by a chain of numbers) that it is written, one that writes it knows that all readers of the value before are done; when a member leaves a call its arrays are its user's again |
-//! | entry | nobody touches a member's arrays before it knows that the member has entered |
-//! | deadlock | everybody arrives |
+//! | entry | no member touches another one's arrays before it knows that that one has entered |
+//! | deadlock | all members arrive |
 //! | unheard | a member that waits for a line is among those that its writer wakes |
 //! | numbers | lines are in bounds, numbers grow, an awaited number is written in the call that awaits it, a payload is the one that came with the number |
-//! | synchronising | nobody leaves before it knows that all have entered, if the protocol says so |
+//! | synchronising | no member leaves before it knows that all have entered, if the protocol says so |
 //! | purity | same answer when asked twice |
 //!
 //! One run proves its verdict for all timings, as in [`crate::prove`]: a line has one writer, so a wait ends with one
@@ -142,7 +142,7 @@ impl<'a> LineMachine<'a> {
         Self { case, plans, areas, dest, pes, counters, steps: 0 }
     }
 
-    /// Lets members run until all have left or nobody can go on.
+    /// Lets members run until all have left or none can go on.
     fn run(mut self) -> Result<u64, Fault> {
         let n = self.pes.len();
         let mut random = self.case.interleaving;

@@ -3,7 +3,7 @@
 //! The root leads every group it is in. A leader that has a piece signals those it leads. They fetch it into their dest and
 //! hand it on, so that pieces follow each other through the levels and each byte enters a socket, a NUMA node and a cache
 //! once. What fits a line travels in the line. A member leaves when all that fetch from it have signalled that they are
-//! done. On a flat shape everybody fetches from the root.
+//! done. On a flat shape all members fetch from the root.
 
 use super::{Cursor, Move, NodePlan, Protocol, Shape, dest, hand, source};
 use crate::step::Traffic;

@@ -106,10 +106,10 @@ impl MemberGroups {
     }
 }
 
-/// A team on a node: nested groups of members, from those who share a cache to the whole team.
+/// A team on a node: nested groups of members, from those that share a cache to the whole team.
 ///
 /// Members stand in *places*, ordered so that the members of every group follow each other. The last level is one group
-/// of everybody. The first member of a group leads it, or the root of a call where the root is in it.
+/// of all. The first member of a group leads it, or the root of a call where the root is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     order: Box<[u32]>,
@@ -120,7 +120,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A team of which nothing is known, or in which everybody is as close to everybody: one level.
+    /// A team of which nothing is known, or whose members are all equally close: one level.
     pub fn flat(size: u32) -> Self {
         Self::nested(size, &[], u32::MAX)
     }

@@ -1,4 +1,4 @@
-//! Reductions of long arrays by slices: each member combines one slice of everybody's source and writes it to everybody.
+//! Reductions of long arrays by slices: each member combines one slice of all sources and writes it to all dests.
 //!
 //! Each source is read once and each dest written once, wherever they are: of P members nearly every byte leaves the
 //! cache of its owner twice. It is the best way for members around one cache.

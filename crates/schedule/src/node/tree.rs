@@ -1,8 +1,8 @@
 //! Barriers and short reductions through the levels of a shape.
 //!
 //! A member reports to its leader with one line, the leaders of the widest level read each other's lines, and each leader
-//! releases those it leads with one line for each level. On a flat shape everybody is of the widest level: all read all
-//! lines, which is the quickest way for few members.
+//! releases those it leads with one line for each level. On a flat shape all members are of the widest level: all read
+//! all lines, which is the quickest way for few members.
 
 use super::{Cursor, Load, Move, NodePlan, Operands, Protocol, Shape, dest, hand, source};
 

@@ -190,7 +190,7 @@ impl Algorithm for Levels<'_> {
             LevelLoad::Blocks => u64::from(plan.size),
         };
         if pc < copies {
-            // Everybody's place in the gather buffer is by node, in the result by number.
+            // A member's place in the gather buffer is by node, in the result by number.
             let member = if made(LevelMistake::OrderForgotten) {
                 pc
             } else {

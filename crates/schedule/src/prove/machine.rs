@@ -119,7 +119,7 @@ impl<'a> ProofMachine<'a> {
         }
     }
 
-    /// Lets PEs run until all have left or nobody can go on.
+    /// Lets PEs run until all have left or none can go on.
     pub(super) fn run(mut self) -> Result<Evidence, Fault> {
         let mut ready: VecDeque<usize> = (0..self.pes.len()).collect();
         let mut random = self.case.interleaving;
@@ -146,7 +146,7 @@ impl<'a> ProofMachine<'a> {
             if !matches!(progress, Progress::Finished) {
                 ready.push_back(p);
             }
-            // Everybody still here was tried many times over in every order, and nothing moved.
+            // All PEs that are still here were tried many times over in every order, and nothing moved.
             if idle > 8 * self.pes.len() + 64 && self.stuck(&ready)? {
                 return Err(self.deadlock());
             }

@@ -1,4 +1,5 @@
-//! The abstract memory: what each element holds, who touched it last, and whether a remote write to it is under way.
+//! The abstract memory: what each element holds, which PE touched it last, and whether a remote write to it is under
+//! way.
 
 use super::{Fault, fault};
 use alloc::vec;

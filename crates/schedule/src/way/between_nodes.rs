@@ -39,7 +39,7 @@ impl TeamFacts<'_> {
         let ring = if bytes <= EAGER_BROADCAST && span.ring.is_possible() { ring() } else { None };
         // The root's node brings everything, the others nothing.
         let gathered = || self.gathered(span, NodeShares { shortest: 0, total: plan.count, even: false });
-        // Everybody's words are or-ed, all but the root's zero.
+        // The words of all members are or-ed; all but the root's are zero.
         let words = ReduceFacts { law: OperatorLaw::Idempotent, element: 8, n: bytes.div_ceil(8), in_place: true };
         let inline = || if bytes <= PAYLOAD { self.combining(span, words).map(CollectiveWay::Inline) } else { None };
         let rendezvous = || down(&plan, span.buffers.is_possible()).map(CollectiveWay::Rendezvous);
@@ -93,7 +93,7 @@ impl TeamFacts<'_> {
         let collective = Collective::Reduce(call.law);
         let too_long =
             bytes > eager_reduction(span.nodes) || bytes.saturating_mul(span.most as usize) > LEADER_COMBINES;
-        // A schedule that the user wants and that needs everybody's dest runs where that is ready.
+        // A schedule that the user wants and that needs the dest of all members runs where that is ready.
         let wanted = self.rules.wanted(&question(collective, &plan, call.element));
         if too_long || !span.buffers.is_possible() || wanted.is_some_and(|wanted| !wanted.spares_dest()) {
             return None;
@@ -129,7 +129,7 @@ impl TeamFacts<'_> {
         span.nodes <= SLICED_NODES && leader_combines && wanted.is_none()
     }
 
-    /// An exchange of parts with so many bytes of data.
+    /// An exchange of parts with `bytes` bytes of data.
     pub(super) fn parts(&self, span: &NodeSpan, bytes: usize) -> Option<PartExchange> {
         let part = bytes.checked_next_multiple_of(PART_HEAD)?.checked_add(PART_HEAD)?;
         part.checked_mul(span.nodes as usize).filter(|&all| all <= GATHER && span.buffers.is_possible())?;

@@ -119,7 +119,7 @@ pub struct NodeShares {
 }
 
 impl NodeShares {
-    /// Of nodes that bring so many bytes each.
+    /// Of nodes that bring this many bytes each.
     pub fn of(shares: impl Iterator<Item = u64>) -> Self {
         let none = (u64::MAX, 0, 0);
         let (shortest, longest, total) = shares.fold(none, |(shortest, longest, total): (u64, u64, u64), share| {

@@ -22,7 +22,7 @@ pub struct LeaderSchedule {
     pub schedule: Schedule,
     /// Words of a mailbox; zero: words of this schedule are signalled more than once, so it has no mailboxes.
     pub mailbox: usize,
-    /// Every message is inline, so nobody needs to reach the caller's arrays and scratch.
+    /// Every message is inline, so no other leader needs to reach the caller's arrays and scratch.
     pub private: bool,
     /// Operands land in dest.
     pub lands: bool,

@@ -49,7 +49,8 @@ pub const LEADER_COMBINES: usize = 128 << 10;
 /// Nodes up to which a longer reduction in any order goes eagerly in slices: each sends one message to each.
 pub const SLICED_NODES: u32 = 8;
 
-/// Bytes of an array up to which a reduction between so many nodes is eager as a whole: each round keeps a copy of what goes.
+/// Bytes of an array up to which a reduction between `nodes` nodes is eager as a whole: each round keeps a copy of what
+/// it sends.
 pub const fn eager_reduction(nodes: u32) -> usize {
     let copies = COPIES / nodes.next_power_of_two().trailing_zeros() as usize;
     let most = if copies < 64 << 10 { copies } else { 64 << 10 };

@@ -136,7 +136,7 @@ fn rows_of_the_user_run_schedules_on_a_node_and_move_the_line_between_eager_and_
     assert_eq!(format!("{schedule}"), "ring");
     assert!(piece > 0 && piece < (64 << 20) / 8, "the array is cut to the scratch: {piece}");
     assert_eq!(name(node.reduce(reduction(FLOATING_SUM, 8))), "exchange", "no row changes the bits of a sum");
-    // A ring puts to everybody's dest, so it runs where that is ready.
+    // A ring puts to the dest of all members, so it runs where that is ready.
     let team = TeamFacts { rules, ..between(4, 1) };
     assert_eq!(name(team.reduce(reduction(MAXIMUM, 1 << 10))), "rendezvous");
 }

@@ -59,7 +59,7 @@ impl CollectiveWay {
 }
 
 impl<'a> TeamFacts<'a> {
-    /// Of a team of so many members that are spread evenly over nodes, and finds free what it asks for.
+    /// Of a team of `size` members that are spread evenly over nodes, and finds free what it asks for.
     pub fn spread(size: u32, nodes: u32, rules: Rules<'a>) -> Self {
         let (fewest, most) = (size / nodes, size.div_ceil(nodes));
         let (buffers, ring) = (LeaseState::Wanted, LeaseState::Wanted);

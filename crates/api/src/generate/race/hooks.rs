@@ -1,4 +1,4 @@
-//! The words to the race detector before and behind each routine.
+//! The calls to the race detector before and after each routine.
 
 /// The statements around the library's routine. `$name` is the value of an argument, `&name` the address that it holds; `$size`,
 /// `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `AT` is the call site.

@@ -21,7 +21,7 @@ struct CacheLine {
     /// When the number can be seen, and the transfers on its writer's way to it.
     seen: Time,
     path: u32,
-    /// The last writer and those who have read the line since.
+    /// The last writer and the members that have read the line since.
     holders: Vec<u32>,
     /// When it can serve the next request from another cache.
     free: Time,
@@ -80,7 +80,7 @@ impl<'a> CacheLines<'a> {
         }
         let (seats, machine) = (&self.seats, self.machine);
         let far = |holder: &u32| machine.distance(seats[*holder as usize], seats[pe as usize]);
-        // Nobody has touched it yet: memory of the owner's, at the owner's distance.
+        // No member has touched it yet: it is memory of the owner's, at the owner's distance.
         let distance = line.holders.iter().map(far).min().unwrap_or_else(|| far(&name.0));
         let cache = machine.domains(seats[pe as usize])[0];
         let cost = picoseconds(machine.line[distance as usize] * (1.0 - machine.claim));
@@ -97,7 +97,7 @@ impl<'a> CacheLines<'a> {
         (done, true)
     }
 
-    /// A member stores `number` at `at`; returns when it is seen. Those who polled the line ask for it again.
+    /// A member stores `number` at `at`; returns when it is seen. Members that polled the line ask for it again.
     pub(super) fn store(&mut self, name: Name, pe: u32, at: Time, number: u64, path: u32) -> (Time, Vec<RunEnd>) {
         let seats = &self.seats;
         let machine = self.machine;

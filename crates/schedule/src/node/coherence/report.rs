@@ -101,7 +101,7 @@ pub fn compare(question: &NodeQuestion, sizes: &[u32], machine: &NodeMachine) ->
     let entry = |(name, protocol, levels): Row| {
         let run = |&size: &u32| {
             let shape = if levels { shape(machine, size) } else { Shape::flat(size) };
-            // Without levels everybody fetches all at once.
+            // Without levels all members fetch all of it at once.
             let piece = if levels { PIECE } else { question.bytes.max(ELEMENT) };
             let call = ModelledCall { bytes: question.bytes, element: ELEMENT, root: 0, piece };
             (size, simulate(&*protocol, &shape, machine, &call))

@@ -1,4 +1,5 @@
-//! The abstract memory: elements, lines and a counter, with who touched them when.
+//! The abstract memory: elements, lines and a counter, with the members that
+//! touched them and the times.
 
 use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
@@ -17,7 +18,8 @@ impl Readers {
         }
     }
 
-    /// A reader who may still be reading, as far as somebody with this clock knows.
+    /// A reader that may still be reading, as far as a member with this clock
+    /// knows.
     fn unknown(&self, clock: &[u32]) -> Option<usize> {
         self.0.iter().find(|(reader, time)| clock[*reader] < *time).map(|(reader, _)| *reader)
     }

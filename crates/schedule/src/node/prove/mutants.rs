@@ -88,7 +88,7 @@ fn a_member_that_does_not_wait_is_rejected() {
         Move::Wait { .. } if rank == 2 => Move::Skip,
         step => step,
     });
-    // The last wait of a root of a broadcast: for those who still read.
+    // The last wait of a root of a broadcast: for members that still read.
     let last = |plan: &NodePlan, rank: u32, pc: u64, step: Move| match step {
         Move::Wait { line: 0, .. } if rank == plan.root && pc > 2 => Move::Skip,
         step => step,

@@ -63,7 +63,7 @@ fn long_messages_need_buffers_and_are_cut_to_them() {
         let way = LeaderSchedule::find(ring, buffers, &plan, 1, plan.count, Reach::Operands).expect("a way");
         assert!(way.lands && way.piece == plan.count);
     }
-    // A schedule that spares everybody's dest needs no more than buffers.
+    // A schedule that puts to no dest needs no more than buffers.
     let dissemination = standard(Collective::Reduce(OperatorLaw::Idempotent), 2, 2048);
     let plan = Plan::new(2, 32 << 10);
     assert!(LeaderSchedule::find(dissemination, false, &plan, 1, plan.count, Reach::Nothing).is_none());
