@@ -140,7 +140,7 @@ pub struct AddressRange {
     len: usize,
 }
 
-// SAFETY: the range is a pair of numbers; what is read and written through them is up to whoever dereferences `base`.
+// SAFETY: the range is a pair of numbers; the code that dereferences `base` answers for what it reads and writes.
 unsafe impl Send for AddressRange {}
 // SAFETY: a shared reference only reads the two numbers; changing the mappings needs `&mut`.
 unsafe impl Sync for AddressRange {}

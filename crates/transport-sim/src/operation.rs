@@ -71,7 +71,7 @@ impl Operation {
         self.parts.is_empty()
     }
 
-    /// Whether it has waited for so long at this step that it comes before all that are issued meanwhile.
+    /// Whether it has waited long enough at this step to come before all that are issued meanwhile.
     pub(crate) fn is_overdue(&self, step: u64) -> bool {
         step.saturating_sub(self.place.since) > FAIR
     }

@@ -31,7 +31,7 @@ pub(crate) struct Received {
     pub(crate) executed: usize,
     /// Bytes.
     pub(crate) read: usize,
-    /// Why the connection is of no use any more.
+    /// Why the connection can no longer be used.
     pub(crate) ended: Option<io::Error>,
     /// The peer has left the job.
     pub(crate) left: bool,

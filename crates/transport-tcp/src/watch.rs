@@ -130,7 +130,7 @@ pub(crate) struct ThreadPoller {
     pub(crate) poller: Poller,
     /// When it looked at the clock last.
     looked: Instant,
-    /// Whether somebody owed something then.
+    /// Whether a peer owed something then.
     pub(crate) owed: bool,
     /// How many links it looked at.
     links: usize,
@@ -157,7 +157,7 @@ impl ThreadPoller {
         interval.max(self.took.saturating_mul(LOOK_SHARE.0).min(self.longest))
     }
 
-    /// A look at so many links is over. Those that owe nothing cost as much as others.
+    /// A look at this many links is over. Those that owe nothing cost as much as others.
     pub(crate) fn looked_at(&mut self, links: usize) {
         (self.links, self.took) = (links, self.looked.elapsed());
     }

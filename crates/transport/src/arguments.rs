@@ -46,7 +46,7 @@ impl PutArguments {
         left(self.n, issued)
     }
 
-    /// The lane's answer, if so many bytes at the end are left.
+    /// The lane's answer, if `left` bytes at the end are left.
     #[inline(always)]
     pub fn answer(&self, left: usize) -> Result<usize, Busy> {
         answer(self.n, left)
@@ -60,7 +60,7 @@ impl GetArguments {
         left(self.n, issued)
     }
 
-    /// The lane's answer, if so many bytes at the end are left.
+    /// The lane's answer, if `left` bytes at the end are left.
     #[inline(always)]
     pub fn answer(&self, left: usize) -> Result<usize, Busy> {
         answer(self.n, left)

@@ -58,7 +58,7 @@ pub const TESTS: &[Test] = &[
     ("what_is_out_of_range_is_an_error", reach::what_is_out_of_range_is_an_error),
 ];
 
-/// Runs every test with PEs that are threads: `factory` makes the fabrics of a job of so many PEs.
+/// Runs every test with PEs that are threads: `factory` makes the fabrics of a job of the given number of PEs.
 pub fn threads(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>) {
     threads_of(pes, factory, TESTS);
 }

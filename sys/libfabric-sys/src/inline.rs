@@ -50,7 +50,7 @@ forward! {
     fi_cq_read(cq: fid_cq => ops.read)(buf: *mut c_void, count: usize) -> isize;
     /// Reads completions, waits for one.
     fi_cq_sread(cq: fid_cq => ops.sread)(buf: *mut c_void, count: usize, cond: *const c_void, timeout: c_int) -> isize;
-    /// Wakes whoever waits in `fi_cq_sread`.
+    /// Wakes a thread that waits in `fi_cq_sread`.
     fi_cq_signal(cq: fid_cq => ops.signal)() -> c_int;
     /// Reads an error.
     fi_cq_readerr(cq: fid_cq => ops.readerr)(buf: *mut fi_cq_err_entry, flags: u64) -> isize;

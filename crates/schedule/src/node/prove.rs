@@ -364,7 +364,7 @@ impl<'a> LineMachine<'a> {
         Err(fault!(Bounds, "PE {p}: line {line} of {lines}, of member {of}"))
     }
 
-    /// A member that waits for a line is one of those whom its writer wakes.
+    /// A member that waits for a line is among those that its writer wakes.
     fn is_heard(&self, p: usize, line: u32, of: u32) -> Result<(), Fault> {
         let (index, shape) = (self.pes[p].call, self.case.shape);
         let reader = |i| self.case.calls[index].protocol.reader(shape, &self.plans[index], of, line, i);

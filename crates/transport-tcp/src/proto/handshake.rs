@@ -245,7 +245,7 @@ impl Acceptor {
         let half = |at: usize| u16::from_le_bytes(hello[at..at + 2].try_into().expect("two bytes"));
         let route = Route { from: number(8), to: number(12), rail: half(4) };
         if hello[..4] != MAGIC || hello[16..32] != self.script.credentials.job || route.to != self.me {
-            return Err(Garbage("a hello to somebody else"));
+            return Err(Garbage("a hello that is not for this PE"));
         }
         if half(6) != u16::from(self.script.credentials.encrypt) {
             let refusal = self.nonce.to_vec();

@@ -225,7 +225,7 @@ fn begin_bulk(
         },
         Bulk::Reply => match session.answer_place() {
             Some(dest) if dest.n == n => (Purpose::Reply, Some(dest.at)),
-            _ => return Err(Garbage("an answer that nobody asked for")),
+            _ => return Err(Garbage("an answer without a request")),
         },
     };
     Ok(Receiving { header, purpose, at, rest: n })
@@ -263,11 +263,11 @@ fn execute(message: Message<'_>, session: &mut Session, host: &mut impl Host) ->
                 host.fill(dest.at, data);
                 session.answered();
             }
-            _ => return Err(Garbage("an answer that nobody asked for")),
+            _ => return Err(Garbage("an answer without a request")),
         },
         Message::Refused { lane, fetch, wrong } => {
             if fetch {
-                session.answer_place().ok_or(Garbage("a refusal of what nobody asked for"))?;
+                session.answer_place().ok_or(Garbage("a refusal without a request"))?;
                 session.answered();
             }
             host.refused(lane, wrong);
