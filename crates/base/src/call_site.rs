@@ -1,4 +1,5 @@
-//! Where the program called: its first function outside of the library, with file and line where debug information has them.
+//! The place in the program that called the library: the first function outside of the library, with file and line if debug
+//! information has them.
 
 use std::backtrace::Backtrace;
 use std::fmt;
@@ -13,8 +14,8 @@ impl CallSite {
         CallSite(Backtrace::force_capture())
     }
 
-    /// The function of the program and its line, as `main at app.c:17`; without debug information the function alone. Nothing where no
-    /// function of the program is on the stack: a thread of the library, or an interpreter.
+    /// The function of the program and its line, as `main at app.c:17`; without debug information the function alone. `None` if no
+    /// function of the program is on the stack, as in a thread of the library or in an interpreter.
     pub fn place(&self) -> Option<String> {
         let (function, line) = outside(&self.0.to_string())?;
         let is_program = !NO_PROGRAM.iter().any(|name| function.starts_with(name));
@@ -54,19 +55,19 @@ fn file_and_line(place: &str) -> String {
     parts[..parts.len().min(2)].join(":")
 }
 
-/// Where debug information has lines only, functions of Rust come without their module: those of our files are ours.
+/// If debug information has only lines, it names Rust functions without their modules. Functions of our files are ours.
 fn is_our_file(function: &str, place: Option<&str>) -> bool {
     let ours = ["base", "os", "runtime", "shmem", "shmem-c", "transport", "transport-sim"];
     let ours = ours.map(|name| format!("crates/{name}/src/"));
     let is_rust = |place: &str| place.contains(".rs:") && ours.iter().any(|folder| place.contains(&**folder));
-    // The parameters of a generic one have their modules.
+    // The type parameters of a generic function have modules.
     let name = function.split('<').next().unwrap_or_default();
     !name.contains("::") && place.is_some_and(is_rust)
 }
 
-/// Functions of the library, and those without a name: an installed library has none but those that it exports.
+/// Functions of the library, and functions without a name: an installed library has only the names that it exports.
 fn is_ours(function: &str) -> bool {
-    // C++ has its overloads of our names in its own spelling, Fortran the procedures of our modules.
+    // C++ mangles the names of its overloads of our routines, and Fortran those of the procedures of our modules.
     let name =
         function.trim_start_matches('<').trim_start_matches("_Z").trim_start_matches(|c: char| c.is_ascii_digit());
     let name = name.trim_start_matches("__").to_ascii_lowercase();

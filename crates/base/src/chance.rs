@@ -10,8 +10,8 @@ impl Dice {
         Self(seed)
     }
 
-    /// One of many streams of a seed. Seeds whose difference is a multiple of the step give the same numbers, some places further on;
-    /// here both numbers are mixed first.
+    /// One of many streams of a seed. Seeds whose difference is a multiple of the step give the same sequence, shifted. So this
+    /// function mixes both numbers first.
     pub const fn stream(seed: u64, number: u64) -> Self {
         Self(Self::new(!seed).next() ^ Self::new(number).next())
     }
@@ -66,7 +66,7 @@ mod tests {
         let mut dice = Dice::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([dice.next(), dice.next(), dice.next()], expected);
-        // No stream goes on where another one has been.
+        // No stream continues with numbers of another one.
         let numbers: std::vec::Vec<u64> = (0..50)
             .flat_map(|number| {
                 let mut dice = Dice::stream(7, number);

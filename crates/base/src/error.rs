@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
 
-/// One line what happened, perhaps one where, one line why with the measured value, one line what to do.
+/// One line says what happened, an optional one where, one why with the measured value, and one what to do.
 ///
 /// ```
 /// let error = oxshmem_base::Error::new("PE 3 cannot grow its symmetric heap to 2 GiB")
@@ -48,13 +48,13 @@ pub enum ErrorKind {
     },
     /// The process has joined the job already.
     AlreadyInitialized,
-    /// The PEs do not run one program.
+    /// The PEs run different programs.
     DifferentPrograms,
-    /// The arguments describe nothing that could be made or reached.
+    /// The arguments describe an object that cannot be made or reached.
     InvalidArgument,
-    /// There are as many teams or contexts as the library can have.
+    /// The library has no room for a further team or context.
     LimitReached,
-    /// Bytes that are no value of the type that they should be.
+    /// The bytes are no value of the expected type.
     InvalidValue,
 }
 
@@ -162,7 +162,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The longest word and the longest line of a message. A value that somebody has set may be longer than any screen.
+/// The longest word and the longest line of a message. A value that a user has set may be longer than any screen.
 const LONGEST_WORD: usize = 512;
 const LONGEST_LINE: usize = 8192;
 

@@ -1,4 +1,4 @@
-//! Files that a user, a scheduler or a stranger names. A reader reads as far as any sensible file goes: `/dev/zero` never ends.
+//! Files that a user or a scheduler names, or that any user may have placed. Every read has a limit: `/dev/zero` never ends.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -56,12 +56,12 @@ pub enum Value {
 /// How a PE waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Spin while processors are plenty, give them away where they are not.
+    /// Spin if there are enough processors for all PEs, and yield otherwise.
     #[default]
     Auto,
     /// Only spin.
     Spin,
-    /// Spin a little, then let others run.
+    /// Spin briefly, then yield the processor.
     Yield,
     /// Go to sleep early.
     Sleep,
@@ -107,7 +107,7 @@ pub enum NicPolicy {
     User,
 }
 
-/// The end of a job whose waits nothing can end any more.
+/// The treatment of a deadlock: a job whose waits nothing can end any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deadlock {
     /// It is reported, and the job goes on waiting.
@@ -115,7 +115,7 @@ pub enum Deadlock {
     Report,
     /// It is reported, and the job ends.
     Abort,
-    /// Nobody looks for it.
+    /// The library does not look for deadlocks.
     Off,
 }
 
@@ -180,7 +180,7 @@ pub struct Settings {
     pub ofi_provider: Option<String>,
     pub ofi_fabric: Option<String>,
     pub ofi_domain: Option<String>,
-    /// As many as the transport finds right if nobody says.
+    /// The transport chooses the number if this is not set.
     pub rails: Option<u16>,
     pub tcp_interface: Option<String>,
     /// First and last port, both included.
@@ -375,7 +375,7 @@ impl Reading<'_> {
         })
     }
 
-    /// An empty text is as good as none.
+    /// An empty text counts as none.
     fn text(&self) -> Option<String> {
         Some(self.value.trim().to_owned()).filter(|text| !text.is_empty())
     }

@@ -1,6 +1,6 @@
-//! The ground under every other part of oxshmem: the one error type, the one table of environment variables, the syntax
-//! of sizes, the search for the name somebody meant to type, the reading of files that users name, the opening of files for
-//! their results, the place where a program called, and chance that can be repeated.
+//! The base of every other part of oxshmem: the one error type, the one table of environment variables, the syntax of
+//! sizes, the search for the name that a user meant to type, the reading of files that users name, the opening of files
+//! for their results, the place where a program called, and chance that can be repeated.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests carry the number of the fault"))]
 

@@ -1,4 +1,4 @@
-//! Names of people's: the one that somebody meant to type, and that of a variable in its source.
+//! Names as people write them: the name that a user meant to type, and the name of a variable in its source.
 
 /// Finds the candidate with the smallest edit distance from `unknown`. The limit is a quarter of (characters + 1),
 /// rounded down. Swapped neighbours count as a single edit. The comparison ignores case. On a tie the first

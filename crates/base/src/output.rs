@@ -1,7 +1,8 @@
 //! Files that hold results for a user: reports, timelines, records, the output of PEs. All of them are opened here.
 //!
-//! A folder may belong to somebody else, who may have put links under the names that we write. No link is followed: a file is
-//! made anew, or written beside its name and renamed when it is complete. So a full disk also leaves the earlier file as it was.
+//! A folder may belong to another user, who may have put links under the names that we write. These functions follow no link:
+//! they create a new file, or write one under another name and rename it when it is complete. So an earlier file also survives a
+//! full disk.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -27,7 +28,7 @@ pub fn folder(path: &Path, user: u32) -> io::Result<()> {
     }
 }
 
-/// A new file under this name. What had the name before loses it; a link is removed and not followed.
+/// A new file under this name. An earlier file of this name is removed; so is a link, which is not followed.
 pub fn fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -47,7 +48,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>, user: u32) -> io::Result<()> 
 #[derive(Debug)]
 pub struct ResultFile {
     file: File,
-    /// Where it is written and its name; nothing if it is a device or a pipe, which cannot be renamed.
+    /// The path that is written and the final name; `None` for a device or a pipe, which cannot be renamed.
     names: Option<(PathBuf, PathBuf)>,
 }
 
@@ -77,7 +78,7 @@ impl ResultFile {
         Ok(file)
     }
 
-    /// Gives the file its name. A disk that is full may say so only now.
+    /// Gives the file its name. A full disk may cause an error only now.
     pub fn finish(mut self) -> io::Result<()> {
         let Some((beside, name)) = self.names.take() else { return Ok(()) };
         self.file.sync_all().and_then(|()| fs::rename(&beside, name)).inspect_err(|_| drop(fs::remove_file(&beside)))
@@ -97,7 +98,7 @@ impl Write for ResultFile {
 impl Drop for ResultFile {
     fn drop(&mut self) {
         if let Some((beside, _)) = &self.names {
-            // The error that kept the file from being complete has been told.
+            // The error that kept the file from being complete has been reported.
             let _ = fs::remove_file(beside);
         }
     }
@@ -119,12 +120,12 @@ fn beside(folder: &Path) -> io::Result<(File, PathBuf)> {
     Err(last)
 }
 
-/// Whether nobody but `user` and root can put anything into this folder.
+/// Whether only `user` and root can put anything into this folder.
 fn is_trusted(folder: &Metadata, user: u32) -> bool {
     (folder.uid() == user || folder.uid() == ROOT) && folder.mode() & OTHERS_WRITE == 0
 }
 
-/// Refuses a path that leads through a link which somebody else has made.
+/// Refuses a path that leads through a link of another user.
 fn refuse_links_of_others(path: &Path, user: u32) -> io::Result<()> {
     for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
         if let Ok(found) = fs::symlink_metadata(part)

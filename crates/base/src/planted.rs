@@ -5,8 +5,8 @@
 
 use std::sync::{Once, OnceLock};
 
-/// Whether the fault of this name is in force. Says so when its place is reached for the first time: a check that does not find the
-/// fault has not looked there, or has looked in vain.
+/// Whether the fault of this name is in force. Prints a message when its place is reached for the first time. The message shows
+/// whether a check that misses the fault has reached it.
 pub fn is(name: &str) -> bool {
     static PLANTED: OnceLock<String> = OnceLock::new();
     static REACHED: Once = Once::new();

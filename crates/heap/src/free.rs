@@ -1,4 +1,4 @@
-//! The parts of the heap that nobody uses. Neighbours are always joined, so no two parts touch.
+//! The free parts of the heap. Neighbours are always joined, so no two parts touch.
 
 use std::collections::{BTreeMap, BTreeSet};
 

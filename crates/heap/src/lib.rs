@@ -10,8 +10,8 @@ use free::FreeParts;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Offsets and extents of blocks are multiples of this, which suits every C type and vectors. All calls ask for it: with a smaller one,
-/// what small blocks leave between them would be free parts that fit no block, and each call would look at all of them.
+/// Offsets and extents of blocks are multiples of this, which suits every C type and vectors. All calls use it: with a smaller
+/// alignment, small blocks would leave free parts between them that fit no block, and each call would look at all of these parts.
 pub const MIN_ALIGN: u64 = 64;
 
 /// Blocks from this size on begin at a page, where there is room, so that few of them share a (huge) page.
@@ -61,19 +61,19 @@ pub enum Resized {
     },
 }
 
-/// Why a block could not be had. The heap is as it was before.
+/// The reason for a refusal. The heap is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no such room.
+    /// No free part fits the block.
     Exhausted(Exhausted),
     /// There is no block at this offset.
     NotABlock(NotABlock),
 }
 
-/// There is no room of the size and alignment asked for.
+/// No free part has the size and alignment asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted {
-    /// The largest block that could still be had, with the least alignment.
+    /// The largest block that still fits, with the least alignment.
     pub largest_free: u64,
     /// The bytes that all blocks take together.
     pub in_use: u64,
@@ -112,8 +112,8 @@ impl Heap {
         self.remove(offset)
     }
 
-    /// A call gives a block back whose memory stays out of use until [`Self::reuse`]. The fingerprint has the call now, so that
-    /// it does not depend on when the memory is used again.
+    /// A call gives a block back whose memory stays out of use until [`Self::reuse`]. The fingerprint includes the call from now on, so
+    /// that it does not depend on when the memory is used again.
     pub fn retire(&mut self, offset: u64) -> Result<(), NotABlock> {
         self.record([2, offset, 0]);
         self.size_of(offset).map(drop)
@@ -132,7 +132,7 @@ impl Heap {
             return Ok(Resized::InPlace);
         }
         let copy = old_size.min(new_size);
-        // A place apart from the old one first: it keeps what lies between free for others.
+        // A place apart from the old one is tried first: it leaves what lies between free for other blocks.
         if let Ok(to) = self.place(new_size, MIN_ALIGN) {
             self.remove(offset).expect("looked up above");
             return Ok(Resized::Moved { to, copy });
@@ -177,7 +177,7 @@ impl Heap {
         self.in_use
     }
 
-    /// The largest block that could be had, with the least alignment.
+    /// The largest block that fits, with the least alignment.
     pub fn largest_free(&self) -> u64 {
         self.free.largest()
     }

@@ -5,12 +5,13 @@ use crate::Error;
 /// How collectives on one node take its caches, NUMA nodes and packages into account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NodeLevels {
-    /// Through the levels that the node has, where a team is large enough to gain by it.
+    /// They use the levels of the node if a team is large enough to gain by it.
     #[default]
     Auto,
-    /// All members of a team are as close to each other.
+    /// They treat all members of a team as equally close.
     Off,
-    /// So many consecutive PEs of the node are a group, from the smallest groups to the widest, whatever the node is.
+    /// They use groups of these numbers of consecutive PEs, from the smallest to the widest, whatever hardware the
+    /// node has.
     Groups(Vec<u32>),
 }
 

@@ -184,7 +184,7 @@ fn values_that_make_no_sense_are_errors_that_name_the_variable() {
 fn an_empty_value_is_none_or_switches_off() {
     let empty = [("SHMEM_SYMMETRIC_SIZE", ""), ("SHMEM_CHECK", " "), ("SHMEM_WAIT", ""), ("SHMEM_DEBUG", "")];
     assert_eq!(read(&empty), Ok((Settings::default(), vec![])));
-    // A name that says nothing does not hide one that does.
+    // A name with an empty value does not hide one with a value.
     assert_eq!(settings(&[("SHMEM_SYMMETRIC_SIZE", ""), ("SMA_SYMMETRIC_SIZE", "1m")]).symmetric_size, Some(1 << 20));
 }
 

@@ -8,8 +8,8 @@ pub(super) fn is_ours(name: &str) -> bool {
     name.starts_with("SHMEM_") || name.starts_with("SMA_")
 }
 
-/// Families of names that belong to other libraries: they mean nothing here. One of them is a slip of the finger only if it is one edit
-/// from a name of ours; no name of those libraries is so near.
+/// Families of names that belong to other libraries: they mean nothing here. One of them is a typing error only if it is one edit from
+/// a name of ours; no name of those libraries is so near.
 const FOREIGN: [&str; 7] =
     ["SMA_", "SHMEM_OFI_", "SHMEM_UCX_", "SHMEM_MPI_", "SHMEM_PMI_", "SHMEM_PORTALS_", "SHMEM_LOCALITY_"];
 
@@ -26,7 +26,7 @@ const PLACES: [&str; 9] = [
     "SHMEM_LIB",
 ];
 
-/// The warning about a name that nobody reads. It names the variable that was meant if the name resembles one.
+/// The warning about an unknown name. It names the variable that was meant if the name resembles one.
 pub(super) fn unknown(name: &str) -> Option<String> {
     let known = || KNOBS.iter().flat_map(Knob::names);
     if PLACES.contains(&name) || known().any(|k| k == name) {
