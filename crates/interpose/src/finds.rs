@@ -195,7 +195,7 @@ impl CallerLine {
 
     /// The text, which stays as long as the process.
     pub(crate) fn text(self) -> Option<&'static CStr> {
-        // SAFETY: who writes the word promises a string that stays.
+        // SAFETY: the writer of the word promises a string that stays.
         self.address().map(|text| unsafe { CStr::from_ptr(text as *const c_char) })
     }
 }

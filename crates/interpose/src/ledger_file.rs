@@ -23,7 +23,7 @@ pub(crate) fn mapped(path: &Path, words: usize) -> io::Result<&'static [AtomicU6
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
         0 => {}
         error => {
-            // A part of a file serves nobody, and others may need the room.
+            // A part of a file is useless, and other files may need the room.
             let _ = std::fs::remove_file(path);
             return Err(io::Error::from_raw_os_error(error));
         }

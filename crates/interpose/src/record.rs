@@ -62,7 +62,7 @@ extern "C" fn in_child() {
 }
 
 /// The ledger of the calling thread, or null as long as there is nothing to be recorded. Finds the library's routines first. A thread
-/// whose first call comes behind the last finalize has none: the library does not know its PE any more.
+/// whose first call comes after the last finalize has none: the library does not know its PE any more.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_attach() -> *mut OpenLedger {
     let library = library();
@@ -76,7 +76,7 @@ extern "C" fn oxprof_attach() -> *mut OpenLedger {
 fn open(folder: &Folder) -> *mut OpenLedger {
     let thread = THREADS.fetch_add(1, Relaxed);
     if thread >= MOST_THREADS {
-        // Once: the thread asks again at its next call, and gets a higher number.
+        // Reported once: the thread asks again at its next call, and gets a higher number.
         if thread == MOST_THREADS {
             tell_left_out();
         }
@@ -119,7 +119,7 @@ fn unrecorded(folder: &Folder, thread: u64, error: &std::io::Error) {
     process::say(&format!("oxshmem: {message}\n"));
     let number = error.raw_os_error().unwrap_or(libc::EIO);
     let name = format!("pe.{pe}.{thread}.{number}.{}", layout::UNRECORDED);
-    // Where not even a name can be kept, the sentence above has told it.
+    // If even the name cannot be kept, the message above is the only report.
     let _ = output::fresh(&folder.path.join(name));
 }
 
@@ -179,7 +179,7 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
     address
 }
 
-/// Ends the record of finalize. Behind the last one of a life no handle is valid.
+/// Ends the record of finalize. After the last one of a life no handle is valid.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_end_life(mine: Option<&mut OpenLedger>, call: Begun) {
     let is_over = !library().is_initialized();
@@ -202,7 +202,7 @@ extern "C" fn oxprof_exit(mine: Option<&mut OpenLedger>, call: Begun) {
     ledger.end();
 }
 
-/// Ends the record of a call of which nothing else is known than its bytes.
+/// Ends the record of a call of which only the number of bytes is known.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_call(mine: Option<&mut OpenLedger>, call: Begun, category: u32, bytes: u64) {
     if let Some(ledger) = mine {
@@ -210,7 +210,7 @@ extern "C" fn oxprof_call(mine: Option<&mut OpenLedger>, call: Begun, category: 
     }
 }
 
-/// The team of a context. Apart from calls on the default context, which save no registers for it.
+/// The team of a context. It is a function of its own, so that calls on the default context save no registers for it.
 #[inline(never)]
 fn team_of(ledger: &mut OpenLedger, context: usize) -> Option<&'static TeamEntry> {
     ledger.team(context, || teams::of_context(context))

@@ -41,7 +41,7 @@ struct TeamRegistry {
 }
 
 static REGISTRY: Mutex<Option<TeamRegistry>> = Mutex::new(None);
-/// Changes whenever a handle becomes invalid, so that nobody trusts what was found before. Relaxed: the handle's thread sees its
+/// Changes whenever a handle becomes invalid, so that no thread uses what it found before. Relaxed: the handle's thread sees its
 /// own change, and others must not use the handle at the same time.
 static AGE: AtomicU64 = AtomicU64::new(0);
 
@@ -164,7 +164,7 @@ mod tests {
         assert_ne!(first.slot, other.slot);
         assert_eq!([0, 1, 2, 3, -1].map(|member| first.world(member)), [Some(2), Some(4), Some(6), None, None]);
         assert!(of_set(0, 0, 0).is_none());
-        // A member of a team that has no entry is not the PE of the world with its number.
+        // Without an entry of its team, a member's number is not taken for a world number.
         assert_eq!((world_number(Some(first), 1), world_number(None, 1)), (Some(4), None));
     }
 

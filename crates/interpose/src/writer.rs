@@ -46,8 +46,8 @@ fn add(word: &AtomicU64, value: u64) {
 
 /// The ledger of the calling thread.
 pub(crate) struct OpenLedger {
-    /// The file. The kernel and readers look at it at any time, so words are atomics; without order but for the events, each of
-    /// which is complete before it is counted.
+    /// The file. The kernel and readers look at it at any time, so words are atomics. Only events need an order: each is
+    /// complete before it is counted.
     words: &'static [AtomicU64],
     peers: Table,
     events: Table,
@@ -264,7 +264,7 @@ impl OpenLedger {
         Some(self.timed(call, record, category, bytes, peer))
     }
 
-    /// Apart from the calls that are not timed, which save no registers for it.
+    /// This is a function of its own, so that calls that are not timed save no registers for it.
     #[inline(never)]
     fn timed(
         &mut self,
@@ -283,8 +283,8 @@ impl OpenLedger {
             record[site::LONGEST].store(took, Relaxed);
         }
         let traced = self.events.records > 0;
-        // The members of a team keep the same meetings, so all of those are timed. So are waits: where most find their value, a
-        // long one would stand for up to 64.
+        // The members of a team keep the same meetings, so all of those are timed. So are all waits: among waits that find
+        // their value at once, a long one would stand for up to 64.
         let each = matches!(category, RoutineKind::Collective | RoutineKind::Waiting);
         let sparse = took < SHORT && !traced && !each;
         let pass = if sparse { u64::from(self.next_random() & MOST_PASSED) } else { 0 };
