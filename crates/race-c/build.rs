@@ -25,7 +25,8 @@ fn compile() {
         .std("gnu11")
         .pic(true)
         .opt_level(2)
-        // Beside lines for debuggers the crate cc asks for it; each access of the program would save a register for it.
+        // The crate cc asks for it if there is debug information; each access of the program would save a register for
+        // it.
         .force_frame_pointer(false)
         .warnings(true)
         .extra_warnings(true)

@@ -1,7 +1,7 @@
 //! The arrays among the static variables, from the executable's debug information: a report names the element.
 //!
-//! An element is named by the type of the variable alone. That of a call is a guess: `shmem_putmem` has none, and a call may move parts
-//! of an array of another type. Blocks of the heap have no type, so they have bytes.
+//! An element is named by the type of the variable alone. The type of a call is a guess: `shmem_putmem` has none, and a call may move
+//! parts of an array of another type. Blocks of the heap have no type, so they have bytes.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -65,7 +65,7 @@ fn place<'d>(dwarf: &Dwarf<Bytes<'d>>, unit: &Unit<Bytes<'d>>, variable: &Entry<
         Operation::AddressIndex { index } => dwarf.address(unit, index).ok()?,
         _ => return None,
     };
-    // Further operations tell where in an object it is that the compiler has made of several variables.
+    // Further operations give its place in an object that the compiler has made of several variables.
     operations.next().ok()?.is_none().then_some(address)
 }
 

@@ -82,7 +82,7 @@ fn begin_buffer(
     buffers_begun();
 }
 
-/// Buffers are in use that have been added.
+/// Buffers that have been added are in use.
 pub(crate) fn buffers_begun() {
     race_buffers.swap(1, AcqRel);
 }
@@ -94,10 +94,10 @@ pub(crate) fn with(work: impl FnOnce(&'static RaceNode, Strand<'static, 'static>
     }
 }
 
-/// Buffers are not in use any more; `still`: others were, when the strand looked.
+/// Buffers are not in use any more; `still`: other buffers were in use when the strand looked.
 ///
-/// [`buffers_begun`] comes behind the buffer that was added. Either this swap reads it, so that the look behind it finds the buffer, or
-/// the word is set behind this swap.
+/// A thread adds a buffer before it calls [`buffers_begun`]. Either this swap reads the value that the call has written, and the look
+/// after the swap finds the buffer, or the call sets the word after this swap.
 pub(crate) fn buffers_ended(node: &RaceNode, still: bool) {
     if !still {
         race_buffers.swap(0, AcqRel);

@@ -13,7 +13,7 @@ use oxshmem_race::access::MOST_PES;
 
 use crate::standard;
 
-/// A PE's word to the others: it stands in its own block before a barrier, and they read it after the barrier.
+/// A PE's message to the others: the PE writes it into its own block before a barrier, and they read it after the barrier.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Notice {
@@ -59,7 +59,7 @@ pub(crate) fn share(
 ) -> Result<(*mut u8, Option<SharedMemory>), String> {
     let machine = this_machine();
     let mut own = Notice { machine, process: std::process::id().into(), ..Notice::default() };
-    // It is open until all have met again.
+    // The descriptor is open until the second exchange is over.
     let made = (me == 0).then(|| SharedMemory::create(c"oxshmem race", len as u64, Pages::Small));
     if let Some(Ok(memory)) = &made {
         own.descriptor = memory.fd().as_raw_fd() as u64;

@@ -56,7 +56,7 @@ hook! {
             let pe = world(ctx, unsafe { *pes.add(number) });
             strand.quiet_to(stream(ctx), node.pes.iter().position(|&world| world == pe));
         }
-        // From which of the PEs something comes, and to which of them a local buffer goes, is not known.
+        // It is not known from which of the PEs data comes, and to which of them a local buffer goes.
         if count > 0 {
             buffers_ended(node, strand.end_results(stream(ctx)));
         }
@@ -132,7 +132,7 @@ hook! {
 
 hook! {
     fn race_team_ends(team: Team) |node, _| {
-        // Nothing is asked of a handle that may be none: the call itself refuses it.
+        // The detector does not query a handle that may be invalid: the call itself refuses it.
         if node.teams.is_named(team)
             && let Some(members) = MeetingMembers::of_team(node, team)
         {

@@ -172,7 +172,8 @@ pub(crate) fn close() {
     race_lent.store(std::ptr::null_mut(), Release);
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
-        // The addresses stay, because others may still look there. Pages would add up from life to life; without shadows nobody is accused.
+        // The addresses stay, because others may still look there. Pages would add up from life to life, so the shadows' are released;
+        // without shadows there are no reports.
         if let Some((memory, shadows)) = node.made.lock().take() {
             release(&memory, &shadows);
             *LAST_LIFE.lock() = Some((memory, 0..shadows.start));

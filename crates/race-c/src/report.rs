@@ -31,11 +31,11 @@ fn moves_one(access: &Access) -> bool {
 /// One side of a report.
 struct ReportSide {
     call: &'static str,
-    /// The number of its thread, if it has to be told, and of its PE.
+    /// The number of its thread, if the report has to name it, and of its PE.
     thread: String,
     pe: c_int,
     place: ProgramPlace,
-    /// A strand of the PE has heard of it; it is another PE's.
+    /// The call is another PE's, and a strand of `pe` has heard its signal.
     heard: bool,
 }
 
@@ -190,7 +190,7 @@ fn make_known(kind: &str, error: &Error, memory: Option<&str>, sides: &[ReportSi
         );
         options::append(file, &line);
     }
-    // In one piece, so that the launcher knows equal reports again. Without a reader there is nothing better to do than to go on.
+    // In one piece, so that the launcher recognises equal reports. If the write fails the program goes on.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

@@ -62,7 +62,7 @@ hook! {
     }
 }
 
-/// The number of what this PE calls by a name: an address, or what the shim makes up.
+/// The number for a name that this PE uses: an address, or a value that the shim makes up.
 fn name(node: &RaceNode, object: u64) -> u64 {
     object.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (node.me as u64) << 52 ^ 0x7374_7261_6e64
 }
@@ -75,7 +75,7 @@ hook! {
     fn race_acquire(object: u64) |node, strand| strand.acquire(name(node, object))
 }
 
-/// How many threads a barrier is for, and how often one has come, by address.
+/// The number of threads of a barrier and of arrivals so far, by address.
 static BARRIERS: Mutex<Option<HashMap<usize, (u64, u64)>>> = Mutex::new(None);
 
 // SAFETY: no other function has this name.

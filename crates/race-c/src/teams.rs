@@ -43,7 +43,7 @@ impl NamedTeams {
         }
     }
 
-    /// Whether it is a team that a split has made, so that no other one meets where it does.
+    /// Whether a split has made the team, so that it shares its meetings with no other one.
     pub(crate) fn is_named(&self, team: Team) -> bool {
         predefined(team) == 0 && self.of(team) != 0
     }

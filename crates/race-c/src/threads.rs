@@ -53,7 +53,7 @@ impl Drop for InsideDetector {
 #[unsafe(no_mangle)]
 static race_threaded: AtomicU32 = AtomicU32::new(0);
 
-/// The strands of threads that somebody may join, by the thread's handle.
+/// The strands of threads that may be joined, by the thread's handle.
 static THREADS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
 /// The number of the present life.
@@ -70,17 +70,17 @@ pub(crate) fn current(node: &RaceNode) -> usize {
     }
 }
 
-/// A thread of which nothing is known in this life becomes a strand. It is older than the life, so nobody has told who it is.
+/// A thread of which nothing is known in this life becomes a strand. It is older than the life, so no call has named its strand.
 #[cold]
 fn adopt(node: &RaceNode) -> usize {
     let before = STRAND.get();
-    // Threads of a runtime of OpenMP that tells nothing of them count as the first one, in each life. The one that has begun an earlier
+    // If an OpenMP runtime does not report its threads, they count as the first thread, in each life. A thread that has begun an earlier
     // life itself is another one now.
     if before.life != NO_LIFE && before.strand == 0 && BEGUN.get() == NO_LIFE {
         STRAND.set(StrandOfLife { strand: 0, life: node.life });
         return 0;
     }
-    // The locks of Rust's library are not seen, so its threads count as one: no report is made of what they may order.
+    // The detector does not see the locks of Rust's library, so its threads count as one: it does not report what they may order.
     if standard::in_rust() {
         STRAND.set(StrandOfLife { strand: 0, life: node.life });
         return 0;
@@ -92,7 +92,7 @@ fn adopt(node: &RaceNode) -> usize {
     strand
 }
 
-/// The caller is another strand from now on. Its number before; one that no strand has if it was none.
+/// The caller is another strand from now on. Returns its number before, or one that no strand has if it was none.
 pub(crate) fn become_strand(strand: usize) -> usize {
     // A handler of a signal in between gives the shim no view of the strand that was before.
     let _inside = step_inside();
@@ -115,7 +115,7 @@ pub(crate) fn begin_first() {
     let life = life();
     STRAND.set(StrandOfLife { strand: 0, life });
     BEGUN.set(life);
-    // It need not be the program's first one, so somebody may join it.
+    // It need not be the program's first thread, so another thread may join it.
     race_thread_made(standard::this_thread(), 0);
 }
 

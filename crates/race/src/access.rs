@@ -51,7 +51,7 @@ pub enum AccessKind {
     Read,
     /// A store or a put.
     Write,
-    /// A put of so many bytes that its words have not been published one by one.
+    /// A put that is too long for its words to be published one by one.
     LongWrite,
     /// An atomic that changes nothing.
     AtomicRead(AtomicType),

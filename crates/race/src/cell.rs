@@ -101,9 +101,9 @@ impl HeldCell<'_> {
             self.more = true;
         }
         let CellSlot { key, place } = self.cell.at(slot);
-        // Nobody else changes the flags meanwhile: who wants the lock sets a bit that is set.
+        // No other PE changes the flags meanwhile: a PE that wants the lock sets a bit that is already set.
         let flags = if slot == FLAGGED { place.load(Relaxed) & FLAGS } else { 0 };
-        // A reader that finds no more accesses behind this finds what was done before they were forgotten.
+        // A reader that misses the forgotten accesses because of this store sees what was done before they were forgotten.
         place.store(access.place() | flags, Release);
         key.store(access.key(), Relaxed);
     }
@@ -131,7 +131,7 @@ impl<'m> ShadowCell<'m> {
         &self.front.slots[FLAGGED].place
     }
 
-    /// The slots that may remember something, for who has not got the lock.
+    /// The slots that may remember something, for a caller without the lock.
     #[inline]
     fn slots(&self) -> impl Iterator<Item = &'m CellSlot> + use<'m> {
         let (cell, more) = (*self, self.flags().load(Relaxed) & MORE != 0);
@@ -151,7 +151,7 @@ impl<'m> ShadowCell<'m> {
     #[inline]
     fn access(&self, slot: usize) -> Option<Access> {
         let CellSlot { key, place } = self.at(slot);
-        // The shim puts an access into an empty cell without the lock: behind the key its place is to be had.
+        // The shim puts an access into an empty cell without the lock: it writes the place before the key.
         match key.load(Acquire) {
             0 => None,
             key => Access::of(key, place.load(Relaxed) & !FLAGS),
@@ -166,8 +166,8 @@ impl<'m> ShadowCell<'m> {
     /// very same time: both may be missed, and `Access::of` keeps the place of the one from the name of the other. An access to some
     /// bytes overwrites nothing: strands that store to others are in no race, and a wait for their values learns from the cell.
     ///
-    /// A key releases even where only its time changes. Who fetches the word or awaits another value of it takes the access out before
-    /// its value has come, and learns from the clock of its strand.
+    /// A store of the key releases even if only its time changes. A strand that fetches the word, or awaits another value of it, takes
+    /// the access out before its value has come, and learns from the clock of the access's strand.
     #[inline]
     pub(crate) fn renew(&self, new: &Access) -> bool {
         let (key, place) = (new.key(), new.place());
@@ -186,7 +186,7 @@ impl<'m> ShadowCell<'m> {
         }
         let Some((slot, old)) = before else { return false };
         let there = slot.place.load(Relaxed);
-        // Flags are not touched: whoever takes the lock in between makes this fail.
+        // Flags are not touched: this fails if a PE takes the lock in between.
         self.flags().load(Relaxed) & LOCKED == 0
             && there & LOCKED == 0
             && (there & !FLAGS == place
@@ -219,7 +219,7 @@ impl<'m> ShadowCell<'m> {
             }
             let same = old.by == new.by && old.column == new.column;
             known |= same && old.time == new.time && old.kind.covers(new.kind) && both == new.mask;
-            // An access that this one covers and follows need not be remembered: whoever clashes with it clashes with this one.
+            // An access that this one covers and follows need not be remembered: an access that clashes with it clashes with this one.
             if (before || same) && new.kind.covers(old.kind) && both == old.mask {
                 self.at(slot).key.store(0, Relaxed);
                 free = Some(slot);
@@ -239,7 +239,7 @@ impl<'m> ShadowCell<'m> {
         turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
     }
 
-    /// Forgets the accesses for which `seen` holds. Whoever finds them gone finds what `seen` has done before.
+    /// Forgets the accesses for which `seen` holds. A strand that finds them gone also sees what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
         let is_bare = |half: &CellHalf| half.slots.iter().all(|slot| slot.key.load(Acquire) == 0);
         if is_bare(self.front) && self.flags().load(Acquire) & MORE == 0 {

@@ -146,7 +146,7 @@ pub enum StrandKind {
 pub struct Clock<'m> {
     pub(crate) shape: ClockShape,
     pub(crate) words: &'m [AtomicU32],
-    /// How many strands a PE of the node has had at most. Whoever makes a strand stores it before the strand does anything.
+    /// How many strands a PE of the node has had at most. The maker of a strand stores it before the strand does anything.
     pub(crate) used: &'m AtomicU32,
 }
 
@@ -200,7 +200,7 @@ impl Clock<'_> {
             let known = other.load(Relaxed);
             raise(own, if at == program { known.min(time) } else { known });
         }
-        // The strand may have gone on by itself.
+        // The strand may have raised its time itself.
         let _ = other.words[program].compare_exchange(time, time.saturating_add(1), Relaxed, Relaxed);
     }
 

@@ -39,8 +39,8 @@ pub struct Race {
 
 /// The loads and stores of a strand as cells remember them, so that the shim knows them again.
 ///
-/// The same access again, or one that it covers, changes nothing as long as the cell holds its key with the present time. Others
-/// change the cell when they take the access out, and the time when they have learnt it.
+/// The same access again, or one that it covers, changes nothing as long as the cell holds its key with the present time. Other
+/// strands change the cell when they take the access out, and raise the time when they have learnt it.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramMark<'m> {
     /// The present time of the strand's program: the upper half of a key.
@@ -107,7 +107,7 @@ impl<'m> Detector<'m> {
         Strand { pe: self, name: StrandName { pe: self.me, strand } }
     }
 
-    /// The PE ends: nothing that cells remember is a reason to pass over an access.
+    /// The PE ends: no access is skipped any more because a cell remembers it.
     pub fn end(&self) {
         (0..self.state.strands()).for_each(|strand| self.strand(strand).tick());
     }
@@ -226,9 +226,9 @@ impl<'m> Strand<'_, 'm> {
             Column::Requested => is_own,
             Column::Program => is_own || is_over(),
             Column::Heard => is_own || old.by.pe != self.name.pe || is_over() || self.knows_of_put(clock, place),
-            // The own memory's buffers of operations under way are watched by address.
+            // Buffers of operations under way in the PE's own memory are watched by address.
             Column::Pulled(stream) => {
-                // A fence orders what a fetching atomic does to the word, for those who learn of the fence; not its result.
+                // For strands that learn of a fence, it orders what a fetching atomic does to the word, but not its result.
                 let is_fenced = || old.time <= clock.time(old.by, Column::Sent(stream), owner);
                 is_own && owner == self.name.pe && !is_sent(new)
                     || is_over()

@@ -83,7 +83,7 @@ impl<'m> SharedState<'m> {
         Clock { shape: self.shape, words, used: self.used }
     }
 
-    /// The words of a clock that is nobody's and knows nothing.
+    /// The words of a clock that belongs to no strand and knows nothing.
     pub(crate) fn empty_clock(&self) -> Vec<AtomicU32> {
         (0..self.shape.used(self.strands())).map(|_| AtomicU32::new(0)).collect()
     }
@@ -131,7 +131,7 @@ impl<'m> SharedState<'m> {
         })
     }
 
-    /// Whether nobody has reported this pair of sites before. The memory of pairs is small; when it is full, nothing is new.
+    /// Whether this pair of sites has not been reported before. The memory of pairs is small; when it is full, nothing is new.
     pub fn is_new(&self, one: (u64, u16), other: (u64, u16)) -> bool {
         let number = |(pc, call): (u64, u16)| mix(pc << 16 | u64::from(call));
         let pair = number(one).wrapping_add(number(other)) | 1;

@@ -1,7 +1,7 @@
 //! Numbers for the strands of a PE.
 //!
-//! A number is given again when the work that had it is over: best one whose end the maker knows of, because then the order of
-//! both is the true one.
+//! A number is reused when the work that had it is over. A number whose end the maker knows of is best, because then the
+//! recorded order of both is the true one.
 
 /// The numbers of a PE's strands.
 #[derive(Debug)]

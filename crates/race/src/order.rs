@@ -27,7 +27,7 @@ impl CollectiveMeeting {
 }
 
 impl Detector<'_> {
-    /// The members with this fingerprint meet no more.
+    /// The members with this fingerprint do not meet any more.
     pub fn forget_members(&self, members: u64) {
         self.rounds.lock().remove(&members);
     }
@@ -42,7 +42,7 @@ impl Strand<'_, '_> {
         }
     }
 
-    /// Later puts to a PE come after earlier ones to it: those of which this strand knows.
+    /// Orders later puts to a PE after the earlier puts to it of which this strand knows.
     pub fn fence(&self, stream: Stream) {
         let clock = self.clock();
         for name in self.pe.names() {
@@ -56,8 +56,8 @@ impl Strand<'_, '_> {
         self.end_results(stream)
     }
 
-    /// The operations of the stream have fetched what they fetch, and use no local buffer any more. Returns whether buffers of the
-    /// other stream are in use.
+    /// The operations of the stream have fetched their values, and use no local buffer any more. Returns whether buffers of the other
+    /// stream are in use.
     pub fn end_results(&self, stream: Stream) -> bool {
         self.end_pulled(stream);
         let mut fetched = Vec::new();
@@ -130,7 +130,7 @@ impl Strand<'_, '_> {
         self.tick();
     }
 
-    /// Nobody has accessed these bytes: they belong to no block any more.
+    /// Forgets all accesses to these bytes, which belong to no block any more.
     pub fn forget(&self, place: SymmetricPlace, len: usize) {
         self.pe.state.cells(place, len).for_each(|(_, cell, _)| cell.forget(|_| true));
     }

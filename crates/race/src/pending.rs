@@ -117,7 +117,7 @@ pub const EXTENTS: usize = 4;
 pub(crate) struct LentBuffers {
     buffers: Mutex<Vec<Buffer>>,
     /// Each buffer lies in one of these. Stored under the lock, read without it: a PE's own accesses follow its operations. They
-    /// only grow as long as there are buffers, so that nobody finds a buffer in none of them.
+    /// only grow as long as there are buffers, so that every buffer always lies in one of them.
     extents: [LentExtent; EXTENTS],
 }
 

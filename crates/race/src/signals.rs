@@ -1,4 +1,4 @@
-//! Puts with a signal whose signal nobody has awaited yet.
+//! Puts with a signal whose signal no strand has awaited yet.
 //!
 //! A wait on a signal orders the data of that call and of no other one. So each PE keeps a short list of the puts with a signal
 //! into its memory; a wait finds those that belong to its signal.
@@ -9,7 +9,7 @@ use crate::clock::StrandName;
 
 /// How many puts with a signal are remembered for each PE.
 const LENGTH: usize = 256;
-/// In place of the signal of a put: somebody has heard it.
+/// In place of the signal of a put: a strand has heard it.
 const HEARD: u64 = u64::MAX;
 
 /// One put with a signal into the memory of the list's owner.
@@ -26,7 +26,7 @@ pub(crate) struct SignalledPut {
     pub(crate) time: u32,
 }
 
-/// The list of one PE, in shared memory. Whoever holds the lock reads and writes the rest.
+/// The list of one PE, in shared memory. The holder of the lock reads and writes the rest.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SignalList {
@@ -56,7 +56,7 @@ impl SignalList {
         result
     }
 
-    /// Adds a put and returns the one that had to be dropped for it, if nobody has heard its signal.
+    /// Adds a put and returns the one that had to be dropped for it, if no strand has heard its signal.
     pub(crate) fn add(&self, put: SignalledPut) -> Option<SignalledPut> {
         self.locked(|| {
             let at = &self.puts[self.next.fetch_add(1, Relaxed) as usize % LENGTH];
@@ -69,7 +69,7 @@ impl SignalList {
         })
     }
 
-    /// The puts with this signal that nobody has heard, and where each stands. Several strands may get the same one.
+    /// The puts with this signal that no strand has heard, and where each stands. Several strands may get the same one.
     pub(crate) fn unheard(&self, signal: u64) -> Vec<(usize, SignalledPut)> {
         self.locked(|| {
             let of_signal = self.puts.iter().enumerate().filter(|(_, at)| at[0].load(Relaxed) == signal + 1);
@@ -77,7 +77,7 @@ impl SignalList {
         })
     }
 
-    /// Somebody has heard this put, and has done what follows from that. Nobody gets it again.
+    /// A strand has heard this put, and has done what follows from that. No strand gets it again.
     pub(crate) fn mark_heard(&self, index: usize, put: &SignalledPut) {
         self.locked(|| {
             let at = &self.puts[index];

@@ -9,7 +9,7 @@ use crate::clock::{Clock, Column, Milestone, StrandKind, StrandName};
 use crate::detector::{Detector, Strand};
 
 impl<'m> Detector<'m> {
-    /// A strand begins that knows what this clock knows. Its number.
+    /// Begins a strand that knows what this clock knows. Returns its number.
     fn begin_strand(&self, maker: &Clock<'_>, kind: StrandKind) -> usize {
         let mut table = self.strands.lock();
         let now = |strand: usize| {
@@ -24,14 +24,15 @@ impl<'m> Detector<'m> {
         self.state.used.fetch_max(strand as u32 + 1, Relaxed);
         let clock = self.state.clock(name);
         if table.is_shared(strand) {
-            // There are more strands than numbers: these count as one.
+            // There are more strands than numbers: strands with the same number count as one.
             clock.join(maker);
             return strand;
         }
         let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
         match known(strand) {
             true => clock.become_like(maker),
-            // Somebody may join the thread that had the number only now, and learns from this clock what that thread knew.
+            // Another strand may join the thread that had the number only now. It learns from this clock what that thread
+            // knew.
             false => clock.join(maker),
         }
         clock.raise(name, Column::Program, self.me, time.saturating_add(1));
@@ -42,14 +43,14 @@ impl<'m> Detector<'m> {
     /// A strand about which nothing is known: it may know everything that the first one knows.
     pub fn adopt(&self) -> usize {
         let strand = self.begin_strand(&self.state.clock(StrandName { pe: self.me, strand: 0 }), StrandKind::Thread);
-        // The first one's accesses from now on are no part of that.
+        // The new strand does not know of later accesses of the first one.
         self.strand(0).tick();
         strand
     }
 
     /// A task begins with what has been published under this number.
     pub fn begin_from(&self, number: u64) -> usize {
-        // A clock of its own, because the table is not looked at under a bucket's lock.
+        // A copy, because the table's lock is not taken under a bucket's lock.
         let words = self.state.empty_clock();
         let copy = Clock { shape: self.state.shape, words: &words, used: self.state.used };
         self.state.in_bucket(number, |bucket| copy.join(&bucket));
@@ -78,14 +79,14 @@ impl Strand<'_, '_> {
         self.name
     }
 
-    /// The strand calls. The last call of another strand, if nothing orders both.
+    /// The strand calls. Returns the last call of another strand, if nothing orders both.
     pub fn call_alone(&self, last: &mut Option<LastCall>, site: Site) -> Option<LastCall> {
         let earlier = last.replace(LastCall { by: self.name, site, time: self.now() });
         let time = |by| self.clock().time(by, Column::Program, self.name.pe);
         earlier.filter(|earlier| earlier.by != self.name && earlier.time > time(earlier.by))
     }
 
-    /// Makes a strand that begins with what this one knows. Its number.
+    /// Makes a strand that begins with what this one knows. Returns its number.
     pub fn fork(&self, kind: StrandKind) -> usize {
         let strand = self.pe.begin_strand(&self.clock(), kind);
         self.tick();
@@ -97,13 +98,13 @@ impl Strand<'_, '_> {
         self.clock().join(&self.pe.state.clock(StrandName { pe: self.name.pe, strand }));
     }
 
-    /// Its knowledge is to be had under a number from now on.
+    /// Publishes the knowledge of this strand under a number.
     pub fn release(&self, number: u64) {
         self.publish(number, None);
         self.tick();
     }
 
-    /// This strand learns what is to be had there.
+    /// This strand learns what is published there.
     pub fn acquire(&self, number: u64) {
         self.learn(number);
     }

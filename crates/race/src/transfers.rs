@@ -7,7 +7,7 @@ use crate::memory::{SymmetricPlace, mix};
 use crate::pending::{AwaitedFetch, Buffer, Completion};
 use crate::signals::SignalledPut;
 
-/// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds who has put it.
+/// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds the strand that has put it.
 const SHORT: usize = 64;
 /// The knowledge published by a longer put is joined by that of the put so many operations later.
 const LONG_ROUNDS: u32 = 8;
@@ -152,7 +152,7 @@ impl Strand<'_, '_> {
     /// This strand has heard the signal of a put: its data is over for this one, and for those that know of it.
     fn hear(&self, put: &SignalledPut, word: u64) {
         let (now, data) = (self.now(), SymmetricPlace::named(put.data));
-        // Others may hear the same signal: whoever finds the data heard finds this at the word.
+        // Other strands may hear the same signal: one that finds the data heard finds this knowledge at the word.
         self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
         for (_, cell, mask) in self.pe.state.cells(data, put.len as usize) {
             let mut site = None;
@@ -186,10 +186,11 @@ impl Strand<'_, '_> {
         self.pe.state.signals[place.pe].heard(is_around).iter().all(is_over)
     }
 
-    /// The value of these bytes has been awaited, or fetched: whoever made it is in the past, with all it had published.
+    /// This strand has awaited or fetched the value of these bytes: the write of the value is over, and the strand learns all
+    /// that its writer had published.
     pub fn observe(&self, place: SymmetricPlace, len: usize) {
         let (clock, state) = (self.clock(), &self.pe.state);
-        // Before the words: what another strand has found in a cell and taken out is to be had at the word.
+        // Before the words: what another strand has found in a cell and taken out is published at the word.
         for (offset, cell, mask) in state.cells(place, len) {
             cell.forget(|old| {
                 // A put of this PE to itself is over too when its value has been awaited.
@@ -210,10 +211,10 @@ impl Strand<'_, '_> {
                     1 => self.pe.forget_data(&put),
                     _ => self.hear(&put, word),
                 }
-                // Behind the work: a strand that does not find the put any more relies on it.
+                // After the work: a strand that does not find the put any more relies on it.
                 signals.mark_heard(index, &put);
             }
-            // Behind the puts: who has heard them before this strand has left its word here.
+            // After the puts: a strand that heard them before this one has published its knowledge here.
             self.learn(word);
         }
         if self.pe.scattered {
@@ -221,7 +222,8 @@ impl Strand<'_, '_> {
         }
     }
 
-    /// The value of a write that has published nothing at its word has been observed: whoever made it has told what it knew then.
+    /// The value of a write that has published nothing at its word has been observed: this strand learns what the writer knew
+    /// then.
     fn learn_from(&self, write: &Access, word: u64) {
         let (state, is_long) = (&self.pe.state, write.kind == AccessKind::LongWrite);
         if !is_long && (write.kind, write.column) != (AccessKind::Write, Column::Program) {
@@ -231,7 +233,7 @@ impl Strand<'_, '_> {
         let known = Clock { shape: state.shape, words: &words, used: state.used };
         match is_long {
             true => state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket)),
-            // Knowledge of others that the strand has got between the store and now is not told apart from older one.
+            // What the writer has learnt of others between the store and now is not told apart from older knowledge.
             false => known.join_until(&state.clock(write.by), write.by, write.time),
         }
         self.clock().join(&known);

@@ -107,12 +107,12 @@ fn a_repetition_tells_something_when_another_strand_has_taken_the_access_out() {
     assert_eq!(places.map(is_repeated), [true; 3]);
     assert!(read(&a, places[0]).is_some());
     assert!(is_repeated(places[0]), "a read takes no write out");
-    // Somebody waits for the value, and the next time is another one.
+    // A strand waits for the value, and the next time is another one.
     a.observe(places[0], 8);
     assert_eq!(places.map(is_repeated), [false; 3]);
     write(&b, places[0]);
     assert!(read(&c, places[0]).is_some(), "the store that was repeated");
-    // Somebody overwrites it after a sync.
+    // Another PE overwrites it after a sync.
     write(&b, places[1]);
     let stored = program(&b, AccessKind::Write, 0xff).key();
     sync(&pes);
