@@ -52,10 +52,10 @@ pub fn fail(error: &Error) -> ! {
     errors::fail(error)
 }
 
-/// Gives up to [`WORDS`] words to all members and sees everybody's, in member order.
+/// Gives up to [`WORDS`] words to all members and receives those of all members, in member order.
 ///
 /// A word of the library's own says which exchange of the team this is, and of what `kind`. So a member that is in
-/// another call is noticed, whatever its payload is, before anybody acts on it.
+/// another call is noticed, whatever its payload is, before a member acts on it.
 ///
 /// # Safety
 /// One thread at a time is in a collective of the team.
@@ -67,7 +67,7 @@ pub unsafe fn exchange(
     mut visit: impl FnMut(u32, &[u64]),
 ) {
     let team = live(call, team);
-    // Collectives that have been suspended come first: the number of exchanges is known behind them.
+    // Collectives that have been suspended come first: the number of exchanges is known after them.
     let meeting = Call::of(team, call, CallKind::Values);
     // Exchanges never reach the upper bits: a team makes fewer in a century.
     let tag = u64::from(kind) << 56 | team.counts().0;
@@ -83,7 +83,7 @@ pub unsafe fn exchange(
 }
 
 /// Makes sure that all members name the same `bytes` bytes of `dest`, if the collective that follows may write into
-/// others' memory without looking: where schedules run. (The engine of the node looks by itself.)
+/// others' memory without a comparison, as schedules do. (The engine of the node compares by itself.)
 ///
 /// # Safety
 /// As for [`exchange`].

@@ -34,7 +34,7 @@ pub unsafe fn team_create_ctx(team: TeamHandle, options: c_long, context: *mut C
     if made.is_some() { 0 } else { -1 }
 }
 
-/// `None`: there are as many as `SHMEM_MAX_CTX` allows.
+/// `None` if there are as many as `SHMEM_MAX_CTX` allows.
 fn on(team: &'static TeamState, options: c_long) -> Option<ContextHandle> {
     let most = state::current().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
     let live = LiveContext::unless_full(most, || ContextHandle::create(team, options).0)?;
@@ -49,7 +49,7 @@ fn on(team: &'static TeamState, options: c_long) -> Option<ContextHandle> {
 /// The handle is valid or invalid by value, and is not used again.
 pub unsafe fn destroy(context: ContextHandle) {
     const NAME: &str = "shmem_ctx_destroy";
-    // Without the library, in the child of a fork say, its lane is somebody else's.
+    // Without the library, in the child of a fork say, its lane belongs to another process.
     if !context.is_valid() || context == ContextHandle::default_context() || !state::is_open() {
         return;
     }

@@ -50,7 +50,7 @@ pub unsafe fn create(ct: *mut CountingEvent) {
 /// Ends a counter and the caller's handle of it.
 ///
 /// # Safety
-/// See [`create`]; nobody uses the counter any more.
+/// See [`create`]; no PE uses the counter any more.
 pub unsafe fn free(ct: *mut CountingEvent) {
     // SAFETY: the program passes a handle that `create` has written, on all PEs, and uses the counter no more.
     unsafe {
@@ -88,7 +88,7 @@ pub unsafe fn wait(ct: CountingEvent, least: c_long) {
     unsafe { p2p::until(NAME, ct.live(NAME).cast::<i64>(), GE, least) };
 }
 
-/// Copies to `pe`, then adds one to its counter: who sees the count sees the data.
+/// Copies to `pe`, then adds one to its counter: a PE that sees the count sees the data.
 ///
 /// # Safety
 /// See [`get`] and `rma::put`.

@@ -76,5 +76,5 @@ pub fn thread_fence() {
     unsafe { order::fence(InWorld("shmemx_thread_fence")) }
 }
 
-/// A tasking runtime says how its threads are told apart. Contexts belong to no thread, so nobody needs to know.
+/// A tasking runtime says how its threads are told apart. The call does nothing: contexts belong to no thread.
 pub fn register_gettid(_gettid: Option<unsafe extern "C" fn() -> u64>) {}

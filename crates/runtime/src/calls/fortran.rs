@@ -104,7 +104,7 @@ pub unsafe fn set_lock(variable: *mut i32) {
     lock::set_any::<u16>("SHMEM_SET_LOCK", variable as usize);
 }
 
-/// Hands on a lock that is one default INTEGER.
+/// Releases a lock that is one default INTEGER.
 ///
 /// # Safety
 /// See [`set_lock`].
@@ -197,7 +197,7 @@ fn instead_of_section(routine: &str, argument: &str) -> String {
         _ if is_collective => "pass a symmetric array whose elements lie together, and copy between it and the section",
         _ => "pass elements that follow each other",
     };
-    // The source of a collective is symmetric, and that of a nonblocking put is read behind the call: no copy serves there.
+    // The source of a collective is symmetric, and that of a nonblocking put is read after the call: a copy does not serve there.
     let copied = argument == "source" && routine.starts_with("shmem_put") && !routine.ends_with("_nbi");
     let copy = if copied { ", or put parentheses around it, which makes a copy" } else { "" };
     format!("{fix}{copy}")

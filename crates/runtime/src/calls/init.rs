@@ -157,7 +157,7 @@ pub unsafe fn info_get_name(name: *mut c_char) {
 /// The level of `shmem_pcontrol` at which the recorder pauses.
 const RECORDER_PAUSES: c_int = -1;
 
-/// The profiling control: for tools that put themselves in its place, and for the recorder of the last calls.
+/// The profiling control: for tools that define this routine themselves, and for the recorder of the last calls.
 pub fn pcontrol(level: c_int) {
     lifetime::record(level != RECORDER_PAUSES);
 }

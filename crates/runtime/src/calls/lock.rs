@@ -83,7 +83,7 @@ impl<H: Half> Variable<H> {
         pe
     }
 
-    /// Waits for a PE, who rings if there is a bell.
+    /// Waits for a PE, which rings if there is a bell.
     fn wait_with(&self, bell: Option<Bell<'_>>, pe: u32, ready: &mut dyn FnMut() -> bool) {
         let reason = Reason { call: self.call, address: self.own, needs: Needs::Lock(pe) };
         wait::until(reason, bell, || ready().then_some(()));
@@ -145,7 +145,7 @@ impl<H: Half> QueueWords for Variable<H> {
     }
 
     fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool) {
-        // A PE of another node rings no bell, on which the caller would sleep for longer than on the network.
+        // A PE of another node rings no bell. A sleep on the bell would last longer than one on the network.
         let bell = (!network::is_open()).then(|| ControlBlock::own().bell());
         self.wait_with(bell, self.pe(last), ready);
     }
@@ -184,8 +184,8 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     (!taken).into()
 }
 
-/// Hands on a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
-/// read-modify-write that releases it; what is on its way to other nodes is waited for.
+/// Releases a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a
+/// read-modify-write with release order, and the call waits for transfers that are on their way to other nodes.
 pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     recorder::note(call, None, 0);
     // SAFETY: the default context is never destroyed.

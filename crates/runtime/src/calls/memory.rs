@@ -2,8 +2,8 @@
 //!
 //! Each ends with an exchange on the world that is its barrier and carries four words: whether the PE has a place for the
 //! block, a hash of all heap calls so far, how many bytes it must back with pages first, and the bytes that it asks for. So all PEs fail together
-//! (HEAP-5), and PEs whose calls differ are told. If anybody must back something, the nodes' accounts are asked for it, and
-//! a second exchange tells whether all have it.
+//! (HEAP-5), and PEs whose calls differ are told. If any PE must back pages, the PEs ask their nodes' accounts for the
+//! memory, and a second exchange tells whether all have it.
 
 mod differing;
 mod failed;
@@ -47,7 +47,7 @@ fn lock(life: &LibraryState) -> MutexGuard<'_, SymmetricHeap> {
 struct Agreement {
     /// The first PE that has not succeeded.
     failed: Option<u32>,
-    /// Somebody must back memory first.
+    /// A PE must back memory first.
     growing: bool,
 }
 
@@ -216,7 +216,7 @@ fn allocate_or_say(
     }
 }
 
-/// The last call stands, or nobody has made it.
+/// The last call is in force on all PEs, or on none.
 fn conclude(life: &LibraryState, all: bool) {
     let mut heap = lock(life);
     match all {
@@ -275,8 +275,8 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
 /// Frees a block.
 ///
 /// # Safety
-/// All PEs call, one thread of each, with the same block or null, and nobody uses it any more, nor have operations on
-/// it yet to complete.
+/// All PEs call, one thread of each, with the same block or null. No PE uses it any more, and all operations on it are
+/// complete.
 pub unsafe fn free(ptr: *mut c_void) {
     // SAFETY: the caller makes the same promises.
     unsafe { free_named("shmem_free", ptr) }
@@ -292,7 +292,7 @@ pub(super) unsafe fn free_named(call: &'static str, ptr: *mut c_void) {
         return;
     }
     let sequence = lock(life).sequence();
-    // Nobody may still be about to use the block, and nobody's transfer to it may be on its way.
+    // No PE may still be about to use the block, and no transfer to it may be on its way.
     agree(call, 0, true, sequence, 0);
     errors::check_guards(call);
     if !lock(life).free(offset_of(ptr)) {
@@ -319,7 +319,7 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
         return allocate(call, bytes, 1, |_| {});
     }
     if bytes == 0 {
-        // SAFETY: the caller promises a block of the heap that nobody uses any more, and all PEs make this call.
+        // SAFETY: the caller promises a block of the heap that no PE uses any more, and all PEs make this call.
         unsafe { free_named(call, ptr) };
         return null_mut();
     }
@@ -336,7 +336,7 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
         let resized = heap.resize(call, old, bytes as u64);
         (resized, heap.missing(), heap.sequence())
     };
-    // Everybody is in the call, so nobody's transfer to the block is on its way, and everybody knows whether it succeeds.
+    // All PEs are in the call, so no transfer to the block is on its way, and all PEs know whether it succeeds.
     let Agreement { failed, growing } = agree(call, bytes, resized.is_ok(), sequence, missing);
     let mut all = failed.is_none();
     if all && growing {
@@ -363,11 +363,11 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
     new
 }
 
-/// [`realloc`] of a guarded block: always a new one, so that whoever still uses the old one is found.
+/// [`realloc`] of a guarded block: always a new one, so that accesses to the old one are found.
 fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
     let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, call, ptr) };
     let sequence = lock(life).sequence();
-    // Nobody's transfer to the old block is on its way after this.
+    // After this no transfer to the old block is on its way.
     agree(call, bytes, true, sequence, 0);
     let copied = bytes.min(size as usize);
     // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.

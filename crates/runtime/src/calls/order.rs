@@ -27,7 +27,7 @@ fn store_fence() {
     core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
 }
 
-/// Makes earlier stores visible to everybody before any later access.
+/// Makes earlier stores visible to all PEs before any later access.
 #[inline(always)]
 fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -2,7 +2,7 @@
 //!
 //! Such a collective is the call that waits, suspended ([`crate::wait::suspended`]) where it would wait. So it takes every way
 //! that the call takes, on a node and between nodes, and members in different calls are found as they are there. Those of one
-//! team run in the order in which they were issued, and a call that waits comes behind them.
+//! team run in the order in which they were issued, and a call that waits comes after them.
 //!
 //! A request is a number in a table. A copy of a handle whose request has ended says that the collective is over, on any thread.
 

@@ -14,8 +14,8 @@ use crate::transfers::range;
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///
 /// # Safety
-/// As the standard asks of the call: `dest` is symmetric, and aligned as every address of a `T`. Nobody else reads or writes
-/// an element that is no word in a way that races.
+/// As the standard asks of the call: `dest` is symmetric, and aligned as every address of a `T`. If an element is no word, no
+/// other access to it races with this call.
 #[inline(always)]
 pub unsafe fn p<V: Via, T: Copy>(via: V, dest: *mut T, value: T, pe: c_int) {
     match near_object(dest, via.world(pe)) {

@@ -114,7 +114,7 @@ pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
     nudge(via, pe);
 }
 
-/// Signals are waited for: wakes the target if it sleeps.
+/// The target may sleep until a signal comes: wakes it.
 #[inline(always)]
 fn nudge<V: Via>(via: V, pe: c_int) {
     if let Some(window) = window(via.world(pe)) {
@@ -133,7 +133,8 @@ pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
     nudge(via, pe);
 }
 
-/// Reads a signal of the caller. A load, whoever does atomics: it changes nothing, and sees what a wait would see.
+/// Reads a signal of the caller. It is a load, whichever device does atomics: it changes nothing, and sees what a wait
+/// would see.
 ///
 /// # Safety
 /// See [`signal_set`].

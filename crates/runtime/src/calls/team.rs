@@ -202,15 +202,14 @@ pub(crate) unsafe fn make(
 
 /// Ends a team; all its members call.
 ///
-/// # Safety
-/// See [`my_pe`]; all members call, and nobody uses the team or a context of it any more.
+/// # Safety See [`my_pe`]; all members call, and no thread uses the team or a context of it any more.
 pub unsafe fn destroy(team: TeamHandle) {
     const NAME: &str = "shmem_team_destroy";
     match team.named(NAME, "team") {
-        // SAFETY: all members call, and nobody uses the team any more, by the caller's promise.
+        // SAFETY: all members call, and no thread uses the team any more, by the caller's promise.
         Some(state) => unsafe { end(NAME, team, state) },
         None if team == TeamHandle::INVALID || team.is_predefined() => {}
-        // No team is there without the library, in the child of a fork for example.
+        // Without the library there is no team, in the child of a fork for example.
         None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
     }
 }
@@ -230,12 +229,12 @@ pub(crate) unsafe fn end(call: &'static str, team: TeamHandle, state: &TeamState
     // Its shareable contexts end with it, so what is under way on them must be complete (CTX-5).
     let contexts: Vec<_> = state.contexts.lock().iter().map(|live| ContextHandle(live.object())).collect();
     contexts.into_iter().for_each(|context| context.quiet(call));
-    // Nobody may still read this member's last payload when the slot passes to another team.
+    // No member may still read this member's last payload when the slot passes to another team.
     let meeting = Call::of(state, call, CallKind::Destroy).declare_splits(CallKind::Destroy);
     let recorded = meeting.record(0);
     node_exchange::synchronise(meeting);
     drop(recorded);
-    // SAFETY: all members have called, so nobody uses the team any more; this PE's threads do not, by the promise.
+    // SAFETY: all members have called, so none uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {
         leasing::give_back(call, *state);
     }

@@ -161,7 +161,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     Ok(())
 }
 
-/// Takes back one init; the last one ends the life. The child of a fork has none to end: it learns that, and goes on.
+/// Takes back one init; the last one ends the life. The child of a fork has none to end: it gets a message, and goes on.
 pub(crate) fn finalize(call: &'static str, others: Others) {
     if job::is_stranger() {
         return errors::ignored_in_child(call);
@@ -193,7 +193,7 @@ fn end(others: Others) {
     ENDS_AT_EXIT.store(false, Relaxed);
     if network::is_open() {
         deadlock::end();
-        // The messages of the last synchronisation must arrive, and be acknowledged, before anybody stops serving.
+        // The messages of the last synchronisation must arrive, and be acknowledged, before any PE stops serving.
         ContextHandle::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
         network::step_out();
@@ -211,8 +211,8 @@ fn end(others: Others) {
     N_PES.store(-1, Relaxed);
     ContextHandle::default_context().clear();
     for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
-        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); who
-        // uses statics may still look at the world's, which stays in memory then.
+        // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); a thread that uses
+        // statics may still look at the world's, which stays in memory then.
         let state = unsafe { team.delist("shmem_finalize") };
         if others == Others::MayUseStatics {
             state.map(Box::leak);
@@ -254,7 +254,7 @@ static LEFT_OPEN: AtomicBool = AtomicBool::new(false);
 #[unsafe(link_section = ".init_array.00099")]
 static BEFORE_MAIN: extern "C" fn() = watch_the_end;
 
-/// Has [`leave_last`] called at the exit of the process. What is registered first is called last, so it comes behind everything that
+/// Has [`leave_last`] called at the exit of the process. What is registered first is called last, so it comes after everything that
 /// the program registers before its init: functions of `atexit`, destructors of C++.
 extern "C" fn watch_the_end() {
     // SAFETY: `leave_last` is a function of this library, which is never unloaded.

@@ -24,24 +24,24 @@ pub(crate) trait QueueWords {
     fn clear_place(&self);
     /// Adds bits to the place of PE `owner` (plus one), and wakes it if it sleeps.
     fn add_to_place(&self, owner: u32, bits: u32);
-    /// Returns when `ready` says so; `owner` (plus one) is whom the wait is for.
+    /// Returns when `ready` says so; the wait is for PE `owner` (plus one).
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool);
     /// Returns when `ready` says so. The PE behind the caller brings that about: some PE up to `last` (plus one) in the queue.
     fn wait_for_next(&self, last: u32, ready: &mut dyn FnMut() -> bool);
 }
 
-/// Takes the lock for PE `me` (plus one), after all who asked before.
+/// Takes the lock for PE `me` (plus one), after all PEs that asked before.
 pub(crate) fn set(words: &impl QueueWords, me: u32) {
     let before = words.swap_tail(me);
     if before != 0 {
-        // The place is clear: nobody can know us as successor before this.
+        // The place is clear: no PE can know us as successor before this.
         words.add_to_place(before, me << 1);
         words.wait(before, &mut || words.place() & TURN != 0);
         words.take_turn();
     }
 }
 
-/// Takes the lock if nobody has it.
+/// Takes the lock if it is free.
 pub(crate) fn test(words: &impl QueueWords, me: u32) -> bool {
     words.exchange_tail_if(0, me) == 0
 }
@@ -49,8 +49,8 @@ pub(crate) fn test(words: &impl QueueWords, me: u32) -> bool {
 /// Hands the lock on. Returns `false` if PE `me` does not hold it, as far as can be seen.
 pub(crate) fn clear(words: &impl QueueWords, me: u32) -> bool {
     if words.place() == 0 {
-        // From a successful exchange on, the variable may be anybody's, even freed (LCK-6): our place is clear already,
-        // and stays so, because a successor would have become the tail first.
+        // From a successful exchange on, any PE may use the variable, or it may be freed (LCK-6): our place is clear already, and
+        // stays so, because a successor would have become the tail first.
         let tail = words.exchange_tail_if(me, 0);
         if tail == me {
             return true;
@@ -58,7 +58,7 @@ pub(crate) fn clear(words: &impl QueueWords, me: u32) -> bool {
         if tail == 0 {
             return false;
         }
-        // Somebody is queued behind us and is about to say who.
+        // A PE is queued behind us and is about to store its number.
         words.wait_for_next(tail, &mut || words.place() != 0);
     }
     let next = words.place() >> 1;

@@ -5,7 +5,7 @@ use oxshmem_base::{Error, size};
 use crate::diagnosis::errors;
 use crate::start::job;
 
-/// Why an allocation failed, and whether this PE prints it where the call's own answer is no more than NULL.
+/// Why an allocation failed, and whether this PE prints it where the call's own answer is only NULL.
 pub(super) struct FailedAllocation {
     pub(super) error: Error,
     pub(super) mine_to_say: bool,
