@@ -1,13 +1,13 @@
 //! Active sets: the deprecated collectives name their members by a triplet, with no call that made a team of them.
 //!
 //! Members meet at a *place* that belongs to the pair (set, pSync array), so that overlapping sets with different arrays
-//! do not meet (ACT-3). Places are kept by one of the set's members, in its control window. The first member that calls makes
-//! the place; nothing is sent, nothing is agreed on, and the user's pSync is not touched (ACT-2).
+//! do not meet (ACT-3). Places are kept by one of the set's members, in its control window. The first member that calls makes the place.
+//! Members send no messages for it, and the user's pSync is not touched (ACT-2).
 //!
-//! A place is given to another pair when there are no more, the oldest first, but only while nobody is inside: a PE marks
-//! itself as inside, then looks whether the place is still of its pair. A PE that takes a place over closes it, then looks at
-//! the marks. Each PE has a mark of its own, so entering is a matter between the PE and its own cache. Everybody who is
-//! not first to leave a collective finds the place intact, because all collectives end only after all members have entered.
+//! When no place is free, the oldest goes to another pair, but only while no PE is inside: a PE marks itself as inside, then looks
+//! whether the place is still of its pair. A PE that takes a place over closes it, then looks at the marks. Each PE has a mark of its
+//! own, so entering touches only the PE's own cache. A member that leaves a collective after others finds the place intact, because all
+//! collectives end only after all members have entered.
 //!
 //! Sets that span nodes have no such places: see [`across_nodes`], and [`rendezvous`] for how they meet first.
 
@@ -86,7 +86,7 @@ impl KnownSet {
     }
 
     /// Whether calls find it in [`RECENT`]. Where the PE's threads call at once, that shows it to threads which look for another set.
-    /// So a pair whose place changes hands again and again is found by its key alone, under the lock.
+    /// So a pair whose place changes its owner often is found by its key alone, under the lock.
     fn is_shown(&self) -> bool {
         self.door.alone || self.kept < MOST_KEPT
     }
@@ -118,8 +118,8 @@ fn known(key: &Key) -> Option<&'static KnownSet> {
     Some(unsafe { &*known })
 }
 
-/// Remembers a place, unless it is known. An earlier place of the pair stays in memory if another thread may be looking at it. Nobody
-/// else looks at one that was never shown: only one thread at a time is in a collective of a set.
+/// Remembers a place, unless it is known. An earlier place of the pair stays in memory if another thread may be looking at it. No other
+/// thread looks at one that was never shown: only one thread at a time is in a collective of a set.
 fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
     if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
         return known;
@@ -247,7 +247,7 @@ pub(crate) fn with_part<R>(
     result
 }
 
-/// Where a set meets that has not met lately on one node.
+/// Where a set meets if it has not met lately on one node.
 #[cold]
 #[inline(never)]
 fn find(call: &'static str, name: Name) -> Stay {

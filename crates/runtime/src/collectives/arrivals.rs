@@ -12,12 +12,12 @@ pub(crate) fn arrival(call: Call<'_>) -> u64 {
     u64::from(call.signature.bits()) << 32 | 1
 }
 
-/// The member says before it counts in what it counts in for. Who reads it has seen the count.
+/// Before it counts in, the member declares the call for which it does. A reader of the declaration has seen the count.
 pub(crate) fn sign(team: &TeamState, stamp: u64) {
     team.place(team.my).lines[number_of(stamp) as usize & 1].sequence.store(stamp, Release);
 }
 
-/// Ends the job: the signatures of those who have counted in do not add up.
+/// Ends the job: the sum of the signatures shows that members are in different calls.
 #[cold]
 #[inline(never)]
 pub(crate) fn find_different(call: Call<'_>, members: impl Iterator<Item = u32>, stamp: u64) -> ! {

@@ -5,10 +5,9 @@
 //! ([`release`]). So a team's messages are those of its nodes, only leaders have connections, and a leader that waits for
 //! another node moves the network on itself.
 //!
-//! [`exchange`] is that of `node_exchange` for such teams: everybody's line reaches everybody, in a *gather buffer* of
-//! each leader. Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`],
-//! [`reduce`] and [`blocks`] have the collectives that move more. [`channel`] has the memory that they use, and says when each piece of
-//! it may be used again.
+//! [`exchange`] is that of `node_exchange` for such teams: each member's line reaches all members, in a *gather buffer* of each leader.
+//! Its bytes grow with the team; what can be combined on the way ([`combine`]) does not. [`bytes`], [`reduce`] and [`blocks`] have the
+//! collectives that move more. [`channel`] has the memory that they use, and says when each piece of it may be used again.
 
 pub(crate) mod blocks;
 mod broadcast_ring;
@@ -151,7 +150,7 @@ fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Rea
     facts::of_team(call.team).gathering(shares, reach, call.team.buffers.number().is_some())
 }
 
-/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets everybody's. Returns what
+/// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets those of all nodes. Returns what
 /// [`run_schedule`] does.
 ///
 /// # Safety
@@ -182,7 +181,8 @@ unsafe fn gather_parts(
     }
 }
 
-/// A reduction of at most a payload by an operator that minds no order: combined on the node, then among the leaders.
+/// A reduction of at most a payload by an operator whose result does not depend on the order: combined on the node, then among the
+/// leaders.
 ///
 /// # Safety
 /// `dest` and `source` have `n` elements of `element` bytes.
@@ -226,12 +226,12 @@ unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: R
     exchange.read_line(result, |line| unsafe { ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes) });
 }
 
-/// The and of everybody's words.
+/// The bitwise and of all members' words.
 pub(crate) fn all_of(call: Call<'_>, span: &Span, words: &mut [u64]) {
     words_of(call, span, Kernel::of::<And, u64>(), words);
 }
 
-/// The greatest of everybody's numbers.
+/// The greatest of all members' numbers.
 pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
     let mut words = [number];
     words_of(call, span, Kernel::of::<Max, u64>(), &mut words);

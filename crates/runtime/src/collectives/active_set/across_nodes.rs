@@ -1,5 +1,5 @@
 //! Active sets with members on several nodes: at its first collective a pair of a set and a pSync array leases a slot, as a
-//! team does, and keeps it. When there is none left for sets the members meet anew for each collective.
+//! team does, and keeps it. When no slot is left for sets, the members meet anew for each collective.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;

@@ -18,7 +18,7 @@ pub(crate) struct SetPlace {
     closed: AtomicU32,
     /// When it was made, by the clock of the PE that keeps it.
     pub(super) made: AtomicU32,
-    /// The pair; `size` zero: nobody's. Written under the keeper's lock while closed, read by PEs that have marked themselves.
+    /// The pair; `size` zero: none. Written under the keeper's lock while closed, read by PEs that have marked themselves.
     triplet: AtomicU64,
     size: AtomicU64,
     array: AtomicU64,
@@ -26,8 +26,8 @@ pub(crate) struct SetPlace {
 
 /// A place's entry for seat number i: the slot of member i, and the mark of the PE in window i.
 ///
-/// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too
-/// early is taken away from the one who is about to write it.
+/// Seats are a page apart, because processors prefetch lines that follow each other, and a line that is fetched too early is
+/// taken away from the PE that is about to write it.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
 #[cfg_attr(loom, repr(C, align(128)))]
 pub(crate) struct Seat {
@@ -43,7 +43,7 @@ pub(crate) struct Seat {
 const _: () = assert!(core::mem::offset_of!(Seat, lines) == BEHIND_SLOT && core::mem::offset_of!(Seat, slot) == 0);
 
 impl SetPlace {
-    /// Nobody's.
+    /// A place without a pair.
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
         let [triplet, size, array] = [0; 3].map(AtomicU64::new);
@@ -86,8 +86,8 @@ impl Door {
     #[inline(always)]
     pub(super) fn leave(&self) {
         match self.alone {
-            // Nobody else writes this mark. A read-modify-write would wait until other PEs have given up the lines that
-            // were written last.
+            // Only this PE writes the mark. A read-modify-write would wait until other PEs have given up the lines that were
+            // written last.
             true => self.mark.store(self.mark.load(Relaxed) - 1, Release),
             false => drop(self.mark.fetch_sub(1, Release)),
         }
@@ -145,7 +145,7 @@ impl Places {
         found
     }
 
-    /// Closes a place in which nobody is. The caller has the lock.
+    /// Closes a place in which no PE is. The caller has the lock.
     fn close(&self, index: u32) -> bool {
         let place = self.place(index);
         place.closed.store(1, SeqCst);
@@ -168,7 +168,7 @@ impl Places {
         let index = candidates.into_iter().find(|&index| self.close(index))?;
         let place = self.place(index);
         (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
-        // Untouched lines take no memory, and stay so where nobody uses them.
+        // Untouched lines take no memory, and stay untouched if no set uses them.
         #[cfg(not(loom))]
         if hierarchy::is_possible() {
             (0..self.pes).for_each(|member| self.seat(index, member).lines.clear());

@@ -1,4 +1,4 @@
-//! Where PEs of several nodes meet of whom no call has made a team: at a slot that they lease from a table at world PE 0.
+//! Where PEs of several nodes meet if no call has made a team of them: at a slot that they lease from a table at world PE 0.
 //!
 //! The first of them puts their name into a free entry, and the others look for it there. The entry's number says which slot
 //! they have, and its turn from which number they count, so that nothing that earlier meetings have left there looks like
@@ -8,16 +8,16 @@
 //! **Why meetings that wait for entries do not wait in a circle.** A first member takes its entry before the others have come, and
 //! these may have to end another meeting before, which has no entry yet. So such first members have half of the entries. Where none
 //! of these is free, the first member puts the name into a table of its own (`arrivals`), and the others count in there. Once all have,
-//! it may take one of the other entries, the spare ones, whose meetings need nobody who is elsewhere: they end. Such a table
-//! has the meetings at which its owner is, as many as its threads, and none for which it is not there yet.
+//! it may take one of the other entries, the spare ones, whose meetings need no member that is elsewhere: they end. Such a table has the
+//! meetings at which its owner is, as many as its threads, and none for which it is not there yet.
 //!
-//! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All who belong to the pair have been
-//! at all its meetings, so they count them alike. Nobody but the first member makes the entry, so there is one. It stays until
-//! all have left, so a member that comes late finds it, with the turn that it began with.
+//! **Why a member finds the right meeting.** A name is that of one meeting of one pair. All members of the pair have been at all its
+//! meetings, so they count them alike. Only the first member makes the entry, so there is one. It stays until all have left, so a member
+//! that comes late finds it, with the turn that it began with.
 //!
 //! **When an entry is free again.** A member leaves behind an exchange of all. So all have found the entry and read its turn by then, and
-//! nobody counts in at the first member any more. The last member that counts itself out knows that all have left the slot. It
-//! writes the next turn before it takes the name away: the next first member, which needs an entry without a name, reads that turn.
+//! no member counts in at the first member any more. The last member that counts itself out knows that all have left the slot. It writes
+//! the next turn before it takes the name away: the next first member, which needs an entry without a name, reads that turn.
 //!
 //! [`steps`] has the operations of a member in their order. The model beside it takes all their orders among a few members, where entries
 //! are as few as they can be.
@@ -52,7 +52,7 @@ const _: () = assert!((between_nodes::MOST_PES as u64) < LEFT);
 /// How often each pair has met.
 static TIMES: Mutex<Option<HashMap<Key, u64>>> = Mutex::new(None);
 
-/// Begins a life in which nobody has met.
+/// Begins a life in which no pair has met.
 pub(super) fn begin() {
     *TIMES.lock() = None;
 }
@@ -65,7 +65,7 @@ fn count(key: &Key) -> u64 {
     *time - 1
 }
 
-/// A meeting, as one who is there knows it.
+/// A meeting, as a member at it knows it.
 pub(super) struct Rendezvous {
     call: &'static str,
     /// The entry.
@@ -98,7 +98,7 @@ impl Rendezvous {
     /// Goes.
     pub(super) fn leave(self: Box<Self>) {
         let Self { call, index, own_entry, team } = *self;
-        // Afterwards nobody looks at anything here, and nothing is under way to anybody.
+        // Afterwards no member looks at anything here, and no message is under way to a member.
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
         let mut tables = RemoteTables { call, first: team.world(0) };

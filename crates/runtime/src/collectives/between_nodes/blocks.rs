@@ -96,7 +96,7 @@ unsafe fn fetch_blocks(
         }
         fetched(call);
     }
-    // Nobody leaves while others still read from its leader.
+    // No member leaves while others still read from its leader.
     leaders_meet(call, span);
 }
 

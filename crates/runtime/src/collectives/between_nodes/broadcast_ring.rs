@@ -1,7 +1,7 @@
 //! Broadcasts whose root goes on at once, for teams that span nodes.
 //!
-//! The payload goes down a tree of leaders, from ring to ring, and everybody copies it from the ring of the own leader. A put's
-//! source is the block of the ring, and the signal behind it is a stamp beside the blocks: the number of the call with its signature.
+//! The payload goes down a tree of leaders, from ring to ring, and each member copies it from the ring of its leader. A put's source is
+//! the block of the ring, and the signal behind it is a stamp beside the blocks: the number of the call with its signature.
 //!
 //! **When a block may be written again.** Blocks lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
 //! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
@@ -54,7 +54,7 @@ use crate::wait::{self, Reason};
 
 const _: () = assert!(EAGER_BROADCAST <= HALF);
 
-/// The root `lay`s the payload down, everybody `take`s it. Returns whether there was room, on all members alike.
+/// The root `lay`s the payload down, all members `take` it. Returns whether there was room, on all members alike.
 pub(super) fn broadcast(
     call: Call<'_>,
     span: &Span,

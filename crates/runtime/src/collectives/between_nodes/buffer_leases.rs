@@ -33,14 +33,14 @@ pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
     })
 }
 
-/// Beside the free ones: the member agrees to what is wanted of all.
+/// One more bit beside the free ones: the member agrees to what is wanted of all.
 const AGREES: u64 = 1 << 63;
 const _: () = assert!(RINGS < 64 && BUFFER_SETS < 64);
 
 /// Returns the number, and whether all members `agree`.
 #[cold]
 fn acquire(call: Call<'_>, span: &Span, lease: &Leased, agree: bool) -> Option<(u32, bool)> {
-    // Those who meet for one collective would lose more than they win.
+    // Members that meet for a single collective would lose more than they gain.
     let lasts = call.team.slot.is_some_and(|slot| (slot as usize) < SPANNING - REGISTRY);
     if !lasts || !lease.asks() {
         return None;

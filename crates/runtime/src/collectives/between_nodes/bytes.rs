@@ -1,8 +1,8 @@
 //! The parts of long collectives of teams that span nodes, and broadcasts.
 //!
-//! As on one node, nobody writes into another member's memory before that member has entered, and nobody leaves before
-//! what it gave has been read. What is alike for all members of a node crosses the network once, to the leader's
-//! destination, by the schedule that the table says; the others copy it from there.
+//! As on one node, no member writes into another member's memory before that one has entered, and none leaves before its data has been
+//! read. What is alike for all members of a node crosses the network once, to the leader's destination, by the schedule that the table
+//! says; the others copy it from there.
 
 use core::ptr;
 use oxshmem_base::planted;
@@ -68,7 +68,7 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
     }
 }
 
-/// A broadcast of at most a payload: everybody's words or-ed, all but the root's zero.
+/// A broadcast of at most a payload: the or of all members' words, of which all but the root's are zero.
 ///
 /// # Safety
 /// As for `collectives::broadcast`.
@@ -110,15 +110,15 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
     let in_flight =
         unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
     match span.node() == root_node {
-        // Its members take the root's source, and wait for nobody. They count the meeting nevertheless: the numbers of the team's
-        // meetings are the same on all nodes.
+        // Its members take the root's source, and do not wait. They count the meeting nevertheless: the numbers of the team's meetings are
+        // the same on all nodes.
         true => _ = call.team.next_announcement(),
         false => meet_here(call, span),
     }
     let from = if span.node() == root_node { original(source) } else { call.at(leader, dest, bytes) };
     let has_it = ptr::eq(from, dest) || my == leader && span.node() != root_node || my == root && !to_root;
     if !has_it {
-        // SAFETY: the source, or what the leader has got, is ready; nobody changes it before the members have met.
+        // SAFETY: the source, or what the leader has got, is ready; it does not change before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
     }
     in_flight.complete_locally(call);

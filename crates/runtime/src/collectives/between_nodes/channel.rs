@@ -15,8 +15,8 @@
 //! A writer needs a credit. Of everything but broadcasts there are two copies, for even and odd numbers of runs or exchanges. So
 //! each writer begins with two credits, and the credit for number k+2 comes back with the messages of number k+1:
 //!
-//! 1. Nobody leaves a synchronising run before all leaders have entered it; `oxshmem_schedule::prove` shows that of each schedule.
-//!    An exchange has such a run between the members' counting in and their release. So nobody leaves an exchange before all
+//! 1. No leader leaves a synchronising run before all leaders have entered it; `oxshmem_schedule::prove` shows that of each schedule.
+//!    An exchange has such a run between the members' counting in and their release. So no member leaves an exchange before all
 //!    members have entered it.
 //! 2. All members make the runs and exchanges of a team in one order. A member that writes for number k+2 has left number k+1. By 1
 //!    all have entered k+1, so all have left k.
@@ -26,7 +26,7 @@
 //!    - The network has read the sources of these messages, because they have arrived.
 //!    - Members take what is theirs before they leave.
 //!
-//! Hence nobody waits for the network to report that it has read a source: a run puts an operand that changes from a copy, and
+//! Hence no leader waits for the network to report that it has read a source: a run puts an operand that changes from a copy, and
 //! operands in buffers that stay for the run from where they lie.
 //!
 //! The root of a broadcast leaves before others enter, so 1 does not hold. There credits are messages of their own, by halves of a
@@ -36,8 +36,8 @@
 //! (`collectives::run`).
 //!
 //! **Numbers that come round.** The words of a mailbox name the run in 31 bits. A leader clears the mailboxes of one parity when a
-//! run of the other one begins, every 2^29 runs: the run before is over, and by 2 nobody can have sent for the next one. So no
-//! word is ever old enough to be taken for one of the present run.
+//! run of the other one begins, every 2^29 runs: the run before is over, and by 2 no leader can have sent for the next one. So no word
+//! is ever old enough to be taken for one of the present run.
 //!
 //! **The end of a team** comes after a run in which all leaders have met ([`give_back`]). By 3 nothing is under way to the memory of
 //! the channel but acknowledgements of broadcasts, whose counts only grow. So the next team may have it, with mailboxes and stamps
@@ -80,7 +80,7 @@ impl Credit {
     }
 }
 
-/// The memory of an exchange: everybody counts in, the leaders make at least one synchronising run, everybody is released.
+/// The memory of an exchange: all members count in, the leaders make at least one synchronising run, all members are released.
 pub(super) struct Exchange<'a> {
     call: Call<'a>,
     span: &'a Span,
@@ -125,7 +125,7 @@ impl<'a> Exchange<'a> {
     pub(super) fn write_line(&self, payload: &[u64]) {
         let team = self.call.team;
         self.line_credit().pick(&team.place(team.my).lines).payload.with_mut(|words| {
-            // SAFETY: nobody else writes this line, and nobody reads it now: the head of the file.
+            // SAFETY: no other member writes this line, and none reads it now: the head of the file.
             unsafe { (&mut *words)[..payload.len()].copy_from_slice(payload) };
         });
     }
@@ -229,7 +229,7 @@ impl RunMemory {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     pub(super) unsafe fn keep(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
-        // Of one-way calls nobody learns when they are over everywhere.
+        // No member learns when one-way calls are over everywhere.
         if self.traffic != Traffic::Synchronising {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Eager collectives of teams that span nodes, of up to 256 KiB: one message in each round, and no meeting before or after.
 //!
-//! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. Nobody's
-//! arrays are touched by another PE, so no member needs to have entered. Those of one node share their leader's gather buffer: they
+//! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. No PE
+//! touches the arrays of another one, so no member needs to have entered. Those of one node share their leader's gather buffer: they
 //! lay down there what they bring, count in, and take the result from there when they are released.
 
 use core::ptr;
@@ -38,7 +38,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     let buffer = exchange.gather();
     if team.my == span.my_leader() {
         let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
-        // SAFETY: all members of the node have counted in, so their sources are ready, and nobody looks at the gather buffer.
+        // SAFETY: all members of the node have counted in, so their sources are ready, and no member looks at the gather buffer.
         unsafe { kernel.fold(buffer, &sources, n, Store::Cached) };
     }
     // SAFETY: the gather buffer has the node's result, and is reduced in place.
@@ -48,7 +48,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
 }
 
-/// A reduction in team order: everybody gets all operands, and folds them.
+/// A reduction in team order: each member gets all operands, and folds them.
 ///
 /// # Safety
 /// As for `collectives::reduce`.
@@ -57,7 +57,7 @@ pub(super) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, way: LeaderSch
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes) = (call.team, reduction.bytes());
     let lay = |buffer: *mut u8| {
-        // SAFETY: the gather buffer has room for everybody's operand, and this place is ours.
+        // SAFETY: the gather buffer has room for every member's operand, and this place is ours.
         unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
     };
     let take = |buffer: *const u8| {
@@ -149,7 +149,7 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
 }
 
 /// The members of each node `lay` their node's part on their leader's gather buffer, where it begins at byte `start(node)`; the
-/// leaders gather all parts on all gather buffers, which have the room; everybody `take`s from its leader's.
+/// leaders gather all parts on all gather buffers, which have the room; each member `take`s from its leader's.
 ///
 /// # Safety
 /// `lay` writes inside of the own node's part, and all of it is written by the node's members.

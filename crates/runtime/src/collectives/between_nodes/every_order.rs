@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::RandomState;
 
 /// Takes every order of events from the first state on. `events` are those that can happen in a state, none where it `is_over` or where
-/// nobody can go on. Returns how many states there are, or what is wrong in one of them.
+/// no actor can go on. Returns how many states there are, or what is wrong in one of them.
 pub(super) fn every_order<S: Clone + Hash + Debug, E>(
     first: S,
     events: impl Fn(&S) -> Vec<E>,
@@ -30,8 +30,8 @@ pub(super) fn every_order<S: Clone + Hash + Debug, E>(
     Ok(known.len())
 }
 
-/// As [`every_order`], for models whose members look again and again, so that somebody can always go on: from each state some order of
-/// events has to lead to the end.
+/// As [`every_order`], for models whose members look again and again, so that one of them can always go on: from each state some order
+/// of events has to lead to the end.
 pub(in crate::collectives) fn every_order_ends<S: Clone + Hash, E: Copy + Debug>(
     first: S,
     events: impl Fn(&S) -> Vec<E>,

@@ -16,7 +16,7 @@
 //! grow (`run`).
 //!
 //! **Operands that change.** A put reads its source late. So a run puts a copy, which stays as long as the memory of the run
-//! (`channel`). Nobody waits for the network to report that it has read one.
+//! (`channel`). No leader waits for the network to report that it has read one.
 
 mod message;
 
@@ -183,7 +183,7 @@ impl<'a> Leaders<'a> {
         }
     }
 
-    /// Where the operand of a put is as it is now until the run is over everywhere, so that nobody waits for the network to have
+    /// Where the operand of a put is as it is now until the run is over everywhere, so that no leader waits for the network to have
     /// read it; `None` if there is no room for a copy.
     ///
     /// # Safety

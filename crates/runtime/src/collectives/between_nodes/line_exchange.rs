@@ -1,4 +1,4 @@
-//! Everybody's line reaches everybody, in a gather buffer of each leader.
+//! Each member's line reaches all members, in a gather buffer of each leader.
 //!
 //! A gather buffer has room for a number of lines. More lines go in batches, each of which is an exchange of its own in which all
 //! meet: some members bring their lines, and all take these before the next batch comes. So no gather buffer grows with the job.
@@ -136,7 +136,7 @@ fn exchange_batch(
     match way {
         Some(way) => {
             let there = set.map_or(There::Nowhere, |_| There::of_buffer(buffer));
-            // SAFETY: the gather buffer has this node's bytes of the batch; nobody looks at it before the release.
+            // SAFETY: the gather buffer has this node's bytes of the batch; no member looks at it before the release.
             let in_flight = unsafe { gather_parts(call, span, way, start, buffer, there) };
             in_flight.complete_locally(call);
             if team.my == span.my_leader() {
@@ -154,7 +154,7 @@ fn exchange_batch(
     exchange.release();
     for member in batch.members.clone() {
         let mut line = [0; PAYLOAD_WORDS];
-        // SAFETY: the gather buffer has this line until everybody here has entered the next exchange.
+        // SAFETY: the gather buffer has this line until all members here have entered the next exchange.
         unsafe { ptr::copy_nonoverlapping(entry(member), line.as_mut_ptr().cast(), width) };
         visit(member, &line);
     }

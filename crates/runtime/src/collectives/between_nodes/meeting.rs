@@ -39,11 +39,11 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
         let members = span.here().filter(|&member| member != team.my);
         arrivals::find_different(call, members, call.signature.stamp(number));
     }
-    // Nobody counts in again before the release.
+    // No member counts in again before the release.
     arrivals.store(0, Relaxed);
 }
 
-/// The leader lets the members of its node go on, who wait for that: `word` reaches `number`.
+/// The leader releases the members of its node, which wait for that: `word` reaches `number`.
 pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
     if span.count(span.node()) == 1 {
         return;
@@ -59,7 +59,7 @@ pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words)
     wait::until(reason, Some(bell), || (number_of(word.load(Acquire)) >= number).then_some(()));
 }
 
-/// The members of the caller's node meet, and nobody else.
+/// Only the members of the caller's node meet.
 pub(super) fn meet_here(call: Call<'_>, span: &Span) {
     let number = call.team.next_announcement();
     gather_node(call, span, number);

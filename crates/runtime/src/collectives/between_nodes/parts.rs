@@ -71,7 +71,7 @@ impl<'a> NodeParts<'a> {
         let room = part as usize * span.nodes() as usize;
         let plan = Plan::new(span.nodes(), part);
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..Arrays::NONE };
-        // SAFETY: everything has been laid down; nobody looks at what comes before the release.
+        // SAFETY: everything has been laid down; no member looks at what comes before the release.
         let in_flight =
             unsafe { run_schedule(call, span, schedule, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
         in_flight.complete_locally(call);

@@ -11,7 +11,7 @@ pub(super) enum There {
     Nowhere,
     /// In symmetric memory; its owner has entered.
     Dest(Region, u64),
-    /// It is a buffer of the leaders, so far behind the start of everybody's control window. Source is there, too.
+    /// It is a buffer of the leaders, so far behind the start of every PE's control window. Source is there, too.
     Buffer(u64),
 }
 

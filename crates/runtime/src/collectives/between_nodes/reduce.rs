@@ -1,8 +1,8 @@
 //! Reductions and prefix sums of long arrays, for teams that span nodes.
 //!
 //! An operation that minds no order is combined on each node, then among the leaders. Sums whose order counts are folded in
-//! team order, so that their bits are those of one node: every member fetches one slice of all operands, and puts its result
-//! to everybody.
+//! team order, so that their bits are those of one node: every member fetches one slice of all operands, and puts its result to all
+//! members.
 
 use core::ptr;
 
@@ -46,7 +46,7 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
             .here()
             .map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const())
             .collect();
-        // SAFETY: all have entered; of this slice nobody else reads a source or writes a dest of this node.
+        // SAFETY: all have entered; no other member reads a source of this slice or writes a dest of it on this node.
         unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
     }
     meet_here(call, span);
@@ -62,7 +62,7 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
         // schedule reduces in place; all leaders' dests may be written.
         in_flight += unsafe { run_schedule(call, span, way, piece, NO_SHARE, arrays, there) };
     }
-    // SAFETY: all members of the node have read what they needed of everybody's source.
+    // SAFETY: all members of the node have read what they needed of each source.
     unsafe { copy_from_leader(call, span, dest, bytes, in_flight) };
 }
 
@@ -76,7 +76,7 @@ pub(super) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {
         by_slices(call, element, dest, source, n, |offset, operands, results, count| {
-            // Nobody else reads this slice of a source, so the result may stand where an operand is.
+            // No other member reads this slice of a source, so the result may overwrite an operand.
             let result = dest.wrapping_add(offset);
             kernel.fold(result, operands, count, Store::Cached);
             results.fill(result);
@@ -156,8 +156,8 @@ unsafe fn by_slices(
         let mut into = results.to_vec();
         work(offset, &from, &mut into, count);
         for member in around() {
-            // SAFETY: this slice of all destinations is ours, and of all sources nobody else's. Results stay until they have
-            // been given: buffers until `fetched`, destinations until all have left.
+            // SAFETY: only this member writes this slice of all destinations and reads it of all sources. Results stay until they
+            // have been given: buffers until `fetched`, destinations until all have left.
             unsafe { give(call, member, dest.wrapping_add(offset), into[member as usize], bytes) };
         }
     }

@@ -71,7 +71,7 @@ pub(super) unsafe fn reduce(
             false => (0..nodes).map(|node| parts.from(node)).collect(),
         };
         let result = buffer.wrapping_add(start(span.node()) as usize);
-        // SAFETY: all parts have come, with an operand of this slice for every source; nobody looks at the gather buffer.
+        // SAFETY: all parts have come, with an operand of this slice for every source; no member looks at the gather buffer.
         unsafe { kernel.fold(result, &sources, count(span.node()), Store::Cached) };
     }
     // SAFETY: the node's result is in its leader's gather buffer, which has room for all; the gather buffers of all leaders are ready.

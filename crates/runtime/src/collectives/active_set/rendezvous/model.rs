@@ -22,19 +22,19 @@ enum WeakerMeeting {
     EntryUnchecked,
     /// All meetings of a pair have one name.
     SameName,
-    /// The first one to leave gives the entry to others.
+    /// The first member to leave frees the entry for others.
     FirstFrees,
     /// A member leaves without an exchange of all.
     NobodyWaits,
     /// The next meeting counts from the number of the last one.
     TurnKept,
-    /// The last one to leave takes the name away before it writes the next turn.
+    /// The last member to leave takes the name away before it writes the next turn.
     NameFreedFirst,
     /// A member that counts in is not counted.
     ArrivalLost,
     /// A member that counts in is counted twice.
     ArrivalTwice,
-    /// The first member does not empty its entry: those who came to an earlier meeting count.
+    /// The first member does not empty its entry: members of an earlier meeting count.
     CountsKept,
     /// The first member takes its name away before it empties its entry.
     CountClearedLast,

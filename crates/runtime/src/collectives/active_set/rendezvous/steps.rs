@@ -88,7 +88,7 @@ pub(super) struct ArrivingMember {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum ArrivalStep {
-    /// Looks at the names of the slots. A look that is in vain ends here again.
+    /// Looks at the names of the slots. A look without result ends here again.
     Look,
     /// The first member takes this slot.
     Take(usize),
@@ -223,13 +223,13 @@ pub(super) struct LeavingMember {
 enum LeavingStep {
     /// The first member empties its entry in its own table. All members that have counted in did so before they came.
     ClearCount(usize),
-    /// It takes the name away afterwards: who puts another name there counts from 0.
+    /// It takes the name away afterwards: a member that puts another name there counts from 0.
     ClearName(usize),
     /// The member counts itself out.
     CountOut,
     /// The last one says from which number the next meeting counts.
     NextTurn,
-    /// It takes the name away afterwards: who puts another name there reads the next turn.
+    /// It takes the name away afterwards: a member that puts another name there reads the next turn.
     FreeName,
     Gone,
 }

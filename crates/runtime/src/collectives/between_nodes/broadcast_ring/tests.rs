@@ -1,4 +1,4 @@
-//! Nobody writes a block that somebody still needs: every order of events in small trees, random orders in large ones.
+//! No leader writes a block that is still needed: every order of events in small trees, random orders in large ones.
 
 use oxshmem_base::chance::Dice;
 

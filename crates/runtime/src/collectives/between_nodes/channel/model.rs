@@ -26,7 +26,7 @@ pub(super) enum MemoryUse {
     Inline,
     /// The node's sum is in the gather buffer, operands go to scratch.
     Scratch,
-    /// Everybody's part goes to everybody's gather buffer.
+    /// The part of each leader goes to the gather buffers of all.
     Gather,
     /// Parts go from outgoing buffers to gather buffers.
     Parts,

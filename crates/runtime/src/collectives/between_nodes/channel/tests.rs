@@ -1,4 +1,4 @@
-//! Nobody writes memory that somebody still needs: every order of events in small teams, random orders in larger ones.
+//! No member writes memory that is still needed: every order of events in small teams, random orders in larger ones.
 
 use oxshmem_base::chance::Dice;
 
@@ -17,7 +17,8 @@ fn search(history: &TeamHistory) -> Result<usize, String> {
     )
 }
 
-/// The members of the node `slow` do their steps rarely; messages arrive when nobody can go on, or one in so many times.
+/// The members of the node `slow` do their steps rarely; messages arrive when no member can go on, or one in so many
+/// times.
 fn walk(history: &TeamHistory, one_in: Option<usize>, slow: usize, dice: &mut Dice) -> Result<(), String> {
     let mut state = TeamModel::first(history);
     while !state.is_over(history) {

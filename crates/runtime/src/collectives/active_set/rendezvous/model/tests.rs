@@ -1,4 +1,4 @@
-//! Members find each other, and nobody else, in any order: every order of events of few callers, random orders of more.
+//! Members find each other, and no other caller, in any order: every order of events of few callers, random orders of more.
 
 use oxshmem_base::chance::Dice;
 
@@ -26,7 +26,7 @@ fn small(rule: WeakerMeeting) -> Vec<MeetingHistory> {
         rule,
     };
     let one_pair: &[&[usize]] = &[&[0, 1]];
-    // PE 0 may hold the common slot while PE 1, whom it waits for, meets PE 2 first.
+    // PE 0 may hold the common slot while PE 1, for which it waits, meets PE 2 first.
     let circle: &[&[usize]] = &[&[0, 1], &[2, 1]];
     let chain: &[&[usize]] = &[&[0, 1], &[1, 2], &[0, 2]];
     // The first member of one pair is another member of the other, and both want the slots at once.
@@ -48,8 +48,8 @@ fn small(rule: WeakerMeeting) -> Vec<MeetingHistory> {
         history(1, &[&[0], &[1], &[1]], circle, &[0]),
         history(2, &[&[0], &[1, 1], &[1, 1]], &[&[1, 0], &[2, 1]], &[0]),
     ];
-    // Two threads of PE 0 are first members of meetings with PE 1 and have one table. Nobody meets as pair 1, so that both names are odd
-    // and begin at the same entry.
+    // Two threads of PE 0 are first members of meetings with PE 1 and have one table. There is no meeting of pair 1, so that both names
+    // are odd and begin at the same entry.
     let threads = MeetingHistory {
         callers: vec![(0, vec![0]), (0, vec![2]), (1, vec![2, 0])],
         arrivals: 2,
@@ -83,7 +83,7 @@ fn random(histories: u64) -> Result<(), String> {
         let pair = |dice: &mut Dice| {
             let (start, stride, size) = (dice.below(pes - 1), 1 + dice.below(2), 2 + dice.below(3));
             let mut members: Vec<usize> = (start..pes).step_by(stride).take(size).collect();
-            // A set of one needs nobody.
+            // A set of one member needs no other.
             if members.len() == 1 {
                 members.push(start - 1);
             }
