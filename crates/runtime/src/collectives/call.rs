@@ -37,8 +37,8 @@ pub(crate) struct Call<'a> {
     late: Option<&'a LateRecord<'a>>,
 }
 
-/// The record of a call whose members wait for nothing but each other. It is written when they have their messages: the
-/// caller waits then anyhow, and nobody waits for the record. The call ends when this is dropped.
+/// The record of a call whose members wait for nothing but each other. It is written when they have their messages: the caller waits
+/// then anyhow, so the record delays no member. The call ends when this is dropped.
 pub(crate) struct LateRecord<'a> {
     call: Call<'a>,
     bytes: usize,

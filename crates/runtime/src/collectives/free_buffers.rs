@@ -18,8 +18,8 @@ pub(crate) enum Pool {
     Rings,
 }
 
-/// A bit for each set of buffers, and for each ring, of this PE that no team has. While the members of a team agree, all of them are theirs
-/// to choose from: threads of other teams find none for so long, so that none is promised twice.
+/// A bit for each set of buffers, and for each ring, of this PE that no team has. While the members of a team agree, only this team may
+/// choose: meanwhile threads of other teams find none, so that none is promised twice.
 static FREE: [Mutex<u64>; 2] = [Mutex::new(0), Mutex::new(0)];
 const _: () = assert!(BUFFER_SETS < u64::BITS && RINGS < u64::BITS);
 
@@ -50,7 +50,7 @@ pub(crate) struct Leased {
     pool: Pool,
     /// Its number and one; zero: none.
     number: AtomicU32,
-    /// How often the team has wanted one in vain.
+    /// How often the team has asked for one and got none.
     missed: AtomicU32,
 }
 
@@ -72,7 +72,7 @@ impl Leased {
         missed == 0 || missed.is_power_of_two()
     }
 
-    /// All that are free, which nobody else is offered until the team has chosen.
+    /// All that are free. No other team is offered one until this team has chosen.
     pub(crate) fn offer(&self) -> u64 {
         std::mem::take(&mut *self.pool.free())
     }
@@ -86,7 +86,7 @@ impl Leased {
         number
     }
 
-    /// The team has ended: nothing but acknowledgements is on its way to its memory, and nobody looks at that any more.
+    /// The team has ended: only acknowledgements are on their way to its memory, and no member looks at that any more.
     pub(crate) fn give_back(&self) {
         if let Some(number) = self.number() {
             self.number.store(0, Relaxed);
@@ -99,7 +99,7 @@ impl Leased {
 pub(crate) struct LeasedRing {
     pub(crate) lease: Leased,
     /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
-    /// a team, so nobody waits for these locks.
+    /// a team, so no thread waits for these locks.
     ring: Mutex<Ring>,
     owed: Mutex<OwedAcknowledgements>,
     /// Whether barriers of all PEs free the blocks of the ring, as the team's own synchronising runs do: on all members or on none.
@@ -166,7 +166,7 @@ mod tests {
         for (team, expected) in teams.iter().zip(0..) {
             assert!(team.asks());
             let offered = team.offer();
-            // While it chooses nobody else finds any.
+            // While it chooses no other team finds any.
             assert_eq!(Leased::of(pool).offer(), 0);
             assert_eq!((team.settle(offered, offered), team.number()), (Some(expected), Some(expected)));
         }

@@ -43,7 +43,7 @@ pub(crate) fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp
     }
 }
 
-/// Looks between two looks whether the one who is waited for is elsewhere.
+/// Looks between two checks whether the awaited member is in another call.
 const LOOKS: u32 = 128;
 
 /// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by

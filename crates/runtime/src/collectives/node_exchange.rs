@@ -2,14 +2,14 @@
 //!
 //! Everything that teams do on a node is made of two operations on the team's slot:
 //!
-//! * [`exchange`]: everybody gives up to seven words and sees everybody's. A barrier is an exchange of nothing; a small
-//!   reduction costs what a barrier costs.
+//! * [`exchange`]: each member gives up to seven words and sees those of all. A barrier is an exchange of nothing; a small reduction
+//!   costs what a barrier costs.
 //! * [`announce`] and [`take`]: one member says that something is ready, the others come for it, and it waits until
 //!   all have.
 //!
 //! **Why two lines are enough.** Exchange k uses line k mod 2. A member that writes its line for exchange k+2 has
-//! finished k+1, so all members have entered k+1, so all have left k and nobody reads the payload of k any more.
-//! Announcements have words of their own and do not count here, so they may come between in any number.
+//! finished k+1, so all members have entered k+1, so all have left k and none reads the payload of k any more. Announcements have words
+//! of their own and do not count here, so they may come between in any number.
 //!
 //! **Why members in different calls notice it.** With its number each word carries the signature of the call (see
 //! `signature`). A member that reads one compares it with its own. One that counts in adds it to a sum, which the last one compares. So
@@ -20,10 +20,10 @@
 //! that no member's line has reached (the lease carries it). A member that still looks at a line for an earlier number sees a
 //! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
 //!
-//! **In large teams** everybody's line would travel to everybody. There the members meet level by level: see `levels`.
+//! **In large teams** each member's line would travel to all members. There the members meet level by level: see `levels`.
 //!
-//! **With fewer processors than PEs** reading everybody's line would make each member block on each other member in
-//! turn. There the members count in at the first member's slot, and the last one releases all: each blocks once.
+//! **With fewer processors than PEs** reading all lines would make each member block on every other member, one after the other. There
+//! the members count in at the first member's slot, and the last one releases all: each blocks once.
 
 use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -47,8 +47,8 @@ use crate::wait::{self, Reason};
 /// Teams up to this size read each other's lines; larger ones count.
 const READ_ALL: u32 = 16;
 
-/// Synchronises the team; `payload` reaches everybody, and `visit` sees each member's payload in member order, the
-/// caller's own included. Stores made before by any member are visible to all after.
+/// Synchronises the team; `payload` reaches all members, and `visit` sees each member's payload in member order, the caller's own
+/// included. Stores made before by any member are visible to all after.
 #[inline(always)]
 pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
     let team = call.team;
@@ -95,7 +95,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     }
 }
 
-/// The counted way: the last to arrive releases everybody.
+/// The counted way: the last to arrive releases all.
 fn count_in(call: Call<'_>, stamp: u64) {
     let team = call.team;
     let first: &Slot = team.place(0);
@@ -108,7 +108,7 @@ fn count_in(call: Call<'_>, stamp: u64) {
         if arrived != u64::from(team.size) * arrivals::arrival(call) {
             arrivals::find_different(call, 0..team.size, stamp);
         }
-        // Nobody counts in again before the release.
+        // No member counts in again before the release.
         first.arrivals.0.store(0, Relaxed);
         words.released.store(stamp, Release);
         bell.ring();
@@ -120,7 +120,7 @@ fn count_in(call: Call<'_>, stamp: u64) {
     wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));
 }
 
-/// Shows everybody's payload to `visit`. The caller's own comes from `payload`: the others are fetching its line, and a load from
+/// Shows all members' payloads to `visit`. The caller's own comes from `payload`: the others are fetching its line, and a load from
 /// that costs as much as all else together (two PEs of an EPYC: an exchange took 138 ns instead of 54).
 #[inline(always)]
 fn visit_all(team: &TeamState, parity: usize, payload: &[u64], mut visit: impl FnMut(u32, &[u64; PAYLOAD_WORDS])) {
@@ -179,7 +179,7 @@ mod tests {
     use crate::memory::control;
     use crate::teams::members::Members;
 
-    /// `size` threads as a team that goes on from `base`; each takes part in exchanges and announcements in turn.
+    /// `size` threads as a team that goes on from `base`; each takes part in exchanges and announcements alternately.
     fn meet(size: u32, slot: u32, base: u64) {
         control::tests::windows();
         let word = |round: u64, member: u32| round << 8 | u64::from(member);

@@ -1,10 +1,10 @@
 //! Collectives by bytes, on one node (of several nodes, see `between_nodes::bytes`): exchanges of [`crate::collectives::node_exchange`] around loads from
 //! the members' memory.
 //!
-//! Nobody writes into another member's memory before that member has entered (the slices of a large reduction), and
-//! otherwise everybody fetches what it needs into its own destination. So a collective never disturbs a member that has
-//! not called it yet, however programs order their calls, and a source may be reused on return because the closing
-//! exchange comes after everybody's last load.
+//! A member writes into another member's memory only after that one has entered (the slices of a large reduction); otherwise
+//! each member fetches what it needs into its own destination. So a collective never disturbs a member that has not called it
+//! yet, however programs order their calls, and a source may be reused on return because the closing exchange comes after the
+//! last load of every member.
 //!
 //! Data that fits the payload of an exchange travels with it, and the collective costs what a barrier costs.
 
@@ -52,8 +52,8 @@ impl Call<'_> {
         node_exchange::synchronise(self);
     }
 
-    /// [`Self::enter`] of a collective that writes into the other members' memory: everybody must name the same
-    /// `bytes` bytes of `dest`.
+    /// [`Self::enter`] of a collective that writes into the other members' memory: all members must name the same `bytes`
+    /// bytes of `dest`.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
         let words = [place_of(dest), bytes as u64];
         if let Some(span) = &self.team.span

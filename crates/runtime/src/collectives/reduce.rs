@@ -21,7 +21,7 @@ use crate::transfers::length;
 /// Teams up to this size find room for their pointers on the stack.
 const ON_STACK: usize = 16;
 
-/// Combines `n` elements of all members, in team order; everybody gets the result.
+/// Combines `n` elements of all members, in team order; all members get the result.
 ///
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
@@ -124,7 +124,7 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
     }
 }
 
-/// The elements travel with one exchange, and everybody combines them in the same order.
+/// The elements travel with one exchange, and all members combine them in the same order.
 #[inline(always)]
 unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     // SAFETY: `n` elements are at most a payload.
@@ -143,8 +143,8 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
     });
 }
 
-/// Every member combines one slice of the elements, and writes it to everybody: each source is read once and each
-/// destination written once, and no element of a source is overwritten before it was read, in place or not.
+/// Every member combines one slice of the elements, and writes it to all: each source is read once and each destination written
+/// once, and no element of a source is overwritten before it was read, in place or not.
 unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
     call.enter_to_write(dest, n * size);
     let (begin, end) = slice(n, size, call.team.my as usize, call.team.size as usize);

@@ -37,7 +37,7 @@ pub(crate) trait Wire {
     /// signal sees the bytes. `from` may be overwritten on return.
     ///
     /// # Safety
-    /// `from` is readable; the place is writable and nobody else looks at it now. Schedules are proven to keep that.
+    /// `from` is readable; the place is writable and no other member looks at it now. Schedules are proven to keep that.
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal);
 
     /// Returns when the caller's word number `word` holds at least `value`, and what was put with the signal is there.

@@ -40,7 +40,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
     call.needs((blocks.offsets.cast(), words), (blocks.sizes.cast(), words));
     call.enter();
-    // Everybody's word on the caller's block, all under way at once.
+    // The words of all members on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
     for (member, words) in (0..).zip(&mut said) {
         for (array, word) in [blocks.offsets, blocks.sizes].into_iter().zip(words) {

@@ -30,7 +30,7 @@ pub(crate) struct RingBlock {
 pub(super) struct Ring {
     /// The number of the last synchronising run: with it both halves became free.
     run: u32,
-    /// The half in use, how much of it is used, and how often they have changed. Beyond one that says no more.
+    /// The half in use, how much of it is used, and how often the halves have changed (a count above one means the same as one).
     half: usize,
     used: usize,
     changes: u32,
@@ -96,7 +96,7 @@ impl OwedAcknowledgements {
         self.0[half].is_some()
     }
 
-    /// The parents to which the halves can be acknowledged now, which no more owe it; `run` is the number of the last
+    /// The parents to which halves can be acknowledged now; afterwards these halves owe nothing. `run` is the number of the last
     /// synchronising run. A half can be acknowledged once all children have acknowledged it (`have_children`), or after a later
     /// run.
     pub(crate) fn due(&mut self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), None));
         assert_eq!(half(&mut ring, 3, TREE), block(0, Some(1), Some(0)));
         assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), Some(1)));
-        // Nobody knows what the children of another tree have taken, and nobody will.
+        // The leader does not know what the children of another tree have taken, and will not learn it.
         assert_eq!(half(&mut ring, 3, other), None);
         assert_eq!(half(&mut ring, 3, TREE), None);
         // After a run everything is free once, whatever the tree.
