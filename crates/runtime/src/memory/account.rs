@@ -1,20 +1,21 @@
-//! The node's account of memory: who may take how much, before anybody takes it.
+//! The node's account of memory: how much each PE may take, before any PE takes it.
 //!
-//! Beyond a control group's limit the kernel kills instead of refusing, and beyond the machine's memory it kills whom it
-//! likes. So the PEs of a node first say what they want and under which limits they are, and nobody takes anything unless
-//! every limit has room for all who share it. Three steps, which count in the control windows ([`Demand::step`](crate::memory::control::Demand::step)):
+//! Beyond a control group's limit the kernel kills processes instead of refusing memory, and beyond the machine's memory it may
+//! kill any process. So the PEs of a node first state their demands and their limits, and none takes anything unless every limit
+//! has room for all PEs that share it. Three steps, which count in the control windows
+//! ([`Demand::step`](crate::memory::control::Demand::step)):
 //!
 //! 1. Unless the demand is small, the node's first PE takes the user's [turn](MemoryTurn), so that no other job is promised the
 //!    same memory.
-//! 2. Everybody looks at its limits, publishes them with its demand, and waits for the others; all come to one verdict.
-//! 3. Everybody has taken its memory, which the kernel's numbers show from now on; the first PE passes the turn on.
+//! 2. Each PE looks at its limits, publishes them with its demand, and waits for the others; all come to one verdict.
+//! 3. All PEs have taken their memory, which the kernel's numbers show from now on; the first PE passes the turn on.
 //!
 //! Waits are for PEs of the node only, because a turn that waits for another node could wait for ever: that one may wait
 //! for a turn of a job that waits for ours.
 //!
-//! Where the turn cannot be had (other users have its names, one job takes very long, jobs are those of two users), two jobs may
-//! be promised the same memory. Then it matters that everybody takes it in pieces so small that all of them at once fit into a
-//! quarter of the reserve, and looks again between them.
+//! If the turn is not available (other users have its names, one job takes very long, jobs belong to two users), two jobs may be
+//! promised the same memory. So each PE takes it in pieces so small that the pieces of all PEs fit into a quarter of the
+//! reserve, and looks again between them.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -34,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Bounds of the pieces in which memory is taken.
 const PIECES: (u64, u64) = (256 << 10, 64 << 20);
 /// The part of the smallest reserve, one in so many, that a node may take without a turn. So allocations that take microseconds
-/// wait for no other job, and some of them at once fit into the reserve, which nobody is promised.
+/// wait for no other job, and some of them at once fit into the reserve, which is promised to no job.
 const SMALL: u64 = 4;
 /// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
 const READERS: u64 = 16;
@@ -44,7 +45,7 @@ pub(crate) struct Grant {
     limits: Limits,
     /// The most that is taken between two looks.
     pub(crate) piece: u64,
-    /// On the first PE of the node, if it was needed and to be had.
+    /// On the first PE of the node, if it was needed and available.
     turn: Option<MemoryTurn>,
     step: u64,
 }
@@ -55,7 +56,7 @@ pub(crate) struct Denial {
     pub(crate) mine_to_say: bool,
 }
 
-/// Asks for `bytes` bytes in pages of this size. Collective on the node; everybody gets the same answer.
+/// Asks for `bytes` bytes in pages of this size. Collective on the node; all PEs get the same answer.
 pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, Denial> {
     let me = job::my_window();
     let step = ControlBlock::own().demand.step.load(Relaxed);
@@ -86,14 +87,14 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
                 size::display(wanted),
                 size::display(spare)
             );
-            // Nobody takes anything.
+            // No PE takes anything.
             reach(step + 3);
             Err(Denial { why, mine_to_say: window == me })
         }
     }
 }
 
-/// Whether the last turn was not to be had: nobody waits for the next one then.
+/// Whether the last turn was not available: no PE waits for the next one then.
 static PASSED_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Whether a node that takes so much needs no turn.
@@ -159,7 +160,7 @@ fn with_tables(bytes: u64, pes: u64, page: u64) -> u64 {
     bytes.saturating_add((bytes / page * entry).saturating_mul(pes.min(READERS) + 1))
 }
 
-/// A limit that has not enough for all who share it.
+/// A limit that has not enough for all PEs that share it.
 #[derive(Debug, PartialEq, Eq)]
 struct Short {
     /// The first PE under it.

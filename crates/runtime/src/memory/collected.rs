@@ -1,4 +1,4 @@
-//! Programs whose language collects memory. Nobody frees their blocks, and their arrays may outlive the library.
+//! Programs whose language collects memory. Such programs do not free blocks, and their arrays may outlive the library.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -75,7 +75,7 @@ const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have tho
 /// The part of a window in a core file: the head and the first slots, which are in use anyway.
 const IN_CORE: usize = 64 << 10;
 
-/// Where control window 0 is. Read by those who have seen [`OWN`], a team or the life, all of which publish it.
+/// Where control window 0 is. Read by threads that have seen [`OWN`], a team or the life, all of which publish it.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 /// Which window is the caller's; zero while there is none. Stored with release and loaded with acquire, so that a thread which
 /// finds it finds the window mapped.
@@ -105,7 +105,7 @@ pub(crate) fn leave_to_parent() {
     close();
     // SAFETY: `open` was given a mapping of this length, which stays until the last finalize; this process is no PE.
     if len > 0 && unsafe { oxshmem_os::memory::detach(base, len) }.is_err() {
-        // It must not go on writing to what its parent shares with other PEs.
+        // It must not write any more to what its parent shares with other PEs.
         std::process::abort();
     }
 }
@@ -117,12 +117,12 @@ pub(crate) fn own() -> usize {
 
 pub(crate) use oxshmem_flight::State;
 
-/// Slots that are leased by PEs that meet without being a team, or who has come to such a meeting.
+/// Slots that are leased by PEs that meet without being a team, or the arrivals at such a meeting.
 #[repr(C)]
 pub(crate) struct Registry {
-    /// The owner of the entry; zero: nobody.
+    /// The owner of the entry; zero: none.
     pub(crate) names: [AtomicU64; REGISTRY],
-    /// From which number those count who have it now, and how many have left; or have come: see `active_set::rendezvous`.
+    /// The number from which its present members count, and how many have left; or how many have come: see `active_set::rendezvous`.
     pub(crate) turns: [AtomicU64; REGISTRY],
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Registry {
 pub(crate) struct ControlBlock {
     /// Where readers from outside find the rest.
     index: Index,
-    /// A [`State`]; written by the owner, and by whoever finds that the owner's process is gone (see `wait::departed`).
+    /// A [`State`]; written by the owner, and by any PE that finds that the owner's process is gone (see `wait::departed`).
     state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
     bell_word: AtomicU32,
@@ -204,8 +204,8 @@ impl ControlBlock {
     /// Its last calls and its last statement.
     #[inline(always)]
     pub(crate) fn doings(&self) -> &Doings {
-        // SAFETY: a control block begins a window of the mapped control arena, because `own`, `if_open` and `of` are the only ones who
-        // make references to one; the place is inside of it and aligned by construction. All fields are atomics.
+        // SAFETY: a control block begins a window of the mapped control arena, because `own`, `if_open` and `of` are the only functions
+        // that make references to one; the place is inside of it and aligned by construction. All fields are atomics.
         unsafe { &*((core::ptr::from_ref(self) as usize + DOINGS_AT) as *const Doings) }
     }
 
@@ -242,8 +242,8 @@ pub(crate) const PAYLOAD_WORDS: usize = oxshmem_schedule::way::room::PAYLOAD / 8
 
 /// One member's line of a slot: a sequence number and the payload that belongs to it.
 ///
-/// The owner writes the payload, then `sequence` with release; everybody else reads `sequence` with acquire, then the
-/// payload. Two lines take turns, so the owner writes a line again only after every reader has left it: see `collectives/node_exchange.rs`.
+/// The owner writes the payload, then `sequence` with release; all others read `sequence` with acquire, then the payload. Two lines take
+/// turns, so the owner writes a line again only after every reader has left it: see `collectives/node_exchange.rs`.
 #[repr(C, align(128))]
 pub(crate) struct Line {
     /// Number of the synchronisation that the payload belongs to, with the signature of the owner's call.
@@ -267,16 +267,17 @@ pub(crate) struct Slot {
 /// The words of a slot that are not lines.
 #[repr(C)]
 pub(crate) struct Words {
-    /// Number of the last synchronisation that everybody reached, with its signature, as all words here; used of the team's first member only.
+    /// Number of the last synchronisation that all members reached, with its signature, as all words here; used of the team's first member
+    /// only.
     pub(crate) released: AtomicU64,
-    /// The bell of those who wait for `released`.
+    /// The bell of the members that wait for `released`.
     pub(crate) bell_word: AtomicU32,
     pub(crate) bell_sleepers: AtomicU32,
     /// Number of the last announcement of this member (see `collectives/node_exchange.rs`).
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
     pub(crate) taken: AtomicU64,
-    /// The split that took the slot. In a cache line of its own, so that nobody who waits for the words above is disturbed.
+    /// The split that took the slot. In a cache line of its own, so that writing it does not disturb waits for the words above.
     #[cfg(not(loom))]
     _apart: [u64; 4],
     pub(crate) split: SplitStatement,
@@ -286,7 +287,7 @@ pub(crate) struct Words {
 const _: () = assert!(size_of::<Slot>() == 512);
 
 impl Slot {
-    /// As it was in the beginning. Nobody else looks at it.
+    /// As it was in the beginning. No other PE looks at it.
     pub(crate) fn clear(&self) {
         for line in &self.lines {
             line.sequence.store(0, Relaxed);

@@ -1,5 +1,5 @@
-//! `SHMEM_CHECK=3`: redzones around each block of the heap that nobody may write, and blocks that stay unused for a while after they
-//! were freed.
+//! `SHMEM_CHECK=3`: redzones around each block of the heap, which no PE may write, and blocks that stay unused for a while after
+//! they were freed.
 //!
 //! Redzones and freed blocks hold patterns, which are compared at heap calls, at barriers of the world and at the end. Transfers
 //! into them are refused before they begin. All PEs guard or none, because blocks must lie at the same offsets everywhere.
@@ -72,7 +72,7 @@ impl Guard {
         }
     }
 
-    /// Frees a block. Returns its block of the allocator and those that nobody keeps any more, or `None` if there is no such block.
+    /// Frees a block. Returns its block of the allocator and those that are not kept any more, or `None` if there is no such block.
     pub(crate) fn free(&mut self, memory: &OwnHeap, start: u64) -> Option<(u64, Vec<u64>)> {
         let mut block = self.live.remove(&start)?;
         let base = block.base;
@@ -176,7 +176,7 @@ impl GuardedBlock {
     fn overwritten(&self, offset: u64, bytes: u64) -> String {
         let end = self.start + self.size;
         let was = if bytes == 1 { "was" } else { "were" };
-        // Nobody knows how far a write goes that leaves the redzone.
+        // A write that leaves the redzone may go any distance.
         let at_least = if offset + bytes == end + REDZONE { "at least " } else { "" };
         let place = match offset {
             _ if offset < self.start && offset + bytes == self.start => "directly before".to_owned(),

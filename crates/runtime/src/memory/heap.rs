@@ -2,7 +2,7 @@
 //!
 //! A call first finds a [place](SymmetricHeap::place) and backs nothing. When all PEs have a place, each backs its own
 //! ([`SymmetricHeap::back`]) with what `account` has granted its node, and when all have done so the call
-//! [stands](SymmetricHeap::settle). Otherwise everybody [takes it back](SymmetricHeap::take_back), the pages as well.
+//! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
 use oxshmem_base::{Error, ErrorKind, size};
 use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
@@ -52,7 +52,7 @@ impl SymmetricHeap {
         Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, open: None, guard: None }
     }
 
-    /// Nobody's heap can hold more than this one: what other nodes have, before the first allocation.
+    /// No PE's heap can hold more than this one: what other nodes have, before the first allocation.
     pub(crate) fn limit(&mut self, cap: u64) {
         if cap < self.capacity() {
             self.blocks = Heap::new(cap);

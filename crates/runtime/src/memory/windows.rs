@@ -1,4 +1,4 @@
-//! Builds the windows of a node: who makes which memory file, and where it is mapped.
+//! Builds the windows of a node: which PE makes which memory file, and where it is mapped.
 
 use oxshmem_base::knobs::{Settings, Wait};
 use oxshmem_base::{Error, size};
@@ -73,7 +73,7 @@ impl Windows {
         self.statics = None;
     }
 
-    /// Unmaps the heaps, and lets go of the processors.
+    /// Unmaps the heaps, and releases the processors.
     pub(crate) fn close_heap(&self) {
         let heap = self.heap.lock().take();
         if collected::is_collected() {
@@ -85,7 +85,7 @@ impl Windows {
     }
 }
 
-/// Exchanges descriptors with the node's other PEs and maps everybody's memory.
+/// Exchanges descriptors with the node's other PEs and maps the memory of all.
 pub(crate) fn open(
     job: &Membership,
     epoch: u32,

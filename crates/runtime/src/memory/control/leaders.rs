@@ -24,7 +24,7 @@ pub(crate) struct Mailboxes {
 const _: () = assert!(size_of::<Mailboxes>() == 8192);
 
 impl Mailboxes {
-    /// Makes the mailboxes of a parity as good as never used. `between_nodes::channel` says when.
+    /// Resets the mailboxes of a parity to their unused state. `between_nodes::channel` says when.
     pub(crate) fn clear(&self, parity: usize) {
         self.boxes[parity].iter().for_each(|word| word.store(0, Relaxed));
     }

@@ -25,15 +25,15 @@ pub(crate) struct TeamLines {
     one_way: [Line; ONE_WAY as usize],
 }
 
-// SAFETY: a payload is reached under the protocols of `oxshmem_schedule::node` only, whose prover shows that nobody writes it
-// while somebody else looks at it.
+// SAFETY: a payload is reached under the protocols of `oxshmem_schedule::node` only, whose prover shows that no member writes
+// it while another one looks at it.
 unsafe impl Sync for TeamLines {}
 
 /// In the seat of an active set, the lines lie so many bytes behind the slot.
 pub(crate) const BEHIND_SLOT: usize = 640;
 
 impl TeamLines {
-    /// As nobody has used them.
+    /// Unused.
     #[cfg(loom)]
     pub(crate) fn new() -> Self {
         use crate::sync::{AtomicU64, Cell};
@@ -64,7 +64,7 @@ impl TeamLines {
         }
     }
 
-    /// As they were in the beginning. Nobody else looks at them.
+    /// As they were in the beginning. No other PE looks at them.
     pub(crate) fn clear(&self) {
         self.meeting.iter().flatten().chain(&self.one_way).for_each(|line| line.sequence.store(0, Relaxed));
     }
