@@ -1,5 +1,5 @@
 //! The memory that the PEs of a node share: its [`windows`], the [`control`] window that the runtime itself uses, the symmetric
-//! [`heap`] with its [`guard`], and the node's [`account`] of who may take how much.
+//! [`heap`] with its [`guard`], and the node's [`account`] of how much each PE may take.
 
 pub(crate) mod account;
 pub(crate) mod address_limit;
