@@ -60,7 +60,8 @@ pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, crowded_host: bool, rea
     FABRIC.store(Box::into_raw(Box::new(fabric)), Release);
 }
 
-/// There is no network from now on. Returns what `begin` leaked: closed by the caller, and freed if nobody can be in a call.
+/// There is no network from now on. Returns what `begin` leaked: closed by the caller, and freed if no thread can be in a
+/// call.
 pub(crate) fn end() -> *mut Box<dyn Fabric> {
     ATOMICS.store(false, Relaxed);
     CROWDED_HOST.store(false, Relaxed);
@@ -100,7 +101,7 @@ pub(crate) fn heap_has_grown(len: usize) -> Result<(), Error> {
     }
 }
 
-/// The lines of `SHMEM_INFO` about the choice: who does atomics, and why everything else was not chosen.
+/// The lines of `SHMEM_INFO` about the choice: which device does atomics, and why everything else was not chosen.
 static REASONS: Mutex<String> = Mutex::new(String::new());
 
 /// Whether the processor of a target serves what is asked of its memory; the same on all PEs.
@@ -125,7 +126,7 @@ pub(crate) fn progress() -> bool {
     fabric().is_some_and(|fabric| fabric.progress() > 0)
 }
 
-/// Whether PEs take turns: then a wait is over when its turn has come, and nobody sleeps or spins.
+/// Whether PEs take turns: then a wait is over when its turn has come, and no PE sleeps or spins.
 pub(crate) fn takes_turns() -> bool {
     fabric().is_some_and(|fabric| fabric.turns().is_some())
 }
@@ -174,7 +175,7 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// The key under which somebody says that it, or anybody, has ended without finalize.
+/// The key by which a PE publishes that it, or another PE, has ended without finalize.
 fn gone_key(pe: Option<u32>) -> String {
     let epoch = EPOCH.load(Relaxed);
     pe.map_or_else(|| format!("gone.{epoch}"), |pe| format!("gone.{epoch}.{pe}"))
@@ -201,7 +202,7 @@ pub(crate) fn drain_before_exit() {
 /// values are there at once; other launchers end the job.
 pub(crate) fn say_gone(job: &Membership) {
     if is_open() && job.launched_by_us() {
-        // If the launcher is gone as well, nobody is left to be told.
+        // If the launcher is gone as well, no process is left to be told.
         let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
     }
 }
@@ -216,7 +217,8 @@ pub(crate) fn gone_among(job: &Membership, mut pes: impl Iterator<Item = u32>) -
         return None;
     }
     *asked = Some(Instant::now());
-    // Mostly nobody is, which is two questions: who said so itself, and who the launcher knows to have ended.
+    // Usually none is. Finding that takes two questions: which PEs have said so themselves, and which the launcher knows to
+    // have ended.
     let is_there = |pe: Option<u32>, key: &str| job.get(pe.unwrap_or(0), key).is_ok();
     let ways: [fn(Option<u32>) -> String; 2] = [gone_key, gone::key];
     let ways = ways.map(|key| is_there(None, &key(None)).then_some(key));

@@ -1,4 +1,4 @@
-//! Teams and contexts: who belongs to one, which handle means which, and how a new team gets its slot.
+//! Teams and contexts: the members of one, which handle means which, and how a new team gets its slot.
 
 pub(crate) mod context;
 pub(crate) mod hierarchy;

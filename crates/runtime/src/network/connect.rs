@@ -64,7 +64,7 @@ pub(crate) fn close(others: Others) {
     let fabric = network::end();
     // SAFETY: null, or leaked from a box.
     if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
-        // It is closed, and who is in a call learns that; but it stays, and so do its lanes.
+        // It is closed, and threads in a call learn that; but it stays, and so do its lanes.
         ContextHandle::default_context().leave_lane();
         lane::leave_all();
         fabric.close();
@@ -76,7 +76,7 @@ pub(crate) fn close(others: Others) {
     }
 }
 
-/// PE 0 says what all must know: the job's secret, an identity and a key that nobody else has, and its program.
+/// PE 0 publishes what all must know: the job's secret, an identity and a key of its own, and its program.
 pub(crate) fn announce(job: &Membership, epoch: u32) -> Result<(), Error> {
     if job.node().count < 2 || job.rank() > 0 {
         return Ok(());

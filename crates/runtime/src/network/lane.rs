@@ -20,7 +20,7 @@ use crate::wait::{self, Needs, Reason};
 
 use owned::OwnedLane;
 
-/// Whether the program has promised that one thread at a time makes calls. Stored before init fills a context with release; whoever makes a
+/// Whether the program has promised that one thread at a time makes calls. Stored before init fills a context with release; the maker of a
 /// lane has acquired its context.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
@@ -29,7 +29,7 @@ pub(crate) fn begin(alone: bool) {
     ALONE.store(alone, Relaxed);
 }
 
-/// The lane of one context. The provider takes the only lock of an operation; whoever finds no room waits here.
+/// The lane of one context. The provider takes the only lock of an operation; a thread that finds no room waits here.
 pub(crate) struct ContextLane {
     lane: &'static dyn Lane,
     /// The lanes that take its puts to PEs without a window, its gets from them, and its atomics, as `lane` would: [`Lane::beneath`].
@@ -84,7 +84,7 @@ impl ContextLane {
         }
     }
 
-    /// It is one of the lanes from now on, and holds back for those of its account who have waited long.
+    /// It is one of the lanes from now on, and holds back for threads of its account that have waited long.
     fn join(&'static self, lanes: &mut Vec<&'static Self>) {
         if let Some(other) = lanes.iter().find(|other| self.account.is_some() && other.account == self.account) {
             self.impatient.store(other.impatient.load(Relaxed), Relaxed);
@@ -92,7 +92,7 @@ impl ContextLane {
         lanes.push(self);
     }
 
-    /// Changes the number of those who have waited long, of all lanes of the same account. One lock keeps these numbers equal.
+    /// Changes the number of threads that have waited long, of all lanes of the same account. One lock keeps these numbers equal.
     #[cold]
     fn change_impatient(&self, change: impl Fn(&AtomicU32)) {
         let lanes = self.account.map(|_| lanes());
@@ -319,7 +319,7 @@ fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
     let mut lanes = lanes();
     match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
         Ok(_) => {
-            // SAFETY: the box was just leaked to `place`; `forget` frees it only when nobody uses the lane.
+            // SAFETY: the box was just leaked to `place`; `forget` frees it only when no thread uses the lane.
             let new: &'static ContextLane = unsafe { &*new };
             new.join(&mut lanes);
             drop(lanes);
@@ -328,8 +328,8 @@ fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
         }
         Err(other) => {
             drop(lanes);
-            // SAFETY: nobody has seen `new`, so its box is ours; the other box was leaked to `place`, and `forget` frees it only
-            // when nobody uses the lane.
+            // SAFETY: no other thread has seen `new`, so its box is ours; the other box was leaked to `place`, and `forget` frees it only
+            // when no thread uses the lane.
             unsafe {
                 drop(Box::from_raw(new));
                 &*other
@@ -341,7 +341,7 @@ fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
 /// The lane that is kept at `place`, if it has been needed.
 #[inline(always)]
 pub(crate) fn known(place: &AtomicPtr<ContextLane>) -> Option<&'static ContextLane> {
-    // SAFETY: stored by `at` from a leaked box; freed with the context or the fabric, which nobody uses then.
+    // SAFETY: stored by `at` from a leaked box; freed with the context or the fabric, which no thread uses then.
     unsafe { place.load(Acquire).as_ref() }
 }
 
@@ -355,7 +355,7 @@ pub(crate) fn forget(place: &AtomicPtr<ContextLane>) {
     }
 }
 
-/// The network ends: frees the runtime's own lane. Those of contexts that the program has left on its teams stay in memory, and nobody
+/// The network ends: frees the runtime's own lane. Those of contexts that the program has left on its teams stay in memory, and no call
 /// looks at them in the next life.
 pub(crate) fn forget_all() {
     forget(&OWN);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Where a node lives: a part of the vote by which the nodes agree on a transport.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Quarters {
-    /// The boot of the machine; empty for a node that does not know its machine and so shares it with nobody.
+    /// The boot of the machine; empty for a node that does not know its machine and so shares it with no other node.
     machine: String,
     /// Its network stack: what tells one network namespace of the machine from others; empty if that is not known.
     network: String,

@@ -131,7 +131,7 @@ pub(crate) fn window(pe: u32) -> u32 {
     if is_scattered() { window_of(pe).unwrap_or(distance) } else { distance }
 }
 
-/// Ends this process if its launcher is gone: nobody else would, and those it waits for are ending too.
+/// Ends this process if its launcher is gone: no other process would end it, and the PEs that it waits for are ending too.
 pub(crate) fn end_if_orphaned() {
     if let Some(job) = JOB.get() {
         job.end_if_orphaned();

@@ -38,7 +38,7 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
         return Ok(PlacementDecision { shares: vec![Share::default()], ..PlacementDecision::default() });
     }
     let Discovered { node: machine, source, rejected } = discover(&settings.topology)?;
-    // Only PEs that nobody has bound are bound here.
+    // Only PEs that are not bound yet are bound here.
     let free = allowed.iter().all(|cpus| *cpus == allowed[0]);
     let bind = free && settings.bind != Bind::None;
     let processors = match bind {
@@ -69,7 +69,7 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
     Ok(PlacementDecision { shares: share::shares(&machine, &places, &rails, bind), claims })
 }
 
-/// Whether somebody has given each PE processors of its own.
+/// Whether each PE has been given processors of its own.
 fn apart(places: &[PePlace]) -> bool {
     let mut all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
     let before = all.len();
@@ -90,7 +90,7 @@ fn claim_cores(job: &Membership, machine: &oxshmem_topology::Node, places: &[PeP
     (claims, claim::warning(&taken))
 }
 
-/// Takes this PE's part: binds it, and remembers everybody's. Returns whether it was bound.
+/// Takes this PE's part: binds it, and remembers the parts of all PEs. Returns whether it was bound.
 pub(crate) fn adopt(shares: Vec<Share>, me: usize) -> io::Result<bool> {
     let mine = shares.get(me).map(|share| share.bind.clone()).unwrap_or_default();
     *lock() = (shares, me);

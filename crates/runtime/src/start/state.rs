@@ -53,7 +53,7 @@ pub(crate) fn begin(life: LibraryState) {
 pub(crate) enum Others {
     /// Nothing that concerns the library: what the standard asks of programs.
     Done,
-    /// Using static variables, because safe Rust cannot say who does. What such a call touches stays where it is.
+    /// Using static variables: safe Rust cannot tell which threads do. What such a call touches stays where it is.
     MayUseStatics,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Others {
 pub(crate) unsafe fn end(others: Others) {
     let life = LIFE.swap(core::ptr::null_mut(), Acquire);
     match others {
-        // SAFETY: `begin` leaked it from a box, and nobody uses it any more.
+        // SAFETY: `begin` leaked it from a box, and no thread uses it any more.
         Others::Done => drop(unsafe { Box::from_raw(life) }),
         // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
         Others::MayUseStatics => unsafe { &*life }.windows.close_heap(),

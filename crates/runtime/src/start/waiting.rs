@@ -18,8 +18,8 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     let outnumber = facts.len() > processors;
     let mode = mode(wait, outnumber);
     pace::set_mode(mode);
-    // Where PEs must take turns anyway, staying on one processor each saves the scheduler's moves. Not if somebody
-    // has already chosen processors for single PEs; and a quota leaves it open which of the processors are free.
+    // Where PEs must share processors anyway, binding each to one saves migrations by the scheduler. It is not done if
+    // processors are already chosen for single PEs; and a quota leaves it open which of the processors are free.
     let unbound = facts.iter().all(|member| member.allowed == union);
     if unbound && !bound && !union.is_empty() && stays(wait, facts.len() > union.len()) {
         // A processor that went away since the list was made: run unbound.

@@ -219,7 +219,7 @@ impl ContextHandle {
         }
     }
 
-    /// Frees its lane: nobody uses it any more.
+    /// Frees its lane: no thread uses it any more.
     fn forget_lane(self) {
         if let Some(object) = self.object() {
             lane::forget(&object.lane);
@@ -279,7 +279,7 @@ impl ContextHandle {
     pub(crate) unsafe fn free(self, call: &'static str) {
         self.clear();
         if !valid_handles::destroy(self.0 as usize, call) {
-            // SAFETY: `create` leaked it from a box, nobody uses it after `free`, and no list of checked handles keeps it.
+            // SAFETY: `create` leaked it from a box, no thread uses it after `free`, and no list of checked handles keeps it.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
         }
     }

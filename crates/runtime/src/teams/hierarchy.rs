@@ -64,7 +64,7 @@ pub(crate) struct Hierarchy {
 /// A short reduction as far as its steps depend on it: its load, its elements, and how many fit a line.
 type ShortKey = (Load, u64, u64);
 
-/// Only one thread at a time is in a collective of the team, so nobody waits for this.
+/// Only one thread at a time is in a collective of the team, so no thread waits for this.
 #[derive(Default)]
 pub(crate) struct ShortReductions {
     known: Vec<(ShortKey, Arc<[Move]>)>,

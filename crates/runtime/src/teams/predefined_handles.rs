@@ -15,7 +15,7 @@ impl Object {
     }
 }
 
-/// The addresses, filled before anything else by whoever defines the objects.
+/// The addresses, filled before anything else by the library that defines the objects.
 struct Handles {
     context: AtomicPtr<Object>,
     world: AtomicPtr<Object>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The members of a team by node. The first node is that of member 0, and so on in the order of the nodes' first
-/// members, who lead them. Members of a node keep their order.
+/// members, which lead them. Members of a node keep their order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Unless the members are in this order anyway.

@@ -1,4 +1,4 @@
-//! Teams: who belongs to one, and what its members share.
+//! Teams: the members of one, and what they share.
 
 mod gathering;
 mod handle;
@@ -71,7 +71,7 @@ pub(crate) struct TeamState {
     /// The number of the last exchange. Only one thread at a time is in a collective of a team.
     exchanges: AtomicU64,
     announcements: AtomicU64,
-    /// Whether its members, who are on one node, meet level by level.
+    /// Whether its members, which are on one node, meet level by level.
     pub(crate) leveled: bool,
     hierarchy: OnceLock<Hierarchy>,
     /// Whether some of its collectives may run a schedule.

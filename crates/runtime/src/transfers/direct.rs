@@ -92,9 +92,9 @@ impl Extent {
 /// The table of the data path. All fields are written at init, at finalize and when the heap grows.
 ///
 /// The two counts of windows are stored last, with release, and loaded first, with acquire: a thread that finds a window finds
-/// all else that init has written, also if it has met the initialising thread nowhere else and uses a static variable. Who
-/// finds none goes to `indirect`, which acquires the team and the life in the same way. All other fields are read relaxed. Growth
-/// of the heap needs no order: a thread that has the address of a new object has been ordered after the call that made it.
+/// all else that init has written, also if it has met the initialising thread nowhere else and uses a static variable. A call that
+/// finds none goes to `indirect`, which acquires the team and the life in the same way. All other fields are read relaxed. Growth of
+/// the heap needs no order: a thread that has the address of a new object has been ordered after the call that made it.
 #[repr(C, align(128))]
 pub(crate) struct Fast {
     /// World number of the PE in window 0.

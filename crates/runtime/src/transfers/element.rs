@@ -26,11 +26,11 @@ macro_rules! if_word {
     }};
 }
 
-/// Stores one element. Of a word it is one relaxed atomic store, which is the processor's plain one; anybody may load the
-/// word at the same time. Other elements are copied.
+/// Stores one element. Of a word it is one relaxed atomic store, which is the processor's plain one; any thread may load the word at the
+/// same time. Other elements are copied.
 ///
 /// # Safety
-/// `to` is valid for a `T`, and aligned if a `T` is a word. If it is none, nobody else uses the memory meanwhile.
+/// `to` is valid for a `T`, and aligned if a `T` is a word. If it is none, no other access to the memory happens meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn store<T: Copy>(to: *mut T, value: T) {
     if_word!(
@@ -54,7 +54,7 @@ pub(crate) unsafe fn load<T: Copy>(from: *const T) -> T {
         // SAFETY: the caller's pointer is valid and aligned; an atomic load writes nothing, so it may lose its `const`.
         |Atomic, Int| unsafe { mem::transmute_copy::<Int, T>(&Atomic::from_ptr(from.cast_mut().cast()).load(Acquire)) },
         {
-            // SAFETY: the caller's pointer is valid, and nobody else uses the memory.
+            // SAFETY: the caller's pointer is valid, and no other access uses the memory.
             let value = unsafe { from.read_unaligned() };
             end_loads();
             value

@@ -12,8 +12,8 @@ use crate::start::job;
 use crate::transfers::direct::may_have_window;
 use crate::wait::{self, Needs};
 
-/// The arguments of an operation with the name of its call. They have one place in memory, from which whoever issues the rest, or waits,
-/// reads them again.
+/// The arguments of an operation with the name of its call. They have one place in memory, from which the code that issues the rest, or
+/// waits, reads them again.
 struct NamedArguments<A> {
     arguments: A,
     call: &'static str,

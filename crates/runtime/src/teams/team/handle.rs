@@ -90,10 +90,10 @@ impl TeamHandle {
     }
 
     /// Takes the team away from behind the handle in the name of `call`, with the contexts that still live on it. (Teams that the user has
-    /// not destroyed by the last finalize stay in memory, where nobody may use them.)
+    /// not destroyed by the last finalize stay in memory, where no call may use them.)
     ///
     /// # Safety
-    /// Nobody uses the team, a context of it, or (unless it is predefined or handles are checked) the handle any more.
+    /// No thread uses the team, a context of it, or (unless it is predefined or handles are checked) the handle any more.
     pub(crate) unsafe fn delist(self, call: &'static str) -> Option<Box<TeamState>> {
         // SAFETY: the caller has found the team behind this handle, or it is predefined, so the object is there.
         let object = unsafe { self.0.as_ref() }?;
@@ -102,7 +102,7 @@ impl TeamHandle {
         if state.is_null() {
             return None;
         }
-        // SAFETY: `fill` leaked it from a box, and nobody else has it, by the caller's promise.
+        // SAFETY: `fill` leaked it from a box, and no other thread has it, by the caller's promise.
         let mut state = unsafe { Box::from_raw(state) };
         for live in state.contexts.get_mut().drain(..) {
             // Not freed: a program may still destroy a context whose team it has destroyed.

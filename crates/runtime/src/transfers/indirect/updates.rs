@@ -114,7 +114,7 @@ impl Lanes {
     }
 
     /// An atomic on half a word of 4 bytes (a lock of Fortran has two): the network's have at least 4 bytes, so the word is
-    /// exchanged unless somebody has been faster. Both halves of such a word are changed in no other way.
+    /// exchanged unless another update has been faster. Both halves of such a word are changed in no other way.
     fn half(&self, amo: Amo) -> u64 {
         let (shift, mask) = ((self.to.offset & 2) * 8, u64::from(u16::MAX));
         let whole = Self { to: Remote { offset: self.to.offset & !2, ..self.to }, ..*self };
