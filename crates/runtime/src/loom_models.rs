@@ -19,11 +19,11 @@ use crate::teams::members::Members;
 use crate::teams::team::TeamState;
 use crate::wait::{Needs, Reason};
 
-/// Three PEs that poll have more ways than anybody can wait for; this many are tried, always the same ones.
+/// Three PEs that poll have too many ways to try all; this many are tried, always the same ones.
 const MOST_WAYS: usize = 30_000;
 
-/// The ways of such models that hold, where nobody asks for all with `CHECK_LONG=1`. Models that must fail have all: they end with the
-/// first way in which they do.
+/// The ways of such models that hold, unless `CHECK_LONG=1` asks for all. Models that must fail have all: they end with the first way
+/// in which they do.
 const BRIEF_WAYS: usize = 10_000;
 
 /// The settings of a model's run.
@@ -93,12 +93,12 @@ impl Setting {
 /// Memory that all PEs map.
 struct Shared<B>(B);
 
-// SAFETY: the checker runs its threads in turns on one thread, and finds races in cells itself.
+// SAFETY: the checker interleaves its threads on one thread, and finds races in cells itself.
 unsafe impl<B> Sync for Shared<B> {}
-// SAFETY: the checker runs its threads in turns on one thread, so nothing leaves that thread.
+// SAFETY: the checker interleaves its threads on one thread, so nothing leaves that thread.
 unsafe impl<B> Send for Shared<B> {}
 
-/// A slot that nobody has used.
+/// A slot that no team has used.
 fn blank() -> Slot {
     let line = || Line { sequence: AtomicU64::new(0), payload: Cell::new([0; 7]) };
     Slot {
@@ -128,7 +128,7 @@ const REASON: Reason<'_> = Reason { call: "model", address: 0, needs: Needs::Any
 /// Nothing to look at when all PEs are through.
 fn nothing<B>(_: &B) {}
 
-/// The value of a word that nobody changes any more.
+/// The value of a word that no thread changes any more.
 fn settled(word: &AtomicU32) -> u32 {
     word.load(Ordering::SeqCst)
 }

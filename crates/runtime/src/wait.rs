@@ -2,9 +2,9 @@
 //!
 //! A wait climbs a ladder: looks at its condition alone, looks that also serve peers, yields, sleeps. How long it stays on a rung
 //! depends on whether the node's PEs have a processor each, and on how long recent waits have lasted ([`pace`]). A sleep is a futex
-//! wait, or one on the network, with a timeout that grows with the time already waited. So a sleeper that nobody wakes adds a few
-//! percent to its wait and no more, and a waiter costs a processor next to nothing. Where the one who ends the wait is the runtime
-//! itself (a barrier's release, a lock's handover), it rings the waiter's [`Bell`] and the sleep ends at once.
+//! wait, or one on the network, with a timeout that grows with the time already waited. So a sleeper without a wake-up adds only a
+//! few percent to its wait, and a waiter costs a processor next to nothing. If the runtime itself ends the wait (a barrier's
+//! release, a lock's handover), it rings the waiter's [`Bell`] and the sleep ends at once.
 
 pub(crate) mod bell;
 pub(crate) mod departed;
@@ -65,7 +65,7 @@ pub(crate) enum Collectives<'a> {
     One(&'a dyn Gathering, usize, &'static str, u64),
 }
 
-/// Those who meet, as a long wait needs to know them.
+/// The members that meet, as a long wait needs to know them.
 pub(crate) trait Gathering {
     /// How many they are.
     fn size(&self) -> u32;
@@ -86,7 +86,7 @@ pub(crate) struct Reason<'a> {
     pub(crate) needs: Needs<'a>,
 }
 
-/// Returns what `ready` comes up with. `bell` is rung by whoever makes it so, if that one is the runtime.
+/// Returns what `ready` comes up with. If the runtime makes `ready` true, it rings `bell`.
 ///
 /// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
 #[inline(always)]
@@ -112,7 +112,7 @@ pub(crate) fn until_interrupted<R>(
     wait_long(reason.call, reason.address, reason.needs, bell, ready)
 }
 
-/// Under the model checker nobody spins, and no timeout mends a lost wake-up.
+/// Under the model checker no thread spins, and no timeout mends a lost wake-up.
 #[cfg(loom)]
 pub(crate) fn until_interrupted<R>(
     _reason: Reason<'_>,
@@ -176,7 +176,7 @@ enum RungOutcome {
     Idle,
 }
 
-/// The rungs after the first. Whoever serves peers climbs down again: the next message is likely to follow at once.
+/// The rungs after the first. A waiter that serves peers climbs down again: the next message is likely to follow at once.
 ///
 /// Most waits end in the first looks, which do without a clock and whatever else only a longer wait needs.
 fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> bool) {
@@ -278,7 +278,8 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     }
 }
 
-/// Yields. A ringer will wake us: a few times. Nobody will: longer, before the blind sleeps.
+/// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
+/// wake-up.
 fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let yields = if rung || !pace::crowded() { 8 } else { 64 };
     for _ in 0..yields {
@@ -295,9 +296,9 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     RungOutcome::Idle
 }
 
-/// The last rung: sleep, look whether the one who must act still can, have a long wait watched. What comes over the network
-/// ends the sleep, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile. `in_vain`
-/// is when the wait was last known to go on.
+/// The last rung: sleep, look whether the PE that must act still can, have a long wait watched. What comes over the network ends
+/// the sleep, unless a ringer of the node is to end it: then the network's own thread serves peers meanwhile. `in_vain` is when the
+/// wait was last known to go on.
 fn sleep(
     reason: Reason<'_>,
     bell: Option<Bell<'_>>,
@@ -305,10 +306,10 @@ fn sleep(
     in_vain: &mut Instant,
     SlowWait { begin, watch }: &mut SlowWait,
 ) -> RungOutcome {
-    // Without the library nobody can end the wait, and there is nowhere to sleep.
+    // Without the library no PE can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
-        // Nobody rings for sure: then the sleep grows with the time already waited.
+        // No ring is certain: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
         let most = ((*in_vain - *begin) / SLEEP_SHARE).clamp(SHORT_SLEEP, LONG_SLEEP);
         let most = if bell.is_some() { BELL_SLEEP } else { most };
@@ -376,7 +377,7 @@ fn ends_without_a_peer(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> 
         }
         errors::peer_gone(reason.call, gone);
     }
-    // Without one of its PEs the job cannot end well, whomever this wait is for.
+    // Without one of its PEs the job cannot end well, whichever PE this wait is for.
     if let Some(error) = network::lost() {
         if ready() {
             return true;

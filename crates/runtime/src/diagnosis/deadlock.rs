@@ -1,4 +1,4 @@
-//! Certain deadlock: all PEs of the job wait in the library, and nothing can end these waits. The job says so by itself.
+//! Certain deadlock: all PEs of the job wait in the library, and nothing can end these waits. The job reports it unasked.
 //!
 //! A thread that waits long counts its looks in vain, each after [`idle`] has found that its process can do nothing but wait. A
 //! collective that has returned at once, and is suspended in a wait, counts looks as a thread does ([`suspended::look`]).
@@ -164,7 +164,7 @@ fn count(own: &ControlBlock, record: usize, reason: &WaitReason, ready: &mut dyn
 fn seen(reason: &WaitReason) -> Option<u64> {
     let Subject::Variables { wanted, .. } = reason.subject else { return None };
     let at = reason.address;
-    // SAFETY: who waits for a variable vouches that it is valid and aligned as long as the wait takes.
+    // SAFETY: the caller of a wait for a variable vouches that it is valid and aligned as long as the wait takes.
     let seen = unsafe {
         match wanted.bytes {
             0 => return None,
@@ -273,7 +273,7 @@ fn read_nodes(observer: &mut Observer, job: &Membership, here: NodeWord) -> Opti
         return Some(words);
     }
     if here.confirmed == 0 {
-        // Something happens here: nobody has to be asked.
+        // Something happens here: no PE has to be asked.
         observer.nodes.add(None);
         return None;
     }
@@ -287,7 +287,7 @@ fn read_nodes(observer: &mut Observer, job: &Membership, here: NodeWord) -> Opti
 /// PEs of other nodes that are asked what they wait for; a connection to each is needed.
 const ASKED: u32 = 256;
 
-/// Prints it, and ends the job if that is wanted. All PEs wait, so nobody is kept.
+/// Prints it, and ends the job if that is wanted. All PEs wait, so none is delayed.
 #[cold]
 fn report(observer: &mut Observer, job: &Membership) {
     let pes = job.size();

@@ -21,7 +21,7 @@ use crate::transfers::length;
 #[inline(never)]
 pub(crate) fn fail(error: &Error) -> ! {
     if !first_to_speak() {
-        // The one who was first is about to print and to end the job; what we would say is most likely the same.
+        // The first PE is about to print and to end the job; our message would most likely be the same.
         std::thread::sleep(SPEAKING);
         job::abort(1, "");
     }
@@ -89,10 +89,10 @@ pub(crate) fn ignored_in_child(call: &str) {
     }
 }
 
-/// Prints a message in one piece: lines of several PEs do not mix, and the launcher knows equal ones again.
+/// Prints a message in one piece: lines of several PEs do not mix, and the launcher recognises equal ones.
 #[cold]
 pub(crate) fn note(message: &str) {
-    // Without anybody to read it there is nothing better to do than to go on.
+    // If the write fails, the process goes on.
     let _ = std::io::stderr().write_all(format!("oxshmem: {message}\n").as_bytes());
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn do_not_fit(call: &str, stride: &str, values: &str, last: i64, pes:
     )
 }
 
-/// The time that the PE which speaks has to look up its stack: seconds where files have much debug information.
+/// The time that the reporting PE has to look up its stack: seconds where files have much debug information.
 const SPEAKING: Duration = Duration::from_secs(30);
 
 /// The time that the launcher has to hear how a PE has ended, before another one says that it misses it.
@@ -164,7 +164,7 @@ pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
     )
 }
 
-/// A handle whose object is not there, although the library is initialised. Below `SHMEM_CHECK=2` nobody knows why.
+/// A handle whose object is not there, although the library is initialised. Below `SHMEM_CHECK=2` the reason is not known.
 #[cold]
 pub(crate) fn dead_handle(call: &str, argument: &str, noun: &str, handle: usize) -> ! {
     if !state::is_open() {

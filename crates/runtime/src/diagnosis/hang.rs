@@ -1,4 +1,4 @@
-//! The hang report: who waits for what, when a wait has taken as long as `SHMEM_HANG_SECS` says.
+//! The hang report: which PEs wait for what, when a wait has taken as long as `SHMEM_HANG_SECS` says.
 //!
 //! Every PE that waits long has a record of it in its control window. The lowest of those that have waited for long reads the records
 //! of all and prints one line for each.
@@ -46,7 +46,7 @@ fn print(waited: Duration) {
 }
 
 /// Whether a PE will print the report of a wait that has taken so long, because its own has taken at least half of that. A shorter wait
-/// may end before it is due, as those of a PE do that waits again and again.
+/// may end before it is due, like those of a PE that waits again and again.
 fn will_report(one: &Witness, waited: Duration) -> bool {
     one.waits.iter().any(|wait| wait.has_thread() && 2 * wait.seconds >= waited.as_secs())
 }

@@ -1,5 +1,5 @@
-//! Exchanges and short reductions through the levels of a node: no payload comes before its line, and none is written into
-//! while somebody reads it.
+//! Exchanges and short reductions through the levels of a node: no payload comes before its line, and none is written
+//! while a PE reads it.
 
 use super::{DEDICATED, Setting, blank, nothing, team};
 use crate::collectives::arguments::Reduction;

@@ -9,7 +9,7 @@ use crate::sync::{AtomicU32, Cell, Mistake};
 use crate::wait;
 use crate::wait::bell::Bell;
 
-/// A lock variable on up to three PEs, their bells, and what the lock protects: who had it last (plus one).
+/// A lock variable on up to three PEs, their bells, and what the lock protects: the PE that had it last (plus one).
 struct Board {
     tail: AtomicU32,
     places: [AtomicU32; 3],
@@ -123,11 +123,11 @@ impl<'a> Pe<'a> {
         queue::test(self, self.my + 1)
     }
 
-    /// The work under the lock: looks who had it last, which for a PE that had to wait is the one that asked before.
+    /// The work under the lock: looks which PE had it last: for a PE that had to wait, the one that asked before it.
     fn use_it(&self) {
         let before = self.before.get();
         self.board.last.with_mut(|last| {
-            // SAFETY: nobody else has the lock; the checker would see it.
+            // SAFETY: no other PE has the lock; the checker would see it.
             let last = unsafe { &mut *last };
             assert!(before == 0 || *last == before, "PE {} has overtaken", self.my);
             *last = self.my + 1;

@@ -1,4 +1,4 @@
-//! Exchanges and announcements: everybody sees what belongs to this round, and nobody writes into what is being read.
+//! Exchanges and announcements: each member sees what belongs to this round, and none writes what another one is reading.
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing, team};
 use crate::collectives::call::Call;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::sync::{AtomicU32, fence, futex};
 
-/// The word that a waiter sleeps on, which also tells others that somebody sleeps.
+/// The word that a waiter sleeps on, which also tells others that a thread sleeps.
 ///
-/// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. Whoever
-/// ends the wait changes the waited-for state, then looks at `sleepers`. Both have a full fence between, so either the
-/// ringer sees the sleeper or the sleeper sees the change. `word` changes by ringing only.
+/// The sleeper counts itself in (`sleepers`), looks once more, then sleeps as long as `word` is unchanged. The thread
+/// that ends the wait changes the waited-for state, then looks at `sleepers`. Both have a full fence between, so either
+/// the ringer sees the sleeper or the sleeper sees the change. `word` changes by ringing only.
 #[derive(Clone, Copy)]
 pub(crate) struct Bell<'a> {
     /// Changes whenever sleepers should look again.
@@ -25,7 +25,7 @@ impl Bell<'_> {
         self.nudge();
     }
 
-    /// Rings if it looks as if somebody slept. Without a fence a sleeper may be missed; the sleep ends by itself.
+    /// Rings if a thread seems to sleep. Without a fence a sleeper may be missed; its sleep ends by timeout.
     #[inline(always)]
     pub(crate) fn nudge(&self) {
         if self.sleepers.load(Relaxed) != 0 {
@@ -45,7 +45,7 @@ impl Bell<'_> {
         self.sleepers.fetch_add(1, Relaxed);
         // A read-modify-write alone would let the loads below pass it on some processors.
         fence(SeqCst);
-        // With acquire: who sees a ring also sees what it was rung for.
+        // With acquire: a thread that sees a ring also sees the change that it was rung for.
         let word = self.word.load(Acquire);
         let done = ready();
         if !done {

@@ -6,9 +6,8 @@
 //! to the process and the file is closed on exec; a forked child does not have it. It needs no number of a process, so it
 //! works between containers too.
 //!
-//! PEs that wait for long call the roll. Each call looks at a part of the node, and the caller's neighbours come first, so
-//! that many waiting PEs soon have looked at everybody. The finding goes to the window of the PE that is gone, where
-//! everybody sees it.
+//! PEs that wait for long call the roll. Each call looks at a part of the node, and the caller's neighbours come first, so that many
+//! waiting PEs soon have looked at all. The finding goes to the window of the PE that is gone, where all PEs see it.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -23,7 +22,7 @@ use crate::memory::control::{ControlBlock, State};
 
 /// A PE calls no more often than this.
 const EVERY: Duration = Duration::from_millis(50);
-/// Within so many calls a PE that waits alone has looked at everybody.
+/// Within so many calls a PE that waits alone has looked at all.
 const CALLS: u32 = 16;
 /// How many PEs a call looks at, at the least.
 const FEWEST: u32 = 16;
@@ -33,8 +32,8 @@ pub(crate) const CONTROL: &CStr = oxshmem_flight::index::FILE;
 
 /// How the caller finds those of its node that are gone.
 pub(crate) struct Roll {
-    /// Its byte number i is locked by the PE in window i. Nobody else opens or closes this file here: closing any
-    /// descriptor of it would give the lock back.
+    /// Its byte number i is locked by the PE in window i. No other code opens or closes this file here: closing any descriptor of it
+    /// would give the lock back.
     file: File,
     me: u32,
     pes: u32,

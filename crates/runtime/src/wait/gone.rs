@@ -19,9 +19,9 @@ pub(super) fn among(needs: Needs<'_>) -> Option<u32> {
     }
 }
 
-/// A PE whose end leaves nobody who could end the wait, because all others have gone before it.
+/// A PE whose end leaves no PE that could end the wait, because all others have gone before it.
 fn last_to_go() -> Option<u32> {
-    // Another thread may have ended the library meanwhile: then nobody is a PE.
+    // Another thread may have ended the library meanwhile: then there are no PEs.
     let me = ControlBlock::if_open()?;
     let mut others = (0..job::pes_on_node()).filter(|&window| !core::ptr::eq(ControlBlock::of(window), me));
     let is_gone = |window: u32| ControlBlock::of(window).state() == State::Gone;

@@ -15,13 +15,13 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_nanos(30);
 pub(crate) const EAGER: Duration = Duration::from_nanos(1500);
 
 /// The most patience, in microseconds. A sleep of 20 us takes up to 100 with what the kernel adds to it (two processors). A PE must
-/// see through such a sleep of a peer and some work behind it: two that sleep in turns would otherwise give each other cause for
-/// ever.
+/// see through such a sleep of a peer and some work behind it: otherwise two PEs that sleep alternately would give each other cause
+/// to sleep for ever.
 pub(crate) const MOST_PATIENCE: u8 = 160;
 
 /// A sleep while calls are suspended, and the shortest one of a wait that has nothing to sleep on.
 pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(20);
-/// The longest sleep without a bell. What nobody rings for is seen so late at the most.
+/// The longest sleep without a bell: the longest delay of a change for which no bell rings.
 pub(crate) const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest sleep on a bell. A bound: the launcher and departed PEs ring no bell.
 pub(crate) const BELL_SLEEP: Duration = Duration::from_millis(10);

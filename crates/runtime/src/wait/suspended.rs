@@ -1,9 +1,9 @@
 //! Calls that are suspended where they would wait, so that their callers return at once.
 //!
-//! Such a call runs on a stack of its own. Where the ladder of a wait would begin, it gives the processor back to whoever
-//! has moved it on, and stays on its stack until somebody moves it on again: every wait of this PE that takes longer than
-//! some looks, and every question for its completion. So all that the library can do in a call it can do in one of these,
-//! step by step, with the very code of the call that waits.
+//! Such a call runs on a stack of its own. Where the ladder of a wait would begin, it gives the processor back to the caller
+//! that has moved it on, and stays on its stack until it is moved on again: every wait of this PE that takes longer than some
+//! looks, and every question for its completion. So all that the library can do in a call it can do in one of these, step by
+//! step, with the very code of the call that waits.
 //!
 //! Calls with one key (of one team) run one after the other, in the order in which they were issued; those of different
 //! keys side by side. There may be any number of them: a call that has not begun is its arguments.
@@ -34,8 +34,8 @@ const STACK: usize = 1 << 20;
 /// Stacks that are kept for the next calls.
 const SPARE: usize = 8;
 
-/// Calls that have been issued and are not over. Written under the lock of [`SUSPENDED`]; whoever reads zero sees what those
-/// calls have done.
+/// Calls that have been issued and are not over. Written under the lock of [`SUSPENDED`]; a thread that reads zero sees what
+/// those calls have done.
 static ISSUED: AtomicUsize = AtomicUsize::new(0);
 static SUSPENDED: Mutex<SuspendedCalls> =
     Mutex::new(SuspendedCalls { issued: 0, queues: Vec::new(), spare: Vec::new() });
@@ -68,7 +68,7 @@ struct StoppedCall {
 /// The wait that a call has been suspended in.
 struct StoppedWait {
     reason: WaitReason,
-    /// Since when it is known to somebody who waits long.
+    /// Since when a long wait knows of it.
     known: Option<Instant>,
     /// The place of its record, if it has one.
     record: Option<usize>,
@@ -131,7 +131,7 @@ pub(crate) fn until(describe: impl FnOnce() -> WaitReason, ready: &mut dyn FnMut
     true
 }
 
-/// Tells those who read the records that a call acts, or has acted.
+/// Tells readers of the records that a call acts, or has acted.
 fn changed() {
     if let Some(own) = ControlBlock::if_open() {
         own.records.change();
@@ -225,7 +225,7 @@ pub(crate) fn look(own: &ControlBlock) -> bool {
 impl SuspendedCalls {
     fn move_on(&mut self) {
         let Self { queues, spare, .. } = self;
-        // A call looks once at what it waits for; who moves it on looks again soon.
+        // A call looks once at what it waits for; the thread that moves it on looks again soon.
         pace::glance(|| queues.iter_mut().for_each(|queue| queue.move_on(spare)));
         queues.retain(|queue| queue.running.is_some());
     }

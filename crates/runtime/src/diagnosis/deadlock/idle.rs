@@ -69,7 +69,7 @@ impl Descendants {
 }
 
 fn descendants() -> Option<&'static Descendants> {
-    // SAFETY: null, or memory that `share` has mapped and nobody unmaps; zeros are a value of atomics.
+    // SAFETY: null, or memory that `share` has mapped and that is never unmapped; zeros are a value of atomics.
     unsafe { DESCENDANTS.load(Acquire).as_ref() }
 }
 

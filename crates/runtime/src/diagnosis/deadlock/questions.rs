@@ -7,8 +7,8 @@ use oxshmem_transport::{Issuer, Lane, LaneOptions, Region, Remote};
 use crate::network;
 use crate::start::job;
 
-/// Reads of other nodes' control windows, on a lane that belongs to no context, so that they are nobody's outstanding
-/// operations.
+/// Reads of other nodes' control windows, on a lane that belongs to no context, so that they are outstanding operations of
+/// no context.
 pub(super) struct Questions {
     lane: Box<dyn Lane>,
     pub(super) answers: Box<[u64]>,

@@ -64,7 +64,7 @@ impl Waiter {
     }
 }
 
-/// Two PEs of one node, and the observer, who reads one after the other.
+/// Two PEs of one node, and the observer, which reads one after the other.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct TwoPes {
     pes: [Waiter; 2],
