@@ -18,7 +18,7 @@ extern "C" fn oxshmem_interrupt_check() -> *mut Option<oxshmem_runtime::interrup
     oxshmem_runtime::interrupts::check_word()
 }
 
-/// Whether an interrupt does no more than end a call: see [`oxshmem_runtime::interrupts`].
+/// Whether an interrupt only ends a call: see [`oxshmem_runtime::interrupts`].
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_interrupt_only_ends_calls(yes: c_int) {
     oxshmem_runtime::interrupts::set_only_end_calls(yes != 0);

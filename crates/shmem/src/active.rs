@@ -63,7 +63,7 @@ impl<Q, A> Copy for RemoteHandler<Q, A> {}
 /// Functions that any PE may call on any PE, from [`World::active_messages`]. (Feature `serde`.)
 ///
 /// A handler runs on the thread of its PE's world, while that PE is in [`progress`](Self::progress), waits for or awaits an answer, or
-/// is in [`finish`](Self::finish). **Nobody else runs it**: a PE that computes, or waits in another call of this crate, answers
+/// is in [`finish`](Self::finish). **No other thread runs it**: a PE that computes, or waits in another call of this crate, answers
 /// nothing meanwhile. One handler runs at a time, so it may change what it captures without a lock.
 ///
 /// ```
@@ -93,7 +93,7 @@ pub struct ActiveMessages<'w> {
     outbox: RefCell<Vec<(VecDeque<Vec<u8>>, usize)>>,
     /// By sender: the message of which not all pieces have come.
     inbox: RefCell<Vec<Vec<u8>>>,
-    /// The answers that somebody waits for, by the numbers of the requests.
+    /// The answers that the program waits for, by the numbers of the requests.
     awaited: RefCell<HashMap<u64, Option<Outcome>>>,
     /// The requests of this PE.
     calls: Cell<CallCounts>,
@@ -185,7 +185,7 @@ impl<'w> ActiveMessages<'w> {
         RemoteHandler { index: handlers.len() as u32 - 1, types: PhantomData }
     }
 
-    /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; nobody has to take
+    /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; a program may drop
     /// it. Requests to one PE run there in the order of the calls.
     ///
     /// ```
@@ -209,7 +209,7 @@ impl<'w> ActiveMessages<'w> {
         let types = fingerprint::<Q, A>();
         let frame = encode(CALL, request)
             .and_then(|body| encode(CALL, &ActiveFrame::Request { number, handler: handler.index, types, body }));
-        // A request that has no encoding has a number, too, which nobody answers.
+        // A request that has no encoding has a number, too, which no PE answers.
         self.calls.set(CallCounts { made: number + 1, answered: answered + u64::from(frame.is_err()) });
         let refused = frame.map(|frame| {
             self.awaited.borrow_mut().insert(number, None);

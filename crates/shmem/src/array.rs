@@ -23,9 +23,9 @@ use crate::{Error, ErrorKind, Plain, Symmetric, SymmetricBox, Team, World, mista
 /// bulk transfers with other uses of the same elements.
 #[derive(Debug)]
 pub struct Array<'w, T> {
-    /// As many on each PE, the last of which may be of no use.
+    /// Equally many elements on each PE; the last ones may be unused.
     blocks: SymmetricBox<'w, [T]>,
-    /// As many of them belong to the array; other teams may have more.
+    /// How many of them belong to the array; other teams may have more.
     block: usize,
     len: usize,
     team: &'w Team<'w>,
@@ -241,7 +241,7 @@ impl<T: Plain> Array<'_, T> {
     /// ```
     #[cfg_attr(feature = "race", track_caller)]
     pub fn fill(&self, value: T) {
-        // Nobody's put from before comes after it.
+        // No earlier put arrives after it.
         self.barrier();
         self.block().fill(value);
         self.barrier();

@@ -71,7 +71,7 @@ pub(crate) fn look() {
     }
 }
 
-/// A task waits. `false` if it will be woken by whoever watches the variable, and otherwise it is to ask again.
+/// A task waits. Returns `false` if the watch of the variable will wake it; otherwise the task has to ask again.
 pub(crate) fn look_later() -> bool {
     threads::here().inspect(|pe| pe.look_later()).is_some()
 }
@@ -379,7 +379,7 @@ pub(crate) mod binding {
     }
 
     /// # Safety
-    /// As above. Nobody writes into others' memory in a world of threads.
+    /// As above. In a world of threads no PE writes into the memory of others.
     #[inline(always)]
     pub(crate) unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *const u8, bytes: usize) {
         if threads::here().is_none() {

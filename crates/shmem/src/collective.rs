@@ -10,7 +10,7 @@ use crate::epoch::ExchangeKind;
 use crate::{Error, Plain, Symmetric, Team, mistake};
 
 impl Team<'_> {
-    /// Copies the root's `source` to everybody's `dest`.
+    /// Copies the root's `source` to every member's `dest`.
     ///
     /// Slices whose lengths do not fit together end the job, here and in all collectives: the standard calls that
     /// undefined.
@@ -31,7 +31,7 @@ impl Team<'_> {
         unsafe { calls::broadcast(team, dest.as_ptr(), source.as_ptr(), source.len(), number(root)) };
     }
 
-    /// Concatenates everybody's `source`, all of one length, in everybody's `dest`.
+    /// Concatenates the `source` of all members, all of one length, in every member's `dest`.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -49,7 +49,7 @@ impl Team<'_> {
         unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
     }
 
-    /// Concatenates the first elements of everybody's `source`, `count` of this PE's, in everybody's `dest`. Returns
+    /// Concatenates the first elements of all members' `source`, `count` of this PE's, in every member's `dest`. Returns
     /// how many there are in all.
     ///
     /// ```

@@ -26,8 +26,8 @@ impl World {
     /// Runs `body` on this PE's copy as an ordinary slice, while no PE can reach any other's. All PEs call it, with
     /// the same memory.
     ///
-    /// All PEs lend the box exclusively until the last one has left `body`, so there is no one who could put, get or
-    /// look. Collective calls inside would let others leave early, and end the job, as does a panic.
+    /// All PEs lend the box exclusively until the last one has left `body`, so no PE can put, get or look. Collective
+    /// calls inside would let others leave early, and end the job, as does a panic.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -42,7 +42,7 @@ impl World {
         const CALL: &str = "World::exclusive";
         refuse(CALL);
         let _span = tracing::debug_span!("exclusive").entered();
-        // No put of this PE is still on its way to somebody's copy, whatever context it was issued on.
+        // No put of this PE is still on its way to any copy, whatever context it was issued on.
         context::quiet_all(CALL);
         self.meet(CALL, ExchangeKind::Open, memory.serial);
         own(|own| own.exclusive.store(true, Relaxed));
@@ -55,7 +55,7 @@ impl World {
         }
         own(|own| own.exclusive.store(false, Relaxed));
         self.meet(CALL, ExchangeKind::Close, memory.serial);
-        // In a world of threads a panic is a failure of all, once nobody has memory alone any more.
+        // In a world of threads a panic is a failure of all, once no PE has memory alone any more.
         outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 

@@ -14,7 +14,7 @@ macro_rules! foreign {
         // SAFETY: it is a `T` and nothing else, by `repr(transparent)`; the bounds promise that every pattern of bits is a `T`,
         // that a `T` has no padding and no cell, and so that it holds no address: not every pattern of bits is one.
         unsafe impl<T: $($bound +)+ Copy + Send + Sync + 'static> crate::Resident for $name<T> {}
-        // SAFETY: data of which every pattern of bits is a value makes no promise about who changes it.
+        // SAFETY: data of which every pattern of bits is a value makes no promise about its writers.
         unsafe impl<T: $($bound +)+ Copy + Send + Sync + 'static> crate::Plain for $name<T> {}
     };
 }

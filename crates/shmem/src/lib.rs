@@ -62,14 +62,14 @@
 //! transfers; collective calls from two threads at once. What is left to the program is the order of its own
 //! communication. Reading before the data has come gives an old value or, beyond eight bytes, parts of both, never
 //! undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and a
-//! report after some seconds says who waits for whom.
+//! report after some seconds says which PE waits for which.
 //!
 //! # Mistakes and errors
 //!
 //! A call that can fail returns a [`Result`] with an [`Error`] that says what happened, why, and what to do, and whose
-//! [kind](Error::kind) a program can act on. It prints nothing by itself. A mistake whose effect the standard calls
-//! undefined – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs, which also
-//! names the file and the line of the call where the crate finds the mistake itself.
+//! [kind](Error::kind) a program can act on. It prints nothing unasked. A mistake whose effect the standard calls undefined
+//! – a PE that does not exist, a slice that is too long – ends the job with such a message on all PEs, which also names the
+//! file and the line of the call where the crate finds the mistake itself.
 
 #[cfg(feature = "serde")]
 mod active;

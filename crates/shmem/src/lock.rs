@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use crate::backend::lock;
 use crate::{Resident, Symmetric, Team};
 
-/// A lock between PEs; those who wait are served in the order in which they came.
+/// A lock between PEs; waiting PEs are served in the order in which they came.
 ///
 /// ```
 /// oxshmem::symmetric! { static PRINTER: oxshmem::Lock = oxshmem::Lock::new(); }

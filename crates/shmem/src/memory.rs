@@ -99,7 +99,7 @@ impl World {
         let start = unsafe { binding::allocate("World::allocate", bytes) }?.cast::<T>();
         let start = NonNull::new(start).expect("no block begins at address 0");
         for i in 0..len {
-            // SAFETY: inside the block, which nobody uses before all PEs have met below.
+            // SAFETY: inside the block, which no PE uses before all PEs have met below.
             unsafe { start.add(i).write(value) };
         }
         // SAFETY: the library is initialised, all PEs make this call, and this thread has the world.
@@ -118,7 +118,7 @@ impl<'w, T: ?Sized> SymmetricBox<'w, T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn leak(self) -> &'w Symmetric<T> {
-        // SAFETY: the block lives until it is freed, which nobody does any more, or the world ends.
+        // SAFETY: the block lives until the world ends: no code frees it any more.
         unsafe { core::mem::ManuallyDrop::new(self).place.as_ref() }
     }
 }
@@ -150,8 +150,8 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
         let start = self.place.cast::<u8>().as_ptr();
         context::quiet_all("SymmetricBox::drop");
         reactor::forget(ptr::slice_from_raw_parts(start, bytes));
-        // SAFETY: the block came from the allocation, and nobody borrows it any more; nor does anybody on the other PEs,
-        // whose boxes are being dropped too before this returns.
+        // SAFETY: the block came from the allocation, and no code borrows it any more, neither here nor on the other
+        // PEs, whose boxes are being dropped too before this returns.
         unsafe { memory::free(start.cast()) }
     }
 }

@@ -86,7 +86,7 @@ impl Team<'_> {
         for (i, part) in bytes.chunks_mut(PART.len()).enumerate() {
             let place = &PART[..part.len()];
             if i > 0 {
-                // Everybody has the part before.
+                // All PEs have the part before.
                 self.sync();
             }
             if self.my_pe() == root {

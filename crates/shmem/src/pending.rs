@@ -13,7 +13,7 @@ use crate::{Error, Plain, Symmetric, Target, mistake};
 /// A transfer under way. It owns the buffer and gives it back when it has completed.
 ///
 /// Dropping it waits for the transfer; forgetting it leaks the buffer, which then stays where it is. So neither leaves
-/// the network with memory that belongs to somebody else.
+/// the network with memory that is in use elsewhere.
 ///
 /// On the node a transfer has completed when the call that starts it returns, so `await` never suspends.
 ///
@@ -96,7 +96,7 @@ impl<T, P: Target> Pending<'_, T, P> {
     fn complete(&mut self) -> Option<Vec<T>> {
         let buffer = self.buffer.take()?;
         if backend::home() != self.home {
-            // Under way as it is, it is nobody's.
+            // The transfer is still under way, so the buffer must not be freed.
             core::mem::forget(buffer);
             elsewhere();
         }

@@ -30,7 +30,7 @@ pub unsafe trait Resident: Copy + Send + Sync + 'static {}
 /// ```
 ///
 /// # Safety
-/// As for [`Resident`]; and the type makes no promise about who changes it, or how many bytes at a time.
+/// As for [`Resident`]; and the type makes no promise about its writers, or how many bytes they change at a time.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data",
     note = "numbers and arrays are; a struct is by `#[derive(oxshmem::Plain)]`, and an `oxshmem::Code` of an enum or a `bool`"
@@ -41,7 +41,7 @@ macro_rules! plain_types {
     ($($type:ty)*) => {$(
         // SAFETY: numbers have no padding, and every pattern of bits is one.
         unsafe impl Resident for $type {}
-        // SAFETY: a number makes no promise about who changes it, or how many bytes at a time.
+        // SAFETY: a number makes no promise about its writers, or how many bytes they change at a time.
         unsafe impl Plain for $type {}
     )*};
 }
@@ -50,7 +50,7 @@ plain_types! { i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 isize usize f32 f64 Compl
 
 // SAFETY: arrays have no padding between elements.
 unsafe impl<T: Resident, const N: usize> Resident for [T; N] {}
-// SAFETY: the elements make no promise about who changes them, and an array adds none.
+// SAFETY: the elements make no promise about their writers, and an array adds none.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// Defines a struct of plain fields that is plain itself. Padding is an error of the compiler; name it, and it is a

@@ -13,7 +13,7 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
         return Ok(());
     }
     let mine = fingerprint();
-    // Nobody is trusted if some PE cannot say.
+    // If a PE cannot read its executable, the comparison fails on all.
     let mut stranger = mine.is_err().then_some(world.my_pe() as u32);
     let mut first = None;
     world.agree(

@@ -1,6 +1,6 @@
 //! Wakes tasks that wait for symmetric variables.
 //!
-//! Another process changes a variable with a store, which notifies nobody. So one thread looks at all variables that
+//! Another process changes a variable with a store, which notifies no waiter. So one thread looks at all variables that
 //! tasks of this PE wait for, and naps between looks: longer the longer nothing happened, a sixteenth of the time waited,
 //! so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
 

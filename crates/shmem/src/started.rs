@@ -1,8 +1,9 @@
 //! Collectives that go on while the program does, as futures.
 //!
 //! Such a collective is the call that waits, suspended by the runtime where it would wait (`calls::request`). What it uses is
-//! symmetric memory, which stays while a collective is under way: whoever frees memory, opens an epoch or ends a team completes
-//! all collectives first (`context::quiet_all`). So a future that is forgotten leaves nothing that could be written later.
+//! symmetric memory, which stays while a collective is under way: every call that frees memory, opens an epoch or ends a team
+//! completes all collectives first (`context::quiet_all`). So a future that is forgotten leaves nothing that could be written
+//! later.
 
 use core::fmt;
 use core::future::Future;

@@ -1,4 +1,4 @@
-//! Teams: some of the PEs, numbered from 0, who make collective calls together.
+//! Teams: some of the PEs, numbered from 0, which make collective calls together.
 
 use core::ffi::c_int;
 use core::marker::PhantomData;
@@ -139,7 +139,7 @@ impl Team<'_> {
     }
 
     /// A team of the `size` members `start`, `start + stride` and so on. All members of this team call it with the
-    /// same arguments; those who are not in the new team get `None`.
+    /// same arguments; members that are not in the new team get `None`.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -223,7 +223,7 @@ impl Team<'_> {
     }
 
     /// A team of the members that name the same colour, in the order of their keys and, where these are the same, of
-    /// their numbers. All members call it; who names no colour gets no team.
+    /// their numbers. All members call it; a member that names no colour gets no team.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

@@ -48,7 +48,7 @@ pub(crate) struct SharedJob {
 impl SharedJob {
     pub(crate) fn new(terms: Terms) -> Result<Self, Error> {
         let adversary = terms.delayed.then(|| terms.seed.unwrap_or(0));
-        // The adversary's card loses what anybody does to an atomic object without asking it.
+        // The adversary's card loses every access to an atomic object that does not go through the card.
         let amo = if adversary.is_some() { AmoDomain::Network } else { AmoDomain::Processor };
         let options = loopback::Options { adversary, amo, ..loopback::Options::default() };
         let fabrics = loopback::fabrics(terms.pes as u32, options);

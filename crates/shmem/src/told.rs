@@ -1,10 +1,10 @@
-//! The runtime's calls once more, each with a word to the race detector (feature `race`).
+//! The runtime's calls once more, each with a report to the race detector (feature `race`).
 //!
-//! They have the names and the signatures of the runtime's, so that [`crate::backend`] takes the ones or the others. What is told of each
-//! is what `crates/api/src/generate/race/hooks.rs` has for the call in C. A place is told by the address of the caller's
-//! [`Location`], which is a constant of the program and needs no debug information.
+//! They have the names and the signatures of the runtime's, so that [`crate::backend`] uses either set. What is told of each is what
+//! `crates/api/src/generate/race/hooks.rs` has for the call in C. A place is told by the address of the caller's [`Location`], which is a
+//! constant of the program and needs no debug information.
 //!
-//! The threads of a PE count as one: nobody sees the locks of Rust's library, by which they may order what they do.
+//! The threads of a PE count as one: the detector does not see the locks of Rust's library, by which they may order what they do.
 
 mod atomics;
 mod detector;
@@ -63,7 +63,7 @@ pub(crate) fn seen(variable: usize, len: usize) {
     }
 }
 
-/// A collective of the team begins that does not wait; 0 if nobody watches.
+/// A collective of the team that does not wait begins; 0 if there is no detector.
 pub(crate) fn started(team: TeamHandle) -> u64 {
     if is_told() { detector::race_enter_team(named(team), 0, NO_ROOT) } else { 0 }
 }

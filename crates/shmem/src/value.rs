@@ -9,7 +9,7 @@ use crate::epoch::ExchangeKind;
 use crate::{Plain, Team};
 
 impl Team<'_> {
-    /// Everybody's value, in the order of the team.
+    /// The values of all members, in the order of the team.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -44,7 +44,7 @@ impl Team<'_> {
         found
     }
 
-    /// Everybody's values combined, in the order of the team.
+    /// The values of all members combined, in the order of the team.
     #[inline]
     #[track_caller]
     pub(crate) fn combined<O: Operator, T: Plain + Operand<O>>(&self, call: &'static str, value: T) -> T {

@@ -120,7 +120,7 @@ impl World {
         Ok(world)
     }
 
-    /// Completes this PE's operations on the world, then waits for all PEs: what anybody put before is there after.
+    /// Completes this PE's operations on the world, then waits for all PEs: what any PE put before is there after.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -139,7 +139,7 @@ impl World {
         unsafe { order::barrier_all() }
     }
 
-    /// Completes what this PE has issued on the world: puts are visible to everybody.
+    /// Completes what this PE has issued on the world: puts are visible to all PEs.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

@@ -1,5 +1,5 @@
-//! Words to the race detector about what passes no call of the runtime. Builds without the feature `race` tell nobody anything, and worlds
-//! of threads neither.
+//! Words to the race detector about what passes no call of the runtime. Builds without the feature `race` report nothing, and neither do
+//! worlds of threads.
 
 use oxshmem_runtime::TeamHandle;
 
@@ -54,7 +54,7 @@ pub(crate) fn sees<T>(variable: *const T) {
     }
 }
 
-/// A collective of the team begins that does not wait. The meeting, for [`over`]; 0 if nobody is told.
+/// A collective of the team that does not wait begins. Returns the meeting, for [`over`]; 0 if there is no detector.
 #[inline(always)]
 pub(crate) fn started(team: TeamHandle) -> u64 {
     #[cfg(feature = "race")]

@@ -1,7 +1,7 @@
 //! Locks: one PE at a time.
 //!
-//! A [`Lock`](crate::Lock) lives in symmetric memory and is one lock of all PEs, whichever copy is meant. Who holds it
-//! has a guard, and dropping that releases it.
+//! A [`Lock`](crate::Lock) lives in symmetric memory and is one lock of all PEs, whichever copy is meant. Its holder has
+//! a guard, and dropping the guard releases the lock.
 //!
 //! ```
 //! oxshmem::symmetric! {
@@ -18,7 +18,7 @@
 //! # Ok::<(), oxshmem::Error>(())
 //! ```
 //!
-//! * Those who wait are served in the order in which they came, and each waits on memory of its own, so a contended lock
+//! * Waiting PEs are served in the order in which they came, and each waits on memory of its own, so a contended lock
 //!   does not flood the network.
 //! * The owner is a PE, not a thread. So only the thread with the world can ask for a lock, and the guard stays there.
 //! * Asking again for a lock that one holds waits for ever, as with a mutex;

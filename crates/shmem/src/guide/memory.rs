@@ -1,7 +1,7 @@
 //! Symmetric memory: an object with a copy on every PE.
 //!
 //! An allocation is made by all PEs together, and gives each of them a copy of the same object. So a name and a PE
-//! number are enough to say which memory is meant; nobody sends addresses around.
+//! number are enough to say which memory is meant; PEs do not exchange addresses.
 //!
 //! ```
 //! use oxshmem::{World, plain, symmetric};

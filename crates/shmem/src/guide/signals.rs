@@ -2,8 +2,8 @@
 //!
 //! A PE waits for its *own* copy of a variable, which another one changes. Two kinds of variables can be waited for.
 //!
-//! A [`Signal`](crate::Signal) travels behind data: one call puts the data and then updates the signal, and who sees the
-//! signal can read the data.
+//! A [`Signal`](crate::Signal) travels behind data: one call puts the data and then updates the signal, and a PE that sees
+//! the signal can read the data.
 //!
 //! ```
 //! use oxshmem::{Comparison::AtLeast, Signal, Update};

@@ -1,4 +1,4 @@
-//! Why safe code cannot do harm, for those who want to know.
+//! Why safe code cannot do harm.
 //!
 //! 1. **Who the others are.** A PE's memory is written by other processes. [`World::init`](crate::World::init) makes
 //!    sure that they all run the same executable, so what safe code cannot do here, it cannot do there. A job of several
@@ -8,7 +8,7 @@
 //! 3. **How it is touched.** Never by reference. This PE's copy is read and written word by word with relaxed atomic
 //!    accesses, atomics by atomics, and the rest by the runtime's copies, which go through addresses that the compiler
 //!    knows nothing about. A bulk copy that races with another thread of the same process may be torn; formally the
-//!    language has no word for a copy that may race, and this crate relies on the machine's, as all shared memory does.
+//!    language defines no copy that may race, and this crate relies on the machine's, as all shared memory does.
 //! 4. **Where it ends.** Every transfer is checked against the length of its slice, every PE number against the job.
 //!    Collectives write only into the caller's own slice, except large reductions and scans, whose members first make
 //!    sure that all name the same memory.
@@ -24,5 +24,5 @@
 //!    means, and where a [`Symmetric`](crate::Symmetric) place may lie is decided here: other crates cannot implement
 //!    these traits, and [`plain!`](crate::plain) looks at the struct that came out of its attributes.
 //!
-//! Without guarantees are programs that write to `/proc/self/mem`, and launchers that start other processes into the
-//! job after all.
+//! There are no guarantees for programs that write to `/proc/self/mem`, and for launchers that start other processes into
+//! the job after all.

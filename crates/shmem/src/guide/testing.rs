@@ -23,9 +23,9 @@
 //! # Threads, and seeds
 //!
 //! [`test::threads`](crate::test::threads) runs the PEs as threads of the test's process, of which one runs at a time.
-//! A seed decides at every call who goes on, so that a run can be repeated; with
-//! [`delayed`](crate::test::Threads::delayed) operations arrive late, in parts and out of order, as far as fences and
-//! quiets allow. So a lost update or a forgotten fence fails with some seed, on a laptop:
+//! A seed decides at every call which PE goes on, so that a run can be repeated; with [`delayed`](crate::test::Threads::delayed)
+//! operations arrive late, in parts and out of order, as far as fences and quiets allow. So a lost update or a forgotten fence fails with
+//! some seed, on a laptop:
 //!
 //! ```
 //! use oxshmem::{Comparison::AtLeast, Signal, Update};
@@ -39,7 +39,7 @@
 //! ```
 //!
 //! When a test fails, its message has the seed: `threads(3).seed(17).delayed().run(…)` does the same once more. PEs that
-//! all wait are a deadlock, which is an error that says who waits where. Miri can run such tests too
+//! all wait are a deadlock, which is an error that says where each PE waits. Miri can run such tests too
 //! (`MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test`), and looks into every operation.
 //!
 //! A world of threads has no node, no C, and no speed; [`test::processes`](crate::test::processes) is what a job is like.

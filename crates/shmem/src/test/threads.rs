@@ -9,7 +9,7 @@ use crate::threads::{self as world, SharedJob, Terms};
 /// A world whose PEs are threads of this process, to be described further and [run](Threads::run).
 ///
 /// One PE runs at a time. At every call another may go on, so that what happens depends on the program and the seed
-/// alone: a run can be repeated, and a deadlock is an error that says who waits where.
+/// alone: a run can be repeated, and a deadlock is an error that says where each PE waits.
 ///
 /// ```
 /// let small: oxshmem::test::Threads = oxshmem::test::threads(2).memory(1 << 14);
@@ -45,7 +45,8 @@ pub fn threads(pes: usize) -> Threads {
 }
 
 impl Threads {
-    /// Lets dice decide who goes on, the same in every run with this seed. Without one PEs go on in turn.
+    /// Chooses at random which PE goes on, in the same way in every run with this seed. Without a seed PEs go on one
+    /// after the other.
     ///
     /// ```
     /// let order = |seed| {

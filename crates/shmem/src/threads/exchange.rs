@@ -111,7 +111,7 @@ impl ThreadPe {
         }
     }
 
-    /// A number that one member decides for all who were in this exchange.
+    /// A number that one member decides for all members of this exchange.
     pub(super) fn first_of(&self, all: &All, decide: impl FnOnce() -> u64) -> u64 {
         *all.decided.get_or_init(decide)
     }

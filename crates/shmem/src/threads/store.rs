@@ -38,9 +38,9 @@ struct Arena {
     bytes: usize,
 }
 
-// SAFETY: memory that its owner gives back, wherever that is; who touches it has the turn.
+// SAFETY: memory that its owner gives back, wherever that is; a thread that touches it has the turn.
 unsafe impl Send for Arena {}
-// SAFETY: references to an arena give away its address only; who reads or writes the memory has the turn.
+// SAFETY: references to an arena give away its address only; a thread that reads or writes the memory has the turn.
 unsafe impl Sync for Arena {}
 
 impl ThreadMemory {
@@ -66,7 +66,7 @@ impl ThreadMemory {
         self.plan.lock()
     }
 
-    /// A block in everybody's heap, by its offset.
+    /// A block in every PE's heap, by its offset.
     pub(super) fn allocate(&self, bytes: usize) -> Option<u64> {
         self.plan().heap.allocate(bytes as u64, 64).ok()
     }
@@ -109,7 +109,8 @@ impl ThreadMemory {
         let offset = known.map_or_else(|| self.place_for(&plan.known, bytes), |known| known.offset);
         if known.is_none() {
             for arena in &self.statics {
-                // SAFETY: the variable has the bytes, as who names its type has said, and the arena has room for them.
+                // SAFETY: the variable has the bytes, as the caller that names its type promises, and the arena has
+                // room for them.
                 unsafe { ptr::copy_nonoverlapping(address, arena.start.wrapping_add(offset), bytes) }
             }
             plan.known.push(Static { address: place, bytes, offset });
@@ -160,7 +161,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: made by `new` with this layout, which was checked then; nobody refers to it any more.
+        // SAFETY: made by `new` with this layout, which was checked then; no reference to it is left.
         unsafe { dealloc(self.start, Layout::from_size_align_unchecked(self.bytes, ALIGNMENT)) }
     }
 }

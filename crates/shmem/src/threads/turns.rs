@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 /// The payload with which the threads of a failed world panic, so that each ends without a message of its own.
 struct Stopped;
 
-/// Polls of tasks in vain, with everybody waiting, that are a deadlock.
+/// Polls of tasks without result, while all PEs wait, that are a deadlock.
 const FRUITLESS: u32 = 1000;
 
 pub(super) struct Turns {
@@ -23,7 +23,7 @@ struct TurnState {
     /// Whose turn it is.
     turn: usize,
     pes: Vec<Doing>,
-    /// Grows with everything that somebody may wait for.
+    /// Grows with everything that a PE may wait for.
     changes: u64,
     fruitless: u32,
     dice: Option<Dice>,
@@ -88,12 +88,12 @@ impl Turns {
         }
     }
 
-    /// Whether the world has failed: whoever has not ended is about to, and nothing moves any more.
+    /// Whether the world has failed: every PE that has not ended is about to, and no transfer moves any more.
     pub(super) fn failed(&self) -> bool {
         self.state().failure.is_some()
     }
 
-    /// A call: something may arrive, and somebody else may go on.
+    /// A call: messages may arrive, and another PE may go on.
     pub(super) fn step(&self, me: usize) {
         if std::thread::panicking() {
             // The last words of a PE are not interrupted.
@@ -119,7 +119,7 @@ impl Turns {
         self.pass(me, state);
     }
 
-    /// Something that somebody may wait for has happened.
+    /// Something that a PE may wait for has happened.
     pub(super) fn changed(&self) {
         self.state().changes += 1;
     }

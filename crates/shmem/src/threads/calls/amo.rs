@@ -25,7 +25,7 @@ fn tell<V: Via, T: AtomicValue>(here: &ThreadPe, via: V, address: *const T, amo:
     here.turns().step(here.me);
     let to = here.remote(via, address.cast(), size_of::<T>(), pe);
     // SAFETY: `remote` has checked that the object is inside a region, and symmetric numbers are aligned; a null pointer says
-    // that nobody wants the old value.
+    // that the caller does not want the old value.
     here.issue(via, |lane| unsafe { lane.amo(to, width::<T>(), amo, core::ptr::null_mut()) });
 }
 

@@ -72,7 +72,7 @@ pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
 ) {
     if let Some((to, n)) = place(here, via, dest, nelems, pe) {
         // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` bytes at `source` that
-        // nobody writes before the next quiet.
+        // no code writes before the next quiet.
         here.issue(via, |lane| unsafe { lane.put_nbi(to, source.cast(), n) });
     }
 }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn get_nbi<V: Via, T: Plain>(
 ) {
     if let Some((from, n)) = place(here, via, source, nelems, pe) {
         // SAFETY: `remote` has checked that the place is inside a region; the caller promises `n` bytes at `dest` that
-        // nobody uses before the next quiet.
+        // no code uses before the next quiet.
         here.issue(via, |lane| unsafe { lane.get_nbi(dest.cast(), from, n) });
     }
 }

@@ -47,7 +47,7 @@ pub(crate) unsafe fn put_signal_nbi<V: Via, T: Plain>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: whoever may not touch the source before the next quiet may be served at once.
+    // SAFETY: the caller does not touch the source before the next quiet, so the copy may happen at once.
     unsafe { put_signal(here, via, dest, source, nelems, sig_addr, signal, sig_op, pe) }
 }
 
