@@ -61,7 +61,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["auto", "spin", "yield", "sleep"]),
         default: "auto",
-        doc: "how a PE waits: burn its processor, let others run, or sleep",
+        doc: "how a PE waits: spin on its processor, yield it to others, or sleep",
         apply: |settings, reading| {
             let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
             reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
@@ -105,7 +105,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "auto",
-        doc: "who describes the machine: hwloc, sysfs, a file in hwloc's XML, or a text like `package:2 core:4 pu:2`",
+        doc: "source of the machine's description: hwloc, sysfs, a file in hwloc's XML, or a text like `package:2 core:4 pu:2`",
         apply: |settings, reading| {
             settings.topology = reading.text_or_auto();
             Ok(())
@@ -140,7 +140,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Text,
         default: "all of them",
-        doc: "how many network cards of a node are used, and perhaps which: 2 or \"2:1,3\"",
+        doc: "how many network cards of a node are used, and optionally which: 2 or \"2:1,3\"",
         apply: |settings, reading| {
             settings.nic_count = reading.text();
             Ok(())
@@ -281,7 +281,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["report", "abort", "off"]),
         default: "report",
-        doc: "when all PEs wait and nothing can end the waits: say who waits for what, end the job as well, or do not look",
+        doc: "when all PEs wait and nothing can end the waits: say which PEs wait for what, end the job as well, or do not look",
         apply: |settings, reading| {
             let ways = [Deadlock::Report, Deadlock::Abort, Deadlock::Off];
             reading.word(&["report", "abort", "off"]).map(|way| settings.deadlock = ways[way])
@@ -304,7 +304,7 @@ pub static KNOBS: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["auto", "processor", "network"]),
         default: "auto",
-        doc: "who does the atomics of a job of several nodes: the targets' processors, or the network, on a PE's own node too",
+        doc: "device that does the atomics of a job of several nodes: the targets' processors, or the network, on a PE's own node too",
         apply: |settings, reading| {
             let domains = [Atomics::Auto, Atomics::Processor, Atomics::Network];
             reading.word(&["auto", "processor", "network"]).map(|domain| settings.atomics = domains[domain])
