@@ -33,7 +33,7 @@ fn fault_S1_sizes_that_wrap_are_named_at_every_level() {
             for check in ["0", "1", "2", "3"] {
                 let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, [call]);
                 let about = format!("{call}, {shape}, SHMEM_CHECK={check}");
-                names(ended, &about, &[&format!("{name}: "), "reaches beyond the addresses that there are"]);
+                names(ended, &about, &[&format!("{name}: "), "reaches beyond the address space"]);
             }
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn fail(error: &Error) -> ! {
 /// A look at debug information may take dozens of MiB of large programs.
 const LOOKING_UP: u64 = 128 << 20;
 
-/// Whether there is memory for that. A PE that lacks it would be killed, or hang in the C library, before its sentence is printed.
+/// Whether there is memory for that. A PE that lacks it would be killed, or hang in the C library, before its message is printed.
 fn can_look_up() -> bool {
     memory::addresses_left().is_none_or(|left| left > LOOKING_UP) && limits::tightest().free > LOOKING_UP
 }
@@ -149,7 +149,7 @@ pub(crate) fn do_not_fit(call: &str, stride: &str, values: &str, last: i64, pes:
 /// The time that the reporting PE has to look up its stack: seconds where files have much debug information.
 const SPEAKING: Duration = Duration::from_secs(30);
 
-/// The time that the launcher has to hear how a PE has ended, before another one says that it misses it.
+/// The time that the launcher has to learn how a PE has ended, before another PE reports it as gone.
 const HEARING: Duration = Duration::from_millis(200);
 
 /// A team member ended, so that the call can never return.
@@ -192,11 +192,11 @@ pub(crate) fn null(call: &str, argument: &str) -> ! {
     )
 }
 
-/// An array that reaches round the addresses.
+/// An array that wraps around the address space.
 #[cold]
 pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
     fail(
-        &Error::new(format!("{call}: {argument} at {address:#x} reaches beyond the addresses that there are"))
+        &Error::new(format!("{call}: {argument} at {address:#x} reaches beyond the address space"))
             .because("its count, stride or offset, multiplied by the size of an element, leads round the address space")
             .fix(
                 "look how the program computes the count, the stride or the offset: it was negative, or it overflowed",
