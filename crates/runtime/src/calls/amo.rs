@@ -86,7 +86,7 @@ pub unsafe fn swap<V: Via, T: AmoType>(via: V, dest: *mut T, value: T, pe: c_int
     }
 }
 
-/// Stores `value` if `cond` is there.
+/// Stores `value` if the old value is `cond`.
 ///
 /// # Safety
 /// As for [`fetch`].
@@ -103,7 +103,7 @@ pub unsafe fn compare_swap<V: Via, T: AmoInteger>(via: V, dest: *mut T, cond: T,
     }
 }
 
-/// Adds one and says what was there.
+/// Adds one and returns the old value.
 ///
 /// # Safety
 /// As for [`fetch`].
@@ -125,7 +125,7 @@ pub unsafe fn inc<V: Via, T: AmoInteger>(via: V, dest: *mut T, pe: c_int) {
 
 macro_rules! operation {
     ($($fetching:ident $plain:ident $nbi:ident $amo:ident: $what:literal),*) => {$(
-        #[doc = concat!($what, " and says what was there.")]
+        #[doc = concat!($what, " and returns the old value.")]
         ///
         /// # Safety
         /// As for [`fetch`].
@@ -155,7 +155,7 @@ macro_rules! operation {
                 };
             }
         }
-        #[doc = concat!($what, "; what was there is in `result` after the next quiet.")]
+        #[doc = concat!($what, "; the old value is in `result` after the next quiet.")]
         ///
         /// # Safety
         /// As for [`fetch`]; `result` is writable until the next quiet.
@@ -175,7 +175,7 @@ operation!(
     fetch_xor xor fetch_xor_nbi Xor: "Bitwise exclusive or"
 );
 
-/// Where the old value goes. The job ends with a sentence if that is nowhere.
+/// Where the old value goes. The job ends with a message if that is nowhere.
 #[inline(always)]
 fn place_of<V: Via, T>(via: V, result: *mut T) -> *mut T {
     if result.is_null() {
@@ -195,7 +195,7 @@ pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *con
     unsafe { place_of(via, result).write_unaligned(fetch(via, source, pe)) }
 }
 
-/// Replaces; what was there is in `result` after the next quiet.
+/// Replaces; the old value is in `result` after the next quiet.
 ///
 /// # Safety
 /// As for [`fetch_nbi`].
@@ -206,7 +206,7 @@ pub unsafe fn swap_nbi<V: Via, T: AmoType>(via: V, result: *mut T, dest: *mut T,
     unsafe { place_of(via, result).write_unaligned(swap(via, dest, value, pe)) }
 }
 
-/// Stores `value` if `cond` is there; what was there is in `result` after the next quiet.
+/// Stores `value` if the old value is `cond`; the old value is in `result` after the next quiet.
 ///
 /// # Safety
 /// As for [`fetch_nbi`].
@@ -224,7 +224,7 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
     unsafe { place_of(via, result).write_unaligned(compare_swap(via, dest, cond, value, pe)) }
 }
 
-/// Adds one; what was there is in `result` after the next quiet.
+/// Adds one; the old value is in `result` after the next quiet.
 ///
 /// # Safety
 /// As for [`fetch_nbi`].

@@ -97,7 +97,7 @@ pub fn n_pes() -> c_int {
     }
 }
 
-/// -1, with a sentence about the first such call: the program goes on, most likely with a wrong number.
+/// -1, with a message about the first such call: the program goes on, most likely with a wrong number.
 #[cold]
 #[inline(never)]
 fn outside(call: &str) -> c_int {

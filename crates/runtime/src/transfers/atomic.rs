@@ -23,7 +23,7 @@ pub unsafe trait AmoType: Copy {
     /// # Safety
     /// As `load`.
     unsafe fn store(at: *mut Self, value: Self);
-    /// Replaces, and says what was there.
+    /// Replaces and returns the old value.
     ///
     /// # Safety
     /// As `load`.
@@ -37,27 +37,27 @@ pub unsafe trait AmoType: Copy {
 pub unsafe trait AmoInteger: AmoType {
     /// The number one.
     const ONE: Self;
-    /// Adds, wrapping; says what was there.
+    /// Adds, wrapping; returns the old value.
     ///
     /// # Safety
     /// As [`AmoType::load`].
     unsafe fn fetch_add(at: *mut Self, value: Self) -> Self;
-    /// Stores `value` if `cond` is there; says what was there.
+    /// Stores `value` if the old value is `cond`; returns the old value.
     ///
     /// # Safety
     /// As [`AmoType::load`].
     unsafe fn compare_swap(at: *mut Self, cond: Self, value: Self) -> Self;
-    /// Bitwise and; says what was there.
+    /// Bitwise and; returns the old value.
     ///
     /// # Safety
     /// As [`AmoType::load`].
     unsafe fn fetch_and(at: *mut Self, value: Self) -> Self;
-    /// Bitwise or; says what was there.
+    /// Bitwise or; returns the old value.
     ///
     /// # Safety
     /// As [`AmoType::load`].
     unsafe fn fetch_or(at: *mut Self, value: Self) -> Self;
-    /// Bitwise exclusive or; says what was there.
+    /// Bitwise exclusive or; returns the old value.
     ///
     /// # Safety
     /// As [`AmoType::load`].

@@ -227,7 +227,7 @@ pub(crate) fn may_have_window(pe: u32) -> bool {
     pe.wrapping_sub(FAST.first.load(Relaxed)) <= windows.wrapping_sub(1)
 }
 
-/// Nothing. The compiler keeps the way that leads here out of the way of those that hit.
+/// Returns `None`. It is cold, so the compiler moves the paths that lead here away from those that hit.
 #[cold]
 #[inline]
 fn missed<T>() -> Option<T> {
@@ -302,7 +302,7 @@ mod tests {
         assert!(extent.holds(start, 0x3000) && extent.holds(end - 1, 1) && extent.holds(start + 8, 0));
         assert!(!extent.holds(start - 1, 1) && !extent.holds(end, 0) && !extent.holds(end - 1, 2));
         assert!(!extent.holds(0, 1) && !extent.holds(usize::MAX, 1));
-        // A length that reaches round the address space.
+        // A length that wraps around the address space.
         assert!(!extent.holds(start + 8, usize::MAX) && !extent.holds(start, usize::MAX - start + 1));
     }
 

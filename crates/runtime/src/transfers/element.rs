@@ -42,8 +42,8 @@ pub(crate) unsafe fn store<T: Copy>(to: *mut T, value: T) {
     );
 }
 
-/// Loads one element: see [`store`]. Its program has the value when the load returns: so whatever comes later in the program, a load or a
-/// store, comes behind it.
+/// Loads one element: see [`store`]. The program has the value when the load returns, so its later loads and stores are ordered after
+/// this one.
 ///
 /// # Safety
 /// As for [`store`]; every pattern of bits is a `T`.
@@ -83,8 +83,8 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     }
 }
 
-/// Keeps what comes later behind the loads of a copy, as [`load`] does with its own. On x86-64 nothing passes a load; elsewhere a
-/// processor may load the next array, or store an answer to the owner, before the copy has all its bytes.
+/// Orders later accesses after the loads of a copy, as [`load`] does with its own. On x86-64 nothing passes a load; elsewhere a processor
+/// may load the next array, or store an answer to the owner, before the copy has all its bytes.
 #[inline(always)]
 pub(crate) fn end_loads() {
     #[cfg(not(target_arch = "x86_64"))]

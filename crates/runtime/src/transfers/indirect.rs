@@ -56,8 +56,8 @@ fn reached<V: Via>(via: V, address: usize, bytes: usize, pe: c_int) -> Option<(R
     Some(found)
 }
 
-/// Finds `bytes` bytes of the caller's symmetric `address`, which is the argument of this name, on the context's PE `pe` by everything
-/// that there is to know, or ends the job with the reason.
+/// Finds `bytes` bytes of the caller's symmetric `address`, which is the argument of this name, on the context's PE `pe` by every means,
+/// or ends the job with the reason.
 fn search(
     call: &'static str,
     argument: &str,

@@ -20,7 +20,7 @@ pub(crate) const fn of(n: usize, element: usize) -> usize {
 }
 
 /// The length of more elements than there are addresses: the count itself if it is a negative number, so that a message can name it.
-/// One instruction says so on the way of every transfer.
+/// On the path of every transfer this takes one instruction.
 #[inline(always)]
 const fn overflown(n: usize) -> usize {
     n | IMPOSSIBLE
@@ -63,8 +63,8 @@ impl Cover {
         Self { back, bytes: between.saturating_add(of(piece, element)) }
     }
 
-    /// Its lowest byte, if the array is at `address`. Where that is below zero, the length reaches round all addresses, and no
-    /// memory holds it.
+    /// Its lowest byte, if the array is at `address`. If that is below zero, the length wraps around the address space, and no memory
+    /// holds it.
     #[inline(always)]
     pub(crate) fn lowest(self, address: usize) -> usize {
         address.wrapping_sub(self.back)

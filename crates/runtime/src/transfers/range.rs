@@ -38,7 +38,7 @@ pub(crate) fn check_array(
     symmetric_argument(call, argument, address, bytes);
 }
 
-/// Ends the job with a sentence if the argument of this name counts elements and is negative.
+/// Ends the job with a message if the argument of this name counts elements and is negative.
 #[cold]
 #[inline(never)]
 pub(crate) fn check_count(call: &'static str, argument: &str, count: usize) {
@@ -47,7 +47,7 @@ pub(crate) fn check_count(call: &'static str, argument: &str, count: usize) {
     }
 }
 
-/// Ends the job with a sentence if the caller's array, which need not be symmetric, leaves the address space, or leaves the
+/// Ends the job with a message if the caller's array, which need not be symmetric, leaves the address space, or leaves the
 /// symmetric memory in which it begins.
 #[cold]
 #[inline(never)]

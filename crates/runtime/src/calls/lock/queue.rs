@@ -12,9 +12,9 @@ pub(crate) const TURN: u32 = 1;
 
 /// The words of one lock as one PE reaches them. PE numbers are stored plus one; zero is nobody.
 pub(crate) trait QueueWords {
-    /// Makes `to` the last in the queue if `from` is: returns who was.
+    /// Makes `to` the last in the queue if `from` is; returns the former last.
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32;
-    /// Makes `to` the last in the queue: returns who was.
+    /// Makes `to` the last in the queue; returns the former last.
     fn swap_tail(&self, to: u32) -> u32;
     /// The PE's own place.
     fn place(&self) -> u32;

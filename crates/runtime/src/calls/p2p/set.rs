@@ -76,7 +76,7 @@ fn beginning(found: usize, nelems: usize) -> usize {
 }
 
 impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
-    /// The set of a call. Variables that leave the symmetric memory in which they begin, or the addresses, end the job.
+    /// The set of a call. Variables that leave the symmetric memory in which they begin, or the address space, end the job.
     fn new(call: &'static str, ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, values: V) -> Self {
         let bytes = length::bytes::<T>(nelems);
         if nelems > 0 && !FAST.believes_array(ivars as usize, bytes) {

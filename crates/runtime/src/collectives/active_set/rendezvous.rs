@@ -203,7 +203,7 @@ impl RemoteTable {
         names
     }
 
-    /// Updates a word of the table; returns what was there.
+    /// Updates a word of the table; returns the old value.
     fn update(self, call: &'static str, word: EntryWord, amo: Amo) -> u64 {
         if let Some(registry) = self.near() {
             let update = word_of(registry, word).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));

@@ -15,7 +15,7 @@ use crate::transfers::atomic::{AmoType, execute};
 use crate::transfers::direct::FAST;
 use crate::wait::Needs;
 
-/// An atomic; returns the old value if `fetch`, otherwise perhaps before it happens.
+/// An atomic; returns the old value if `fetch`. Otherwise it may return before the update happens.
 ///
 /// # Safety
 /// As the standard asks of the atomic calls.

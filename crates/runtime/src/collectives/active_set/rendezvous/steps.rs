@@ -47,7 +47,7 @@ pub(super) trait MeetingTables {
     /// The names, each as it was at some time of the operation.
     fn names(&mut self, table: WhichTable) -> Self::Names;
 
-    /// Updates a word at once; returns what was there.
+    /// Updates a word at once; returns the old value.
     fn update(&mut self, table: WhichTable, word: EntryWord, amo: Amo) -> u64;
 
     /// Puts a name into an entry, unless that has one.
