@@ -10,7 +10,7 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::team::TeamState;
 
-/// Synchronises the world, and ends the job with a sentence unless all PEs have chosen alike.
+/// Synchronises the world, and ends the job with a message unless all PEs have chosen alike.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
     let mine = state::current().map_or(0, |life| life.choice.fingerprint());
     let meeting = Call::of(world, call, CallKind::Init);

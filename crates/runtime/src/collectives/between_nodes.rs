@@ -181,8 +181,7 @@ unsafe fn gather_parts(
     }
 }
 
-/// A reduction of at most a payload by an operator whose result does not depend on the order: combined on the node, then among the
-/// leaders.
+/// A reduction of at most a payload by an operator that allows any order: combined on the node, then among the leaders.
 ///
 /// # Safety
 /// `dest` and `source` have `n` elements of `element` bytes.

@@ -100,8 +100,8 @@ unsafe fn by_loads(call: Call<'_>, spread: Spread) {
     }
 }
 
-/// The root's bytes travel with an exchange, which costs what a barrier costs: less than to say that they are ready, to come for
-/// them, and to say that they have been taken.
+/// The root's bytes travel with an exchange, which costs what a barrier costs: less than an announcement, a copy and an
+/// acknowledgement.
 ///
 /// # Safety
 /// Both arrays have the bytes, which are at most a payload.

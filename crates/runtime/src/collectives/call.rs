@@ -67,19 +67,19 @@ impl<'a> Call<'a> {
         Self::of(team, name, CallKind::Barrier)
     }
 
-    /// A call of that kind of which nothing else must be alike.
+    /// A call of that kind, of which only the kind must agree.
     #[inline(always)]
     pub(crate) fn of(team: &'a TeamState, name: &'static str, kind: CallKind) -> Self {
         let kind = if suspended::any() { behind_suspended(team, name, kind) } else { kind };
         Self { team, name, signature: Signature::of(kind), late: None }
     }
 
-    /// Declares of what kind the call is: `bytes` is what must agree of the sizes, `root` of the rest. The declaration stands in the
+    /// Declares the kind of the call: `bytes` is the size that must agree, `root` what else must. The declaration stands in the
     /// control window for members that find that they are in different calls.
     #[inline(always)]
     pub(crate) fn declare(self, kind: CallKind, bytes: usize, root: u32) -> Self {
         let signature = Signature::of(kind).with(bytes, root);
-        // A call of nothing sends nothing, so the next one is as far in the team's history.
+        // A call without bytes sends nothing, so it does not advance the team's history.
         if bytes > 0 {
             ControlBlock::own().doings().statement.write(
                 signature.bits(),
@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
     /// Declares how many splits of the team this PE has made, in the call with which the team ends. Most splits send nothing, so a
     /// PE that has missed one is noticed there.
     pub(crate) fn declare_splits(self, kind: CallKind) -> Self {
-        // A declaration of nothing is not written.
+        // A declaration of 0 bytes is not written.
         self.declare(kind, self.team.leases_given() as usize + 1, 0)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Call<'a> {
         RecordedCall::begin(self.name, CallSubject { peer: None, team, bytes: bytes as u64 })
     }
 
-    /// Ends the job with a sentence unless both arrays of the caller, each with its bytes, are symmetric. Every way of a
+    /// Ends the job with a message unless both arrays of the caller, each with its bytes, are symmetric. Every way of a
     /// collective relies on that: it multiplies lengths, and copies, without another look at the caller's own arrays.
     #[inline(always)]
     pub(crate) fn needs(self, dest: (*const u8, usize), source: (*const u8, usize)) {
@@ -231,7 +231,7 @@ impl<'a> Call<'a> {
         job::identity().is_some_and(|(_, pes)| pes == self.team.size)
     }
 
-    /// The same where no more is known than that the member is in another call: the sentence has the member's own declaration.
+    /// The same if it is only known that the member is in another call: the message has the member's own declaration.
     #[cold]
     #[inline(never)]
     pub(crate) fn differs_from(self, member: u32) -> ! {
@@ -265,9 +265,9 @@ impl<'a> Call<'a> {
         CallDeclaration::from_words(words)
     }
 
-    /// The signature of a call in which a member of the node says to be, as far in the team's history as this one, if that is
-    /// another one. The caller's declaration must be this call's: two teams with one slot have nothing to do with each other if one
-    /// PE is in the one and one in the other.
+    /// The signature of the call that a member of the node declares, if that is another one at the same point of the team's history.
+    /// The caller's declaration must be that of this call: if the two PEs declare calls of different teams with the same slot, these
+    /// calls are unrelated.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
         let own = ControlBlock::own().doings().statement.read();
         let theirs = ControlBlock::of(self.team.window(member)).doings().statement.read();

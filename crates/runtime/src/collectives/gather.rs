@@ -79,7 +79,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     const INLINE: usize = PAYLOAD_BYTES - 16;
     let call = call.declare(CallKind::Collect, 0, 0);
     if bytes > 0 {
-        // How long the destination is the members say; it has at least the caller's own block.
+        // The members say how long the destination is; it has at least the caller's own block.
         call.needs((dest, bytes), (source, bytes));
     }
     let by_schedules = if call.team.scheduled { facts::of_team(call.team).collect() } else { None };

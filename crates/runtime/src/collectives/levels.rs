@@ -82,7 +82,7 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
     true
 }
 
-/// Ends the job with a sentence unless all members name the same destination.
+/// Ends the job with a message unless all members name the same destination.
 fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
     let words = [place_of(reduction.dest), reduction.bytes() as u64];
     let mut both: [u64; 4] = [words[0], words[1], !words[0], !words[1]];

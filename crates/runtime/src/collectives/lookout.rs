@@ -19,7 +19,7 @@ pub(crate) fn others(my: u32, size: u32) -> impl Iterator<Item = u32> {
     (my + 1..size).chain(0..my)
 }
 
-/// Cuts a member's sleep short. No part of the protocol, since sleeps end by themselves: the models go without.
+/// Cuts a member's sleep short. It is no part of the protocol, since sleeps end by timeout: the models do without it.
 #[inline(always)]
 pub(crate) fn nudge(team: &TeamState, member: u32) {
     #[cfg(not(loom))]
@@ -57,7 +57,7 @@ pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u
     let mut suspected = None::<Signature>;
     let seen = wait::until(reason, None, move || {
         looks = looks.wrapping_add(1);
-        // Seen before the word: a member that has come and gone on has written the word first.
+        // Read before the word: a member that has arrived and gone on has written the word first.
         let line = if looks.is_multiple_of(LOOKS) { call.team.entrance(member, next).load(Acquire) } else { 0 };
         let seen = word.load(Acquire);
         if seen >= first {

@@ -63,7 +63,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     let (my, size) = (team.my, team.size);
     let mine = team.place(my);
     let reads_all = !team.leveled && size <= READ_ALL && !pace::crowded();
-    // Nothing stands between the stores of payload and number: a reader that polls the line would take it away there.
+    // The stores of payload and number follow each other at once: in between, a polling reader would take the cache line away.
     if !payload.is_empty() {
         debug_assert!(payload.len() <= PAYLOAD_WORDS);
         mine.lines[parity].payload.with_mut(|words| {

@@ -61,7 +61,7 @@ impl Call<'_> {
         {
             return;
         }
-        // Between nodes only to find out who.
+        // Between nodes this only finds out which member differs.
         node_exchange::exchange(self, &words, |member, theirs| {
             if theirs[..2] != words {
                 self.other_destination(member, dest, bytes);

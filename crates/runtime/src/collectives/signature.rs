@@ -1,8 +1,8 @@
 //! A signature says in 16 bits which collective call it is. Every word and message between its members carries it.
 //!
 //! Members that meet compare signatures before they act on what they receive. A member in another call is noticed where
-//! it is met, at every level of `SHMEM_CHECK`, and nothing that it says is believed. The signature has the kind of the call
-//! as it is, and a digest of what must be alike on all members: the size, the root.
+//! it is met, at every level of `SHMEM_CHECK`, and none of its data is used. The signature has the kind of the call as it is, and a
+//! digest of what must be alike on all members: the size, the root.
 //!
 //! Two calls of one kind may have the same digest by chance. So a digest only finds mistakes; memory is never touched on its
 //! word. A member that stores into another one's destination compares that in full first (`Call::enter_to_write`). Messages between
@@ -44,8 +44,8 @@ pub(crate) enum CallKind {
     Finalize,
     /// An exchange of a binding.
     Values,
-    /// A barrier or a sync that returns at once. It meets its like alone: what the others count when they leave, it cannot count, because
-    /// it ends at no place in the order of the PE's calls.
+    /// A barrier or a sync that returns at once. It meets only calls of its kind. The others count when they leave; this one cannot,
+    /// because it ends at no fixed place in the order of the PE's calls.
     IssuedBarrier,
 }
 

@@ -89,7 +89,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     call.leave();
 }
 
-/// Where the block at an offset begins. An offset that leads round the addresses ends the job.
+/// Where the block at an offset begins. An offset that wraps around the address space ends the job.
 fn place(call: Call<'_>, argument: &str, array: *const u8, offset: usize) -> *const u8 {
     if (array as usize).checked_add(offset).is_none() {
         errors::too_long(call.name, argument, array as usize);

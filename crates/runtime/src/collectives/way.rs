@@ -17,7 +17,7 @@ pub(crate) fn of(call: Call<'_>, asked: Asked) -> CollectiveWay {
     with_buffers(call, way, |team| asked.of(team))
 }
 
-/// The way that `choose` finds, which asks what no other call asks again.
+/// The way that `choose` finds, for a question that no other call repeats.
 pub(crate) fn by(call: Call<'_>, choose: impl Fn(&TeamFacts<'_>) -> CollectiveWay) -> CollectiveWay {
     let way = choose(&facts::of_team(call.team));
     with_buffers(call, way, choose)

@@ -247,7 +247,8 @@ impl RunMemory {
     }
 }
 
-/// Whether a run clears the mailboxes of the other parity: the one after a multiple of 2^29 the even ones, that one the odd ones.
+/// Whether a run clears the mailboxes of the other parity: the run after a multiple of 2^29 clears the even ones, the run of that
+/// number the odd ones.
 fn clears(run: u32) -> bool {
     planted!("mailboxes-never-cleared", run % (1 << 29) < 2, false)
 }

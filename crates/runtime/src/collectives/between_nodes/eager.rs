@@ -18,8 +18,7 @@ use crate::collectives::call::Call;
 use crate::collectives::run::Arrays;
 use crate::teams::span::Span;
 
-/// A reduction by an operator that minds no order: the leader combines its node's operands, and a schedule runs among the
-/// leaders.
+/// A reduction by an operator that allows any order: the leader combines its node's operands, and a schedule runs among the leaders.
 ///
 /// # Safety
 /// As for `collectives::reduce`.
@@ -133,7 +132,7 @@ pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Sp
     broadcast_ring::broadcast(call, span, tree, spread.bytes, spread.root, lay, take)
 }
 
-/// A broadcast as a gather to which the root alone brings something, after which all have taken the former ones.
+/// A broadcast as a gather to which only the root contributes. After it all members have taken the earlier broadcasts.
 ///
 /// # Safety
 /// As for `collectives::broadcast`.

@@ -199,9 +199,9 @@ impl<'a> Leaders<'a> {
         if self.way.mailbox > 0 { unsafe { self.memory.keep(from, bytes) } } else { None }
     }
 
-    /// Keeps a signal behind the last one of the same word, and behind the bytes that came with that. A word that is signalled more
-    /// than once says by a growing number how much has come. Without the order the number would fall again, and a greater one would
-    /// vouch for bytes of a put that is still under way.
+    /// Orders a signal after the last one of the same word, and after the bytes that came with that. A word that is signalled more
+    /// than once says by a growing number how much has come. Without the order the number could fall again, and a greater number
+    /// could vouch for bytes of a put that is still under way.
     fn order_signals(&self, lane: &Issuer<'_>) {
         let more_than_once = self.way.mailbox == 0 || matches!(self.traffic, Traffic::OneWay { .. });
         if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
@@ -264,7 +264,7 @@ impl Wire for Leaders<'_> {
         }
         lane::issue(self.call.name, |lane| {
             if bytes == 0 {
-                // Nothing else keeps this signal behind those before.
+                // Nothing else orders this signal after the earlier ones.
                 self.order_signals(lane);
             } else {
                 // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.

@@ -12,8 +12,8 @@ use crate::teams::span::Span;
 use crate::wait::bell::Bell;
 use crate::wait::{self, Reason};
 
-/// Members count in with their node's leader for what has this number. The leader returns when all have, and compares what
-/// they have counted in for.
+/// Members count in with their node's leader for the meeting of this number. The leader returns when all have, and
+/// compares the calls for which they have counted in.
 pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
     let others = span.count(span.node()) - 1;
     if others == 0 {

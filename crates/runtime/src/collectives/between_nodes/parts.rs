@@ -56,7 +56,7 @@ impl<'a> NodeParts<'a> {
         self.at(self.incoming, node).wrapping_add(PART_HEAD)
     }
 
-    /// The leaders exchange the parts. Where other members of the job are in another call, it ends with a sentence.
+    /// The leaders exchange the parts. Where other members of the job are in another call, it ends with a message.
     ///
     /// # Safety
     /// All members of the node have laid down what they bring, and have counted in.

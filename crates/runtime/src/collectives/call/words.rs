@@ -1,4 +1,4 @@
-//! Collective calls in words, for the sentence about members that make different ones.
+//! Collective calls in words, for the message about members that make different ones.
 
 use oxshmem_base::size;
 use oxshmem_reduce::Kind;

@@ -61,7 +61,7 @@ pub(super) fn length(bytes: usize) -> usize {
 }
 
 /// The bytes of the message in a mailbox, or [`IN_PLACE`], if all of it is there; or the call that its sender is in, if that is
-/// another one, or one that has more to say than the mailbox holds.
+/// another one, or one whose message does not fit the mailbox.
 pub(super) fn arrived(mailbox: &[AtomicU64], stamp: u32, signature: Signature) -> Result<Option<usize>, Signature> {
     let stamped = |word: u64| word >> 32 == u64::from(stamp);
     let head = mailbox[0].load(Acquire);
