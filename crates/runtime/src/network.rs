@@ -181,7 +181,8 @@ fn gone_key(pe: Option<u32>) -> String {
     pe.map_or_else(|| format!("gone.{epoch}"), |pe| format!("gone.{epoch}.{pe}"))
 }
 
-/// A process that ends without finalize serves its peers until nothing has come for so long, and so long at most.
+/// A process that ends without finalize serves its peers until nothing has come for the first time span, but for the second
+/// one at most.
 const DRAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// The steps before this process ends without finalize. Coalesced messages are flushed, and messages that have arrived are

@@ -30,14 +30,14 @@ use crate::memory::control::{ControlBlock, WantedMemory};
 use crate::start::job;
 use crate::wait::{self, Needs, Reason};
 
-/// How long a turn of another job of the same user is waited for. The PEs of a node fill a terabyte with pages in less.
+/// The longest wait for a turn of another job of the same user. The PEs of a node fill a terabyte with pages in less time.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bounds of the pieces in which memory is taken.
 const PIECES: (u64, u64) = (256 << 10, 64 << 20);
 /// The part of the smallest reserve, one in so many, that a node may take without a turn. So allocations that take microseconds
 /// wait for no other job, and some of them at once fit into the reserve, which is promised to no job.
 const SMALL: u64 = 4;
-/// How many PEs of a node are taken to touch one PE's memory: each needs page tables of its own for it.
+/// How many PEs of a node are assumed to touch one PE's memory: each needs page tables of its own for it.
 const READERS: u64 = 16;
 
 /// A grant of the node: the caller may take the memory that it asked for, until this value is dropped.
@@ -123,7 +123,7 @@ impl Grant {
         match self.limits.look().into_iter().find(|limit| limit.free < limit.reserve / 2) {
             None => Ok(()),
             Some(Limit { free, limited_by, .. }) => {
-                Err(format!("somebody else has taken it meanwhile: {} are free ({limited_by})", size::display(free)))
+                Err(format!("another process has taken it meanwhile: {} are free ({limited_by})", size::display(free)))
             }
         }
     }
@@ -151,7 +151,7 @@ fn await_step(call: &'static str, window: u32, step: u64) {
 }
 
 /// The cost of so many bytes, with the page tables of the PEs that touch them and the kernel's records of their file. Huge pages come from a
-/// reserve of their own, and the tables do not: all of the reserve can be had.
+/// reserve of their own, and the tables do not: all of the reserve is available.
 fn with_tables(bytes: u64, pes: u64, page: u64) -> u64 {
     if page > page_size() as u64 {
         return bytes;
@@ -170,8 +170,8 @@ struct Short {
     spare: u64,
 }
 
-/// The first such limit, the same on all PEs, because all look at the same demands. Of what PEs under one limit have seen
-/// at their different moments the least counts.
+/// The first such limit, the same on all PEs, because all look at the same demands. PEs under one limit read it at different
+/// moments; the lowest value counts.
 fn short(demands: &[WantedMemory]) -> Option<Short> {
     let mut all: BTreeMap<u64, Short> = BTreeMap::new();
     for (window, demand) in (0..).zip(demands).filter(|(_, demand)| demand.bytes > 0) {

@@ -1,4 +1,4 @@
-//! How large the windows of a node may be where a limit of addresses (`ulimit -v`, `h_vmem` of a scheduler) stands around its PEs.
+//! How large the windows of a node may be if its PEs have a limit of addresses (`ulimit -v`, `h_vmem` of a scheduler).
 //!
 //! Every PE maps the windows of all PEs of its node. The control windows have one size; the heaps take what the limit leaves. All
 //! PEs must agree on the windows, so the leader decides by the tightest limit.

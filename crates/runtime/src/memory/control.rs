@@ -62,8 +62,8 @@ const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
 pub(crate) const SETS_BYTES: usize = 1 << 30;
 const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
 const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
-/// Meetings that a job of several nodes may have at a time of PEs that are no team; the last so many of the slots that may
-/// span nodes are theirs.
+/// How many meetings of PEs that are no team a job of several nodes may have at a time. The last so many of the slots that may span nodes
+/// are theirs.
 pub(crate) const REGISTRY: usize = 128;
 const SMALL_GATHERS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
 const OUTGOING_AT: usize = SMALL_GATHERS_AT + SPANNING * 2 * SMALL_GATHER;
@@ -143,7 +143,7 @@ pub(crate) struct ControlBlock {
     pub(crate) sets_lock: AtomicU32,
     /// Counts the places that were made for active sets, so that the oldest can be found.
     pub(crate) sets_clock: AtomicU32,
-    /// The number that the owner's process has for itself.
+    /// The process number that the owner has in its own namespace.
     pub(crate) process: core::sync::atomic::AtomicU32,
     _apart_again: [u32; 28],
     /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
@@ -231,7 +231,7 @@ impl ControlBlock {
         State::of(self.state.load(Acquire))
     }
 
-    /// Says it.
+    /// Publishes a state.
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u32, Release);
     }

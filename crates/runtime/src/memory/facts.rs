@@ -1,4 +1,4 @@
-//! Facts that the PEs of a node tell each other before they share memory: each its own, the leader the terms of the heap.
+//! Facts that the PEs of a node send each other before they share memory: each PE its own facts, the leader the terms of the heap.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ impl MemberFacts {
     }
 }
 
-/// A message with nothing behind it.
+/// A message without further bytes after it.
 fn whole<T>((message, rest): (T, &[u8])) -> Option<T> {
     rest.is_empty().then_some(message)
 }
@@ -58,7 +58,8 @@ pub(crate) struct HeapTerms {
     pub(crate) page: u64,
     /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not a share of the node's memory.
     pub(crate) limited: bool,
-    /// The leader's `SHMEM_WAIT` as a number: PEs that wait in different ways would meet in different ways too, and so never.
+    /// The leader's `SHMEM_WAIT` as a number: PEs that wait in different ways would also use different ways to meet, and so never
+    /// meet.
     pub(crate) wait: u8,
     /// Whether the leader's `SHMEM_CHECK` asks for guarded blocks, which lie at other offsets.
     pub(crate) guarded: bool,

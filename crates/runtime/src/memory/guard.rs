@@ -87,7 +87,7 @@ impl Guard {
         Some((base, given))
     }
 
-    /// All blocks that are only kept.
+    /// All freed blocks that are only kept for checks.
     pub(crate) fn give_all(&mut self) -> Vec<u64> {
         std::iter::from_fn(|| self.give()).collect()
     }

@@ -148,7 +148,7 @@ impl SymmetricHeap {
         self.blocks.retire(block).is_ok() && given.into_iter().all(|block| self.blocks.reuse(block).is_ok())
     }
 
-    /// Lets freed blocks be used again that are only kept to be looked at.
+    /// Releases freed blocks that are only kept for checks.
     fn give_freed(&mut self) {
         let given = self.guard.as_mut().map_or_else(Vec::new, Guard::give_all);
         for block in given {
@@ -200,7 +200,7 @@ impl SymmetricHeap {
         }
         let step = STEP.max(self.page);
         let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
-        // Registrations are few if each is a part of what is there already.
+        // There are few registrations if each adds a fraction of what is backed already.
         let roomy = rounded(need + need / 8);
         let affordable = network::registers_growth() && roomy - self.committed <= limits::tightest().free / 2;
         (if affordable { roomy } else { rounded(need) }) - self.committed

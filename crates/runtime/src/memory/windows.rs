@@ -212,7 +212,7 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     Ok(Parcel { bytes: [terms.encode(), share::encode(shares)].concat(), fds })
 }
 
-/// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Nothing stays nothing.
+/// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Zero stays zero.
 fn with_slack(size: u64) -> u64 {
     if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
 }

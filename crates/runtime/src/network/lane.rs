@@ -172,7 +172,7 @@ impl ContextLane {
         is_complete
     }
 
-    /// [`ContextLane::drain`], whoever must act.
+    /// [`ContextLane::drain`], whichever PE must act.
     pub(crate) fn complete(&self, call: &'static str) {
         self.drain(call, Needs::Anyone);
     }
@@ -222,7 +222,7 @@ struct Patience<'l> {
 impl<'l> Patience<'l> {
     /// A wait that has looked so often begins to count the time.
     const LOOKS: u32 = 8;
-    /// It is impatient after so much of it: more than a round trip on a network that answers at once.
+    /// It makes others hold back after this time: more than a round trip on a network that answers at once.
     const TIME: Duration = Duration::from_micros(100);
 
     fn new(lane: &'l ContextLane) -> Self {

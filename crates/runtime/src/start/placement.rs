@@ -104,7 +104,7 @@ pub(crate) fn adopt(shares: Vec<Share>, me: usize) -> io::Result<bool> {
 pub(crate) fn keep_near(range: &AddressRange, offset: usize, len: usize, me: usize) {
     let Some(numa) = lock().0.get(me).and_then(|share| share.numa) else { return };
     if let Err(error) = range.prefer_numa(offset, len, numa) {
-        // Slower, but right: containers may forbid it.
+        // Containers may forbid it. The memory is slower then, but usable.
         tracing::debug!(%error, numa, "memory is not bound");
     }
 }

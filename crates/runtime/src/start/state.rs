@@ -51,7 +51,7 @@ pub(crate) fn begin(life: LibraryState) {
 /// The calls that threads may still be in when the last finalize ends a life.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Others {
-    /// Nothing that concerns the library: what the standard asks of programs.
+    /// None of the library: what the standard asks of programs.
     Done,
     /// Using static variables: safe Rust cannot tell which threads do. What such a call touches stays where it is.
     MayUseStatics,

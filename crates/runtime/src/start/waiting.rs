@@ -38,8 +38,8 @@ fn mode(wait: Wait, outnumber: bool) -> Mode {
     }
 }
 
-/// Whether each PE stays on one processor. A PE that gives the processor away for others' sake, and has one of its own, does not: threads of
-/// the program would stay there too, and PEs of other jobs.
+/// Whether each PE stays on one processor. A PE with a processor of its own that yields for others does not: threads
+/// of the program would stay there too, and PEs of other jobs.
 fn stays(wait: Wait, outnumber: bool) -> bool {
     outnumber && mode(wait, outnumber) == Mode::Crowded
 }

@@ -150,7 +150,7 @@ impl ContextHandle {
         unsafe { self.object()?.team.load(Acquire).as_ref() }
     }
 
-    /// Its team, which makes sense of a PE number that no window has. Without one the job ends with a sentence.
+    /// Its team, which makes sense of a PE number that no window has. Without one the job ends with a message.
     pub(crate) fn live_team(self, call: &str) -> &'static TeamState {
         if !self.checked(call).is_valid() {
             errors::invalid_handle(call, "context", "SHMEM_CTX_INVALID");

@@ -1,7 +1,7 @@
 //! Handles that are numbers, and the table of what they stand for.
 //!
 //! A number has the place in the table and how often the place has been used before. So a handle that has ended is known as such
-//! for ever, and a number that was never a handle is none. No memory is read on a handle's word.
+//! for ever, and a number that was never a handle is none. A handle never leads to a read of memory.
 
 /// The first byte of all numbers. No address that a program has begins with it, and no small number does.
 const MARK: usize = 0xa5;

@@ -84,7 +84,7 @@ pub(crate) fn end_all(call: &'static str) {
     }
 }
 
-/// Ends the job with a sentence unless the handle, which is not a predefined one, stands for something.
+/// Ends the job with a message unless the handle, which is not a predefined one, stands for something.
 #[cold]
 pub(crate) fn demand(call: &str, argument: &str, handle: usize, kind: HandleKind) {
     if let Some(error) = objection(call, argument, handle, kind, false) {
@@ -100,7 +100,7 @@ pub(crate) fn demand_to_destroy(call: &str, handle: usize) {
     }
 }
 
-/// Ends the job with a sentence: no call has returned this handle of a request.
+/// Ends the job with a message: no call has returned this handle of a request.
 #[cold]
 pub(crate) fn refuse_request(call: &str, handle: usize) -> ! {
     if !state::is_open() {

@@ -8,9 +8,9 @@ use crate::teams::context::ContextHandle;
 pub trait Via: Copy {
     /// Whether the call is a plain one.
     const IN_WORLD: bool;
-    /// The part of the context that a call gives to a function of its own in which it goes on: nothing if it is a plain one.
+    /// The part of the context that a call passes to the function in which it continues: nothing for a plain call.
     type Given: Copy;
-    /// The call of this name that was given that.
+    /// The call of this name with that part.
     fn of(call: &'static str, given: Self::Given) -> Self;
     /// See [`Via::Given`].
     fn given(self) -> Self::Given;

@@ -27,7 +27,7 @@ pub(crate) struct WantedMemory {
 }
 
 impl Demand {
-    /// The owner says it anew.
+    /// The owner publishes a new demand.
     pub(crate) fn publish(&self, bytes: u64, seen: &[Limit]) {
         let mut tightest: Vec<(u64, u64)> = seen.iter().map(|limit| (limit.identity, limit.spare())).collect();
         tightest.sort_by_key(|&(_, spare)| spare);

@@ -14,7 +14,7 @@ pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
 /// As many as a model's team needs, whose threads have small stacks.
 const IN_MODELS: u32 = 3;
 
-/// Each line has one writer, the owner. Its number grows for ever, across teams too; a number is stored with release behind
+/// Each line has one writer, the owner. Its number grows for ever, across teams too; a number is stored with release after
 /// the payload, and read with acquire. When a line may be written again is the promise of the protocols, which their prover
 /// checks.
 #[repr(C)]

@@ -1,4 +1,4 @@
-//! A PE's statement about the split that took a slot, for the sentence about members that split with different arguments.
+//! A PE's statement about the split that took a slot, for the message about members that split with different arguments.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 

@@ -1,11 +1,11 @@
-//! A PE's statement about its last collective call with numbers: for the sentence about members that make different calls,
+//! A PE's statement about its last collective call with numbers: for the message about members that make different calls,
 //! and for those that wait for a member that will never come.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The owner writes it as the call begins. The numbers come after a head of zero and before the new head, so a reader that reads
 /// the same head twice has mostly read what belongs together. Two threads of the owner may write at once, and then a head and numbers of
-/// different calls stay side by side: a seal over all words tells.
+/// different calls stay side by side: a seal over all words detects that.
 #[repr(C)]
 pub(crate) struct Statement {
     /// The signature, the root from bit 16 on, and from bit 48 on the team's slot and one; zero: nothing.
@@ -27,7 +27,7 @@ pub(crate) struct CallDeclaration {
 }
 
 impl Statement {
-    /// Says it. `slot` is the team's, if it has one.
+    /// Writes it. `slot` is the team's, if it has one.
     #[inline(always)]
     pub(crate) fn write(&self, signature: u16, bytes: usize, root: u32, slot: Option<u32>, history: (u64, u64)) {
         let slot = slot.map_or(0, |slot| u64::from(slot) + 1);
@@ -41,7 +41,7 @@ impl Statement {
         self.head.store(head, Release);
     }
 
-    /// Reads it; nothing while it changes, and where it is of two calls.
+    /// Reads it; an empty declaration while it changes, or if it mixes two calls.
     pub(crate) fn read(&self) -> CallDeclaration {
         let head = self.head.load(Acquire);
         let declaration = CallDeclaration {
@@ -79,7 +79,7 @@ impl CallDeclaration {
     }
 
     /// Whether it declares a call with this signature of the team that has this slot. A PE has one declaration: it may be that of
-    /// another team, in whose collective another thread is, or a call that goes on behind one that has been suspended.
+    /// another team, in whose collective another thread is, or a call that goes on after one that has been suspended.
     pub(crate) fn is_of(self, signature: u16, slot: Option<u32>) -> bool {
         self.signature() == signature && slot.is_some_and(|slot| self.head >> 48 == u64::from(slot) + 1)
     }

@@ -1,4 +1,5 @@
-//! The operations of a context. Nearly always the lane takes all of one at once; whatever else may happen is apart from that.
+//! The operations of a context. Nearly always the lane takes an operation as a whole at once; all other cases are in functions of their
+//! own.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -255,8 +256,8 @@ impl ContextLane {
         });
     }
 
-    /// Orders everything issued before in front of everything that comes after: the lane's own operations, and the loads and
-    /// stores that reach PEs of this node.
+    /// Orders everything issued before it before everything that comes after it: the lane's own operations, and the loads and stores that
+    /// reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
         self.begin(call);
         if !self.is_ordered() {

@@ -1,5 +1,5 @@
-//! The device that does the atomics of a job: the network or the target's processor. It is one for all nodes, because atomics of both
-//! on one word would not be atomic.
+//! The device that does the atomics of a job: the network or the target's processor. It is the same on all nodes, because atomics of
+//! both on one word would not be atomic.
 
 use std::fmt;
 
@@ -27,8 +27,8 @@ impl fmt::Display for Domain {
     }
 }
 
-/// The device that does the atomics of a job whose nodes are offered these by the network; or why the user's choice cannot be
-/// had. On a node the processor is a hundred times faster, so by default only PEs that are alone on their nodes use the card.
+/// The device that does the atomics of a job whose nodes are offered these by the network; or why the user's choice is not available.
+/// On a node the processor is a hundred times faster, so by default only PEs that are alone on their nodes use the card.
 pub(super) fn decide(wanted: Atomics, alone: bool, offered: &[NetworkAtomics]) -> Result<Domain, String> {
     let lacking = offered.iter().enumerate().find_map(|(node, atomics)| match atomics {
         NetworkAtomics::None(why) => Some((node, why)),
