@@ -1,7 +1,7 @@
 //! The protocols between PEs under the model checker: threads stand for PEs, and every order in which their steps and
 //! their memory may be seen is tried, up to a bound of preemptions. Run by `cargo xtask test loom`.
 //!
-//! Beside every model that must hold stand models with one thing wrong, which must fail.
+//! Every model that must hold has variants with one error each, which must fail.
 
 mod active_set;
 mod bell;

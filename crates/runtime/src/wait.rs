@@ -31,11 +31,11 @@ use oxshmem_flight::calls::CallSubject;
 use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, TeamMeeting};
 use oxshmem_os::interrupts;
 
-/// The conditions of a wait: it ends with a sentence when that PE is gone, and is reported when it can never end.
+/// The conditions of a wait: it ends with a message when that PE is gone, and is reported when it can never end.
 ///
-/// A look of the kinds from [`Needs::Lock`] on is loads that change nothing, of memory that only stores of PEs change. So a look in
-/// vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is suspended may be
-/// moved on by a look of any kind, and counts its own changes.
+/// A look of the kinds from [`Needs::Lock`] on consists of loads that change nothing, of memory that only stores of PEs change. So
+/// a look in vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is suspended
+/// may be moved on by a look of any kind, and counts its own changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Any PE may end the wait. A look may do more than look.
@@ -44,7 +44,7 @@ pub(crate) enum Needs<'a> {
     One(u32),
     /// World number of a PE to which there is no room to send. A look may do more than look.
     Room(u32),
-    /// World number of the PE that must hand on a lock.
+    /// World number of the PE that must release a lock.
     Lock(u32),
     /// All these must act.
     All(&'a dyn Gathering),
@@ -86,7 +86,7 @@ pub(crate) struct Reason<'a> {
     pub(crate) needs: Needs<'a>,
 }
 
-/// Returns what `ready` comes up with. If the runtime makes `ready` true, it rings `bell`.
+/// Returns the value that `ready` returns. If the runtime makes `ready` true, it rings `bell`.
 ///
 /// `ready` goes by value, so that a loop of loads stays in registers until it becomes a long wait.
 #[inline(always)]
@@ -201,7 +201,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     }
 }
 
-/// The ladder where PEs take turns: a look in vain gives the turn away, and there is nothing to sleep for.
+/// The ladder where PEs take turns: a look in vain passes the turn on, and there is no sleep.
 #[cold]
 fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
@@ -224,7 +224,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     }
 }
 
-/// Looks whether a wait can still end, and tells of one that takes long. Returns whether it is over, or interrupted.
+/// Looks whether a wait can still end, and reports one that takes long. Returns whether it is over, or interrupted.
 fn outlives(
     reason: &Reason<'_>,
     own: &'static ControlBlock,
@@ -367,7 +367,7 @@ impl Collectives<'_> {
     }
 }
 
-/// Ends the job with a sentence if the wait can never end. Returns whether it is over: what is missing now may have done its part
+/// Ends the job with a message if the wait can never end. Returns whether it is over: what is missing now may have done its part
 /// before.
 fn ends_without_a_peer(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
     private_variable::check(reason, ready);

@@ -151,7 +151,7 @@ fn count(own: &ControlBlock, record: usize, reason: &WaitReason, ready: &mut dyn
     if !suspended::look(own) {
         return ready();
     }
-    // Behind the count of the look before, and behind every store of this process.
+    // After the count of the look before, and after every store of this process.
     fence(SeqCst);
     if ready() {
         return true;

@@ -21,7 +21,7 @@ fn promise(level: c_int) -> Option<&'static str> {
     ALONE.get(usize::try_from(level).ok()?).copied()
 }
 
-/// At `SHMEM_CHECK=2` and above: ends the job with a sentence if another thread of this PE is in a long wait, too. The caller is
+/// At `SHMEM_CHECK=2` and above: ends the job with a message if another thread of this PE is in a long wait, too. The caller is
 /// in one and has a record of it.
 #[cold]
 pub(crate) fn look_for(call: &'static str, own: &ControlBlock) {

@@ -1,4 +1,4 @@
-//! The roll call of a node: which PEs are gone although they did not say so.
+//! The roll call of a node: which PEs are gone without having said so.
 //!
 //! A PE that returns from `main` or calls `exit` says so itself (`calls::init::lifetime`). One that ends by `_exit`, by a signal, or
 //! as the parent of a daemon does not, and one that becomes another program by `exec` does not even end. So each PE holds a
@@ -30,7 +30,7 @@ const FEWEST: u32 = 16;
 /// The name of the file with the control windows, which every PE has mapped.
 pub(crate) const CONTROL: &CStr = oxshmem_flight::index::FILE;
 
-/// How the caller finds those of its node that are gone.
+/// How the caller finds the PEs of its node that are gone.
 pub(crate) struct Roll {
     /// Its byte number i is locked by the PE in window i. No other code opens or closes this file here: closing any descriptor of it
     /// would give the lock back.
@@ -70,7 +70,7 @@ impl Roll {
 
     /// Whether the PE in a window that was present no longer is.
     fn is_gone(&self, window: u32) -> bool {
-        // A PE whose lock cannot be asked for counts as present.
+        // A PE whose lock cannot be queried counts as present.
         if locks::is_byte_held(&self.file, window.into()).unwrap_or(true) {
             return false;
         }

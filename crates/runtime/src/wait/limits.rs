@@ -1,4 +1,4 @@
-//! For how long a wait does what, and what each time was measured on.
+//! How long a wait does each thing, and on which machine each time was measured.
 //!
 //! `docs/src/internals/thresholds.md` describes the machines and how to measure again.
 
@@ -25,7 +25,7 @@ pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(20);
 pub(crate) const LONG_SLEEP: Duration = Duration::from_millis(1);
 /// The longest sleep on a bell. A bound: the launcher and departed PEs ring no bell.
 pub(crate) const BELL_SLEEP: Duration = Duration::from_millis(10);
-/// A wait without a bell sleeps for so much of the time for which it has looked in vain, one part in so many.
+/// A wait without a bell sleeps for this fraction of the time for which it has looked in vain: one part in so many.
 pub(crate) const SLEEP_SHARE: u32 = 16;
 /// How often a wait asks whether it can ever end.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! How waits behave on this node: how long they look before they give way. Decided at init, and by how waits have gone.
+//! How waits behave on this node: how long they look before they yield. Decided at init, and by how waits have gone.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
@@ -19,7 +19,7 @@ static CROWDED: AtomicU32 = AtomicU32::new(0);
 pub(crate) enum Mode {
     /// A processor for every PE: spin long.
     Dedicated,
-    /// More PEs than processors: hand the processor over at once.
+    /// More PEs than processors: yield at once.
     Crowded,
 }
 
@@ -53,7 +53,7 @@ impl EagerLooks {
     /// A pause follows each look.
     const PAUSED: u32 = 1 << 31;
 
-    /// Of a PE that has a processor, where a pause takes so long.
+    /// Those of a PE that has a processor, if a pause takes so long.
     fn dedicated(pause: Duration) -> Self {
         if pause > LONGEST_PAUSE {
             return Self(LOOKS_WITHOUT_PAUSE);
@@ -61,7 +61,7 @@ impl EagerLooks {
         Self((EAGER.as_nanos() / pause.as_nanos().max(2)) as u32 | Self::PAUSED)
     }
 
-    /// Of a PE that moves a network on, or whose processor others want.
+    /// Those of a PE that moves a network on, or whose processor others want.
     const fn few() -> Self {
         Self(FEW_LOOKS)
     }
@@ -72,7 +72,7 @@ impl EagerLooks {
         self.0 & !Self::PAUSED
     }
 
-    /// Gives the other thread of the core its turn, if that is worth it.
+    /// Pauses for the other thread of the core, if that is worth it.
     #[inline(always)]
     pub(crate) fn pause(self) {
         if self.0 & Self::PAUSED != 0 {
@@ -134,7 +134,7 @@ pub(crate) fn note_outlived(at_least: Duration, at_most: Duration) {
 fn note(change: impl FnOnce(Pace) -> Pace) {
     let old = PACE.load(Relaxed);
     let new = change(Pace::of_bits(old)).to_bits();
-    // Mostly nothing changes, and the line stays clean.
+    // Usually nothing changes, and the cache line stays clean.
     if new != old {
         PACE.store(new, Relaxed);
     }
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Two PEs that have both lost their patience: each answer waits for the other's sleep.
+    /// Two PEs that have both lost their patience: each answer waits until the other PE's sleep ends.
     #[test]
     fn fault_P1_pes_that_sleep_in_turns_find_out_of_it() {
         for work in 1..=60 {

@@ -55,7 +55,7 @@ struct TeamQueue {
     next: VecDeque<(u64, Work)>,
 }
 
-/// The message of a call that goes back: its wait, if that is a new one.
+/// The message of a call that suspends itself: its wait, if that is a new one.
 type NewWait = Option<WaitReason>;
 
 /// A call between two steps.
@@ -142,7 +142,7 @@ fn lock() -> MutexGuard<'static, SuspendedCalls> {
     SUSPENDED.lock()
 }
 
-/// Begins a call, behind those with the same key, and goes as far as it gets. Returns the call's number.
+/// Begins a call, after those with the same key, and runs it as far as it gets. Returns the call's number.
 pub(crate) fn issue(key: usize, work: Work) -> u64 {
     let mut calls = lock();
     ISSUED.fetch_add(1, Release);
@@ -156,7 +156,7 @@ pub(crate) fn issue(key: usize, work: Work) -> u64 {
     calls.issued
 }
 
-/// Goes on with all calls as far as they get. If another thread does so already, there is nothing to do.
+/// Moves all calls on as far as they get. If another thread does so already, there is nothing to do.
 pub(crate) fn move_on() {
     if !any() || is_suspended() {
         return;
@@ -209,7 +209,7 @@ pub(crate) fn look(own: &ControlBlock) -> bool {
         return true;
     }
     let mut calls = lock();
-    // Behind the count of the look before, and behind every store of this process.
+    // After the count of the look before, and after every store of this process.
     fence(SeqCst);
     let records = |calls: &mut SuspendedCalls| -> Option<Vec<usize>> {
         calls.queues.iter_mut().map(|queue| queue.wait().and_then(|wait| wait.record)).collect()
@@ -276,7 +276,7 @@ impl StoppedCall {
     /// The call has acted, and is in another wait or over.
     fn end_wait(&mut self) {
         match (self.wait.take().and_then(|wait| wait.record), ControlBlock::if_open()) {
-            // Closing a record says so, too.
+            // Closing a record counts as a change, too.
             (Some(record), Some(own)) => own.records.close(record),
             _ => changed(),
         }

@@ -18,7 +18,7 @@ pub(super) struct Questions {
 impl Questions {
     pub(super) fn open(place: &mut Option<Self>) -> Option<&mut Self> {
         if place.is_none() {
-            // Without a lane there is no report, and nothing else is amiss.
+            // Without a lane there is no report; nothing else depends on it.
             let lane = network::lane(LaneOptions::default())?.ok()?;
             *place = Some(Self { lane, answers: Box::default(), are_asked: false });
         }
