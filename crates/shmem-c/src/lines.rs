@@ -1,4 +1,4 @@
-//! Lines of a PE's standard output leave when they end.
+//! A PE's standard output is flushed at the end of each line.
 //!
 //! Into a pipe the C library would hold them back until a buffer is full, so that a program which hangs has printed
 //! nothing, and lines whose order the PEs enforce come in another one.

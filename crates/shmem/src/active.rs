@@ -89,7 +89,7 @@ pub struct ActiveMessages<'w> {
     termination: Termination<'w>,
     /// The types of each, and the function; `None` while it runs.
     handlers: RefCell<Vec<(u64, Option<Run<'w>>)>>,
-    /// By receiver: messages that have not gone, and how much of the first has.
+    /// By receiver: messages that are not completely sent, and how much of the first is.
     outbox: RefCell<Vec<(VecDeque<Vec<u8>>, usize)>>,
     /// By sender: the message of which not all pieces have come.
     inbox: RefCell<Vec<Vec<u8>>>,

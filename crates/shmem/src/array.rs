@@ -357,7 +357,7 @@ macro_rules! reductions {
                 if self.len == 0 {
                     return None;
                 }
-                // A member without elements brings the first of all, as it is when its owner has come.
+                // A member without elements contributes the first of all, which it reads after its owner has arrived.
                 if self.block_of(self.team.n_pes() - 1).is_empty() {
                     self.team.sync();
                 }

@@ -116,25 +116,25 @@ macro_rules! operations {
 operations! { AtomicValue:
     "Reads," fetch() -> T, "shmem_atomic_fetch", "assert_eq!(number.fetch(0), 6);";
     "Writes," set(value), "shmem_atomic_set", "number.set(1, 0); assert_eq!(number.load(), 1);";
-    "Replaces and says what was there," swap(value) -> T, "shmem_atomic_swap", "assert_eq!(number.swap(1, 0), 6);";
+    "Replaces and returns the old value," swap(value) -> T, "shmem_atomic_swap", "assert_eq!(number.swap(1, 0), 6);";
 }
 
 operations! { AtomicInteger:
-    "Replaces if `cond` is there, and says what was there," compare_swap(cond, value) -> T,
+    "Replaces if the old value is `cond`, and returns the old value," compare_swap(cond, value) -> T,
         "shmem_atomic_compare_swap", "assert_eq!(number.compare_swap(6, 1, 0), 6); assert_eq!(number.load(), 1);";
-    "Adds one and says what was there," fetch_inc() -> T, "shmem_atomic_fetch_inc",
+    "Adds one and returns the old value," fetch_inc() -> T, "shmem_atomic_fetch_inc",
         "assert_eq!(number.fetch_inc(0), 6); assert_eq!(number.load(), 7);";
     "Adds one," inc(), "shmem_atomic_inc", "number.inc(0); assert_eq!(number.load(), 7);";
-    "Adds, wrapping, and says what was there," fetch_add(value) -> T, "shmem_atomic_fetch_add",
+    "Adds, wrapping, and returns the old value," fetch_add(value) -> T, "shmem_atomic_fetch_add",
         "assert_eq!(number.fetch_add(2, 0), 6); assert_eq!(number.load(), 8);";
     "Adds, wrapping," add(value), "shmem_atomic_add", "number.add(2, 0); assert_eq!(number.load(), 8);";
-    "Bitwise and, and says what was there," fetch_and(value) -> T, "shmem_atomic_fetch_and",
+    "Bitwise and, and returns the old value," fetch_and(value) -> T, "shmem_atomic_fetch_and",
         "assert_eq!(number.fetch_and(3, 0), 6); assert_eq!(number.load(), 2);";
     "Bitwise and," and(value), "shmem_atomic_and", "number.and(3, 0); assert_eq!(number.load(), 2);";
-    "Bitwise or, and says what was there," fetch_or(value) -> T, "shmem_atomic_fetch_or",
+    "Bitwise or, and returns the old value," fetch_or(value) -> T, "shmem_atomic_fetch_or",
         "assert_eq!(number.fetch_or(1, 0), 6); assert_eq!(number.load(), 7);";
     "Bitwise or," or(value), "shmem_atomic_or", "number.or(1, 0); assert_eq!(number.load(), 7);";
-    "Bitwise exclusive or, and says what was there," fetch_xor(value) -> T, "shmem_atomic_fetch_xor",
+    "Bitwise exclusive or, and returns the old value," fetch_xor(value) -> T, "shmem_atomic_fetch_xor",
         "assert_eq!(number.fetch_xor(2, 0), 6); assert_eq!(number.load(), 4);";
     "Bitwise exclusive or," xor(value), "shmem_atomic_xor", "number.xor(2, 0); assert_eq!(number.load(), 4);";
 }
@@ -173,7 +173,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
         unsafe { amo::store("Atomic::store", self.own().cast::<T>(), value) }
     }
 
-    /// Waits until this PE's copy compares so. [`until`](Self::until) is the form for `async`.
+    /// Waits until this PE's copy satisfies the comparison. [`until`](Self::until) is the form for `async`.
     ///
     /// ```
     /// use oxshmem::{Atomic, Comparison::AtLeast};
@@ -191,7 +191,7 @@ impl<T: AtomicValue> Symmetric<Atomic<T>> {
         unsafe { p2p::wait_until(self.own().cast::<T>(), cmp, value) }
     }
 
-    /// Whether this PE's copy compares so.
+    /// Whether this PE's copy satisfies the comparison.
     ///
     /// ```
     /// use oxshmem::{Atomic, Comparison::{Below, Is}};

@@ -107,8 +107,8 @@ impl Team<'_> {
     }
 
     /// [`alltoall`](Self::alltoall) of blocks of `count` elements that are strided on both sides: element i of what comes
-    /// from member m goes to place `(m * count + i) * dest_stride`, and so where it is from. What does not fit ends the
-    /// job; a stride of 0 does not.
+    /// from member m goes to place `(m * count + i) * dest_stride`; its place in the source is alike. What does not fit
+    /// ends the job; a stride of 0 does not.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -144,8 +144,8 @@ impl Team<'_> {
         }
     }
 
-    /// Sends `counts[i]` elements of this PE's `source` to member i, block behind block, where they stand in `dest`
-    /// behind those of the members before this one. Returns how many have come from each.
+    /// Sends `counts[i]` elements of this PE's `source` to member i, one block after the other. In `dest` they follow
+    /// those of the members before this one. Returns how many have come from each.
     ///
     /// The counts are symmetric memory because their receivers read them. What does not fit ends the job.
     ///
@@ -218,7 +218,7 @@ impl Team<'_> {
 macro_rules! combine {
     ($($what:literal $name:ident $call:ident $op:ident $of:ident $alias:literal, $expect:literal;)*) => {
         impl Team<'_> {$(
-            #[doc = concat!($what, " of everybody's elements, place by place; everybody gets it. `dest` may be `source`.")]
+            #[doc = concat!($what, " of all members' elements, place by place; all members get it. `dest` may be `source`.")]
             ///
             /// ```
             /// let world = oxshmem::World::init()?;
@@ -239,7 +239,7 @@ macro_rules! combine {
                 unsafe { combine::$call(team, dest.as_ptr(), source.as_ptr(), source.len()) };
             }
 
-            #[doc = concat!($what, " of everybody's `value`; everybody gets it. Needs no symmetric memory.")]
+            #[doc = concat!($what, " of all members' `value`; all members get it. Needs no symmetric memory.")]
             ///
             /// ```
             /// let world = oxshmem::World::init()?;

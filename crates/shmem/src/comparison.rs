@@ -25,7 +25,7 @@ pub enum Comparison<T> {
 }
 
 impl<T: PartialOrd + Copy> Comparison<T> {
-    /// Whether `seen` compares so.
+    /// Whether `seen` satisfies the comparison.
     ///
     /// ```
     /// assert!(oxshmem::Comparison::Above(1.5).holds(2.0));

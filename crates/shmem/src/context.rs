@@ -58,7 +58,8 @@ fn live<R>(look: impl FnOnce(&mut Vec<Live>) -> R) -> R {
     backend::own(|own| look(&mut own.contexts.lock()))
 }
 
-/// Completes everything that this PE has issued, on whatever context, collectives included: memory is about to change hands.
+/// Completes everything that this PE has issued, on whatever context, collectives included: memory is about to change its
+/// owner.
 pub(crate) fn quiet_all(call: &'static str) {
     binding::complete_collectives(call);
     // SAFETY: the default context is never destroyed.
@@ -183,7 +184,7 @@ impl Context<'_> {
         unsafe { order::pe_quiet(runtime::On(self.handle, "Context::quiet_for"), pes.as_ptr(), pes.len()) }
     }
 
-    /// Keeps what was issued on this context before what is issued after, for each target.
+    /// Orders what was issued on this context before what is issued afterwards, for each target.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

@@ -6,7 +6,7 @@
 //!
 //! | chapter | is about |
 //! |---|---|
-//! | [`world`] | the job: its beginning, its end, who is there |
+//! | [`world`] | the job: its beginning, its end, its PEs |
 //! | [`memory`] | symmetric memory: boxes, static variables, plain data |
 //! | [`epochs`] | exclusive epochs, in which it is an ordinary slice |
 //! | [`transfers`] | put and get |

@@ -187,7 +187,7 @@ pub use world::{World, is_initialized};
 #[cfg(feature = "c")]
 use oxshmem_c as _;
 
-/// Ends the job with the house's message, and the place of the call: for what the standard calls undefined.
+/// Ends the job with the library's message, and the place of the call: for what the standard calls undefined.
 #[cold]
 #[track_caller]
 fn mistake(error: &Error) -> ! {

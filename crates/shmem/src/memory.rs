@@ -29,7 +29,7 @@ use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
 #[derive(Debug)]
 pub struct SymmetricBox<'w, T: ?Sized> {
     place: NonNull<Symmetric<T>>,
-    /// The how manyth allocation of the process it was: the same on all PEs. [`NO_MEMORY`] if it has none.
+    /// The serial number of the allocation in the process: the same on all PEs. [`NO_MEMORY`] if it has none.
     pub(crate) serial: u64,
     world: PhantomData<&'w World>,
 }

@@ -1,5 +1,5 @@
 //! Bytes between pairs of PEs, in pieces: one slot for each pair in the receiver's memory, a signal that a piece has come, and a
-//! word at the sender that it has been taken. Nothing here waits but what says so.
+//! word at the sender that it has been taken. Only functions that say so wait.
 
 use core::cell::Cell;
 

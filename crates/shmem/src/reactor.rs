@@ -1,8 +1,8 @@
 //! Wakes tasks that wait for symmetric variables.
 //!
 //! Another process changes a variable with a store, which notifies no waiter. So one thread looks at all variables that
-//! tasks of this PE wait for, and naps between looks: longer the longer nothing happened, a sixteenth of the time waited,
-//! so that looking costs next to nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
+//! tasks of this PE wait for, and sleeps between looks: for a sixteenth of the time waited, so that looking costs next to
+//! nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -63,7 +63,7 @@ pub(crate) fn forget(memory: *const [u8]) {
     }
 }
 
-/// Ends all watches, because all symmetric memory goes. Their tasks are woken and see for themselves.
+/// Ends all watches, because all symmetric memory goes. Their tasks are woken and look themselves.
 pub(crate) fn close() {
     if let Some(reactor) = REACTOR.get() {
         reactor.take(|_| true).into_iter().for_each(Watch::wake);

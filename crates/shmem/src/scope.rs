@@ -184,7 +184,7 @@ macro_rules! operations {
         $what:literal $name:ident($($argument:ident: $given:literal),*) $nbi:ident, $call:literal, $left:literal;
     )*) => {
         impl<'scope> Scope<'scope, '_> {$(
-            #[doc = concat!($what, " on the copy of `pe`; `old` is what was there, when the scope has completed.")]
+            #[doc = concat!($what, " on the copy of `pe`; when the scope has completed, `old` has the value from before.")]
             ///
             /// ```
             /// let world = oxshmem::World::init()?;
@@ -219,7 +219,7 @@ operations! { AtomicValue:
 }
 
 operations! { AtomicInteger:
-    "Replaces if `cond` is there," compare_swap(cond: "6", value: "1") compare_swap_nbi,
+    "Replaces if the old value is `cond`," compare_swap(cond: "6", value: "1") compare_swap_nbi,
         "shmem_atomic_compare_swap_nbi", "1";
     "Adds one" fetch_inc() fetch_inc_nbi, "shmem_atomic_fetch_inc_nbi", "7";
     "Adds, wrapping," fetch_add(value: "2") fetch_add_nbi, "shmem_atomic_fetch_add_nbi", "8";

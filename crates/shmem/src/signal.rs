@@ -113,8 +113,8 @@ impl Symmetric<Signal> {
         unsafe { signal::signal_fetch(self.own().cast()) }
     }
 
-    /// Waits until this PE's signal compares so, and says what it was then. [`until`](Self::until) is the form for
-    /// `async`.
+    /// Waits until this PE's signal satisfies the comparison, and returns the value that did. [`until`](Self::until) is
+    /// the form for `async`.
     ///
     /// ```
     /// use oxshmem::{Comparison::Not, Signal};

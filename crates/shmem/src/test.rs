@@ -201,7 +201,7 @@ fn end_with_this_thread(command: &mut Command) {
     let this = process::pid();
     let prepare = move || {
         process::die_with_parent()?;
-        // It may have ended before the kernel knew our wish.
+        // The thread may have ended before the kernel got this request.
         if process::parent() == this { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
     // SAFETY: runs between fork and exec, and makes nothing but system calls.

@@ -180,7 +180,7 @@ impl ThreadPe {
         self.turns().idle(self.me);
     }
 
-    /// Ends the world with a sentence: the thread panics, and takes the others along.
+    /// Ends the world with a message: the thread panics, and takes the others along.
     pub(crate) fn fail(&self, error: &Error) -> ! {
         panic!("{error}")
     }

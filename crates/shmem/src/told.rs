@@ -23,8 +23,8 @@ pub(crate) use detector::begin;
 pub(crate) use meetings::{binding, collective, context, lock, memory, order, team, team_extension};
 pub(crate) use transfers::{rma, signal};
 
-/// Whether the detector is told of what the caller does. What a collective does that does not wait is told where it begins and ends:
-/// when its steps are made is the library's business.
+/// Whether the detector is told of what the caller does. The accesses of a collective that does not wait are reported where it begins and
+/// where it ends: the library chooses when its steps run.
 fn is_told() -> bool {
     !request::is_in_one()
 }

@@ -8,7 +8,7 @@ use oxshmem_runtime::calls::amo;
 
 use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, backend, reactor};
 
-/// Ready when this PE's copy of a variable compares as it should, with the value that did. It runs on any executor,
+/// Ready when this PE's copy of a variable satisfies the comparison, with the value that did. It runs on any executor,
 /// and costs it nothing while it waits.
 ///
 /// ```

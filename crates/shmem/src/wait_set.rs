@@ -167,7 +167,7 @@ macro_rules! wait_and_test {
     ($type:ty, $self:ident: $variables:expr, $mask:expr;
      $all:ident $any:ident $some:ident; $set:literal) => {
         impl<T: AtomicValue> $type {
-            /// Waits until all are as they should be.
+            /// Waits until all variables satisfy the condition.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Above};
@@ -183,7 +183,7 @@ macro_rules! wait_and_test {
                 calls!($self, $variables, $mask, stringify!($all), wait_until_all, wait_until_all_vector, condition);
             }
 
-            /// Waits until one is as it should be, and says which; `None` if there is none to wait for.
+            /// Waits until one variable satisfies the condition, and says which; `None` if there is none to wait for.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Is};
@@ -202,7 +202,7 @@ macro_rules! wait_and_test {
                 (found < $variables.len()).then_some(found)
             }
 
-            /// Waits until at least one is as it should be, and says which are.
+            /// Waits until at least one variable satisfies the condition, and says which ones do.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Not};
@@ -226,7 +226,7 @@ macro_rules! wait_and_test {
                 found
             }
 
-            /// Whether all are as they should be.
+            /// Whether all variables satisfy the condition.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Is};
@@ -242,7 +242,7 @@ macro_rules! wait_and_test {
                 calls!($self, $variables, $mask, "test_all", test_all, test_all_vector, condition) != 0
             }
 
-            /// One that is as it should be.
+            /// A variable that satisfies the condition.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Is};
@@ -259,7 +259,7 @@ macro_rules! wait_and_test {
                 (found < $variables.len()).then_some(found)
             }
 
-            /// Those that are as they should be.
+            /// The variables that satisfy the condition.
             ///
             /// ```
             /// use oxshmem::{Atomic, Comparison::Is};

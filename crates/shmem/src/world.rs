@@ -183,7 +183,7 @@ impl World {
         Team::predefined(runtime::TeamHandle::shared())
     }
 
-    /// Keeps what this PE has issued on the world before what it issues after, for each target.
+    /// Orders what this PE has issued on the world before what it issues afterwards, for each target.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -214,7 +214,7 @@ impl World {
         backend::global_exit(status)
     }
 
-    /// An exchange among all PEs that nothing but the library's own checks takes part in.
+    /// An exchange among all PEs, only for the library's own checks.
     pub(crate) fn agree(&self, call: &'static str, kind: ExchangeKind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
         // SAFETY: only the thread with the world gets here.
         unsafe { binding::exchange(self.epochs, call, kind as u8, words, visit) }

@@ -23,11 +23,11 @@ use crate::{Error, ErrorKind, backend, reactor};
 /// assert_eq!(answer.wait()?, 8);
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
-#[must_use = "the answer comes from `wait` or `await`; drop it if nobody needs it"]
+#[must_use = "the answer comes from `wait` or `await`; drop it if it is not needed"]
 pub struct ActiveAnswer<'a, 'w, A> {
     pub(super) active: &'a ActiveMessages<'w>,
     pub(super) number: u64,
-    /// Why the request has not gone.
+    /// Why the request was not sent.
     pub(super) refused: Option<Error>,
     /// The reactor's name for it, once it has waited.
     pub(super) watch: Option<u64>,

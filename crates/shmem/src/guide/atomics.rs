@@ -22,7 +22,7 @@
 //! All PEs that touch a number do so by one kind of atomic operation, this PE's own [`load`](crate::Symmetric::load) and
 //! [`store`](crate::Symmetric::store) included, whether they are on this node or on another one. Those that return
 //! nothing ([`add`](crate::Symmetric::add), [`set`](crate::Symmetric::set)) may still be under way when the call returns;
-//! [`quiet`](crate::World::quiet) completes them. Those that return what was there have happened. Answers that can wait
+//! [`quiet`](crate::World::quiet) completes them. Those that return the old value have happened. Answers that can wait
 //! come at the end of a [scope](super::nonblocking).
 //!
 //! To wait for a number see [`signals`](super::signals), to hold something for longer [`locks`](super::locks).

@@ -1,7 +1,7 @@
 //! Ordinary slices of symmetric memory.
 //!
-//! Code that sorts, or that calls a library, wants a `&mut [T]`. That is a lie as long as another PE might put
-//! something there. It is true in an *exclusive epoch*: all PEs lend the same memory to
+//! Code that sorts, or that calls a library, wants a `&mut [T]`. Such a reference is wrong as long as another PE might
+//! put something there. It is right in an *exclusive epoch*: all PEs lend the same memory to
 //! [`World::exclusive`](crate::World::exclusive), each gets its own copy, and none goes on before all are done.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Transfers that go on while the program does.
 //!
 //! A buffer must be left alone until a transfer that was started without waiting has completed. There are two ways to
-//! have the compiler see to that.
+//! have the compiler check that.
 //!
 //! **A scope** borrows buffers and completes at its end, as the scopes of threads do:
 //!

@@ -5,8 +5,8 @@
 //! | a put | nothing but that the source may be reused |
 //! | [`fence`](crate::World::fence) | puts before it arrive before puts after it, for each target |
 //! | [`quiet`](crate::World::quiet) | this PE's puts have arrived |
-//! | [`barrier`](crate::World::barrier) | everybody's puts before it have arrived |
-//! | [`Team::sync`](crate::Team::sync) | everybody is there; puts may still be on their way |
+//! | [`barrier`](crate::World::barrier) | all PEs' puts before it have arrived |
+//! | [`Team::sync`](crate::Team::sync) | all members have come; puts may still be on their way |
 //!
 //! A PE that waits for data waits for a *flag* that is set after it. The flag is an [`Atomic`](crate::Atomic), or a
 //! [`Signal`](crate::Signal) that travels behind the data in one call:

@@ -50,5 +50,5 @@
 //! ```
 //!
 //! A wait spins first, then yields, then sleeps; on a machine with more PEs than processors it sleeps soon. While a task
-//! waits with `until`, one thread of the library looks for all tasks and wakes those whose variable has changed, so that
-//! no executor turns in a loop.
+//! waits with `until`, one thread of the library looks for all tasks and wakes those whose variable has changed, so that no
+//! executor polls in a loop.

@@ -1,8 +1,8 @@
 //! Why safe code cannot do harm.
 //!
-//! 1. **Who the others are.** A PE's memory is written by other processes. [`World::init`](crate::World::init) makes
-//!    sure that they all run the same executable, so what safe code cannot do here, it cannot do there. A job of several
-//!    programs needs the one unsafe call, [`World::init_with_others`](crate::World::init_with_others).
+//! 1. **The other PEs.** A PE's memory is written by other processes. [`World::init`](crate::World::init) makes sure that
+//!    they all run the same executable, so what safe code cannot do here, it cannot do there. A job of several programs
+//!    needs the one unsafe call, [`World::init_with_others`](crate::World::init_with_others).
 //! 2. **What lies in shared memory.** Only types for which all bits are values ([`Resident`](crate::Resident)). A value
 //!    that was torn by a race, that is old, or that belongs to another type's allocation is still a value.
 //! 3. **How it is touched.** Never by reference. This PE's copy is read and written word by word with relaxed atomic
@@ -20,7 +20,7 @@
 //!    Places can be shared, contexts sent.
 //! 7. **Epochs.** See [`epochs`](super::epochs). What a PE has issued, on whatever context, is complete before one opens,
 //!    and so is what a context that was forgotten still had under way.
-//! 8. **Who is trusted.** Which types are plain, what a [`Target`](crate::Target) or a [`Condition`](crate::Condition)
+//! 8. **What is trusted.** Which types are plain, what a [`Target`](crate::Target) or a [`Condition`](crate::Condition)
 //!    means, and where a [`Symmetric`](crate::Symmetric) place may lie is decided here: other crates cannot implement
 //!    these traits, and [`plain!`](crate::plain) looks at the struct that came out of its attributes.
 //!

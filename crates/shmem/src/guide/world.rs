@@ -1,7 +1,7 @@
-//! The job: who is there, and where it begins and ends.
+//! The job: its PEs, its beginning and its end.
 //!
 //! A job is one program, started several times. Each process is a *PE* and has a number. [`World::init`](crate::World::init)
-//! joins the job, and what it returns is the key to everything: symmetric memory, teams and contexts borrow from it.
+//! joins the job and returns the world, from which symmetric memory, teams and contexts borrow.
 //!
 //! ```
 //! fn main() -> Result<(), oxshmem::Error> {

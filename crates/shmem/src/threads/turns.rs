@@ -1,6 +1,6 @@
-//! The scheduler of a world of threads. One PE has the turn at a time; at every call it may pass to another, by the dice
-//! of the seed or, without one, round the circle. A PE that waits gets no turn before something has changed. If all wait
-//! and nothing is under way, the world reports a deadlock.
+//! The scheduler of a world of threads. One PE has the turn at a time; at every call it may pass to another, at random
+//! by the seed or, without one, in the order of the PEs. A PE that waits gets no turn before something has changed. If
+//! all wait and nothing is under way, the world reports a deadlock.
 
 use oxshmem_base::chance::Dice;
 use oxshmem_transport::Fabric;
