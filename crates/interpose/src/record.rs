@@ -171,7 +171,7 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
     let address = open(folder);
-    // SAFETY: `open` returns null or a ledger that nobody else has.
+    // SAFETY: `open` returns null or a ledger that no other thread has.
     if let (Some(ledger), Some((routine, caller))) = (unsafe { address.as_mut() }, FIRST.lock().take()) {
         let begun = ledger.begin(routine, caller);
         meet(ledger, Begun { start: call.start, ..begun }, teams::of_team(library().world()), 0);

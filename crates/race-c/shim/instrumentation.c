@@ -44,7 +44,7 @@ void race_is_another(void) { view.reach = &nowhere; }
 enum { KIND = 8, STRAND = 15, CALL = 40 };
 #define A_STORE ((uint64_t)1 << KIND)
 #define A_KIND 0x7f
-/* In the second place: somebody changes the cell, or its back half remembers accesses, too. */
+/* In the second place: a PE changes the cell, or its back half remembers accesses, too. */
 #define FLAGS ((uint64_t)3 << 62)
 
 static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
@@ -55,8 +55,8 @@ static inline int is_free(uint64_t key, uint32_t low, int kind)
     return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0);
 }
 
-/* The program's store comes behind the key that was put for it: whoever has awaited its value looks for the key. Processors that keep the
-   order of stores spend nothing on it. */
+/* The program's store comes after the key that was put for it: a strand that has awaited its value looks for the key. Processors that keep
+   the order of stores spend nothing on it. */
 static inline __attribute__((always_inline)) int is_ahead(int kind)
 {
     if (kind == RACE_WRITE)
@@ -125,10 +125,9 @@ static inline __attribute__((always_inline)) int is_there(const struct race_half
     return ((word(&cell->slots[0].key) ^ key) & compared) == 0 || ((word(&cell->slots[1].key) ^ key) & compared) == 0;
 }
 
-/* Remembers an access to bytes of one cell if an earlier one is there with others that need no order, or if nothing is and it has the
-   whole cell. The detector learns nothing from it then: whoever comes without an order finds it in the cell. Of two strands that touch the
-   same bytes at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might
-   want. */
+/* Remembers an access to bytes of one cell if an earlier one is there with others that need no order, or if nothing is and it has the whole
+   cell. The detector learns nothing from it then: an access without an order finds it in the cell. Of two strands that touch the same bytes
+   at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
 static inline __attribute__((always_inline)) int is_renewed(struct race_half *cell, uint64_t key, size_t len, int kind, const void *pc)
 {
     uint32_t low = (uint32_t)key;
@@ -145,7 +144,7 @@ static inline __attribute__((always_inline)) int is_renewed(struct race_half *ce
         (uintptr_t)pc - view.reach->module < view.reach->module_len)
         return 0;
     __atomic_store_n(&cell->slots[0].place, place_of(kind, pc), __ATOMIC_RELAXED);
-    /* As good as a key that releases, which the compiler would share with the renewal by a jump. */
+    /* This does what a releasing store of the key does, which the compiler would share with the renewal by a jump. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     __atomic_store_n(&cell->slots[0].key, key, __ATOMIC_RELAXED);
     return is_ahead(kind);

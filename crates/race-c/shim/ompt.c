@@ -27,7 +27,7 @@ enum { IS_INITIAL = 1, IS_UNDEFERRED = 1 << 27 };
 enum { COMPLETE = 1, CANCELLED = 3, DETACHED = 4, EARLY_FULFILLED = 5, LATE_FULFILLED = 6, WAIT_COMPLETE = 8 };
 enum { DEPENDS_IN = 1, DEPENDS_SOURCE = 5, DEPENDS_SINK = 6 };
 
-/* Where the runtime lies: its own locks and conditions order nothing that the program may rely on. */
+/* The addresses of the runtime: its own locks and conditions order nothing that the program may rely on. */
 static struct {
     uintptr_t start, len;
 } runtime;
@@ -203,7 +203,7 @@ static void dependences(union ompt_data *data, const struct ompt_dependence *lis
     task->count = count;
 }
 
-/* What a task has done is known to whoever waits for it. */
+/* A strand that waits for a task knows what the task has done. */
 static void tell_end(const struct task *task)
 {
     for (int i = 0; i < task->count; i++) {

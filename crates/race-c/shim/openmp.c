@@ -341,7 +341,7 @@ void GOMP_task(void (*work)(void *), void *data, void (*copies)(void *, void *),
     struct task task = {.work = work, .copies = copies, .data = data, .size = size, .written = !!(flags & DETACHES)};
     make(&task, &align, flags, depend);
     REAL(GOMP_task)(run_task, &task, copy_task, task.before + size, align, deferred, flags, depend, priority, event);
-    /* What a final task makes is done before it goes on. */
+    /* The tasks that a final task makes are done before it goes on. */
     if (!deferred || REAL(omp_in_final)())
         take(CHILDREN, task.maker);
 }

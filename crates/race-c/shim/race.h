@@ -132,7 +132,7 @@ int race_runtime_tells(void);
 int race_is_runtime(const void *pc);
 /* Not 0 as soon as there have been several strands. */
 extern uint32_t race_threaded;
-/* Not 0 inside a call of OpenSHMEM: what the library does with threads is its own business. */
+/* Not 0 inside a call of OpenSHMEM: the detector ignores what the library does with threads. */
 extern FAST_THREAD_LOCAL int race_depth;
 
 static inline int race_tells(void) { return race_depth == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED); }

@@ -106,7 +106,7 @@ JOIN(pthread_clockjoin_np, int, 0, (pthread_t thread, void **value, clockid_t cl
 #endif
 JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
 
-/* What a runtime of OpenMP does with its own locks and conditions orders nothing. */
+/* A runtime of OpenMP orders nothing by its own locks and conditions. */
 #define IS_RUNTIME race_is_runtime(__builtin_return_address(0))
 #define GIVE(object) (IS_RUNTIME ? (void)0 : race_gives(object))
 #define TAKE(object) (IS_RUNTIME ? (void)0 : race_takes(object))
@@ -219,7 +219,7 @@ int pthread_barrier_wait(pthread_barrier_t *barrier)
     return result;
 }
 
-/* What is done once: whoever has not done it comes after it. */
+/* What is done once: a thread that has not done it comes after it. */
 static _Thread_local struct {
     void (*work)(void);
     const void *object;

@@ -222,7 +222,7 @@ fn make() -> Result<RaceNode, Error> {
         }
         made = meet(block, &node, true, loaded);
     }
-    // SAFETY: all PEs have allocated the block, and nobody uses it any more: the call begins with a barrier.
+    // SAFETY: all PEs have allocated the block, and no PE uses it any more: the call begins with a barrier.
     unsafe { standard::pshmem_free(block) };
     made.map_err(unchecked)
 }

@@ -156,7 +156,7 @@ pub(crate) unsafe fn pshmem_malloc(size: usize) -> *mut c_void {
 }
 
 /// # Safety
-/// All PEs call with the same block, one thread of each, and nobody uses it any more.
+/// All PEs call with the same block, one thread of each, and no PE uses it any more.
 pub(crate) unsafe fn pshmem_free(block: *mut c_void) {
     if let Some(library) = library() {
         // SAFETY: the caller promises what the routine asks.

@@ -120,7 +120,7 @@ pub(crate) fn object(node: &RaceNode, symbols: &ProgramSymbols, place: Symmetric
     }
 }
 
-/// Bytes of a variable or block by their numbers, which nobody takes for those of elements.
+/// Bytes of a variable or block by their numbers, which a reader does not take for those of elements.
 fn numbered(first: usize, bytes: usize) -> String {
     match bytes {
         1 => format!("byte {first}"),

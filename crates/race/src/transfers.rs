@@ -233,7 +233,7 @@ impl Strand<'_, '_> {
         let known = Clock { shape: state.shape, words: &words, used: state.used };
         match is_long {
             true => state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket)),
-            // What the writer has learnt of others between the store and now is not told apart from older knowledge.
+            // Knowledge that the writer has got from others between the store and now is not told apart from older knowledge.
             false => known.join_until(&state.clock(write.by), write.by, write.time),
         }
         self.clock().join(&known);
