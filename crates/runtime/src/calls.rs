@@ -2,7 +2,7 @@
 //! into this module; names and the order of arguments are those of the C prototypes.
 //!
 //! The functions are `unsafe` because the standard puts obligations on the caller that no type can carry: that
-//! addresses are symmetric, that buffers are valid, that nobody else touches what a call works on.
+//! addresses are symmetric, that buffers are valid, that no other thread or PE touches what a call works on.
 #![allow(clippy::missing_safety_doc, reason = "the obligations of calls without a section are those of the standard")]
 
 pub mod active_set;

@@ -188,9 +188,9 @@ impl Play<'_> {
                     let into = self.data.hand.add(into as usize * self.data.element);
                     ptr::copy_nonoverlapping(words.cast(), into, len as usize * self.data.element);
                 }),
-                // SAFETY: the arrays and the hand have the elements; the prover has shown that nobody else writes them now.
+                // SAFETY: the arrays and the hand have the elements; the prover has shown that no other member writes them now.
                 Move::Copy { into, from, len } => unsafe { self.copy(into, from, len) },
-                // SAFETY: the arrays and the hand have the elements; the prover has shown that nobody else writes them now.
+                // SAFETY: the arrays and the hand have the elements; the prover has shown that no other member writes them now.
                 Move::Fold { into, operands: of, len } => unsafe { self.fold(into, of, len, &mut operands) },
                 Move::Meet { .. } => unreachable!("no protocol of levels counts in"),
                 Move::Skip | Move::Done => {}
@@ -211,7 +211,7 @@ impl Play<'_> {
     fn write(&self, line: u32, number: u64, from: u64, len: u64) {
         let (team, mine) = (self.call.team, self.line(self.call.team.my, line));
         if len > 0 {
-            // SAFETY: nobody else writes this line, and the prover has shown that nobody reads it now; the hand has the
+            // SAFETY: no other member writes this line, and the prover has shown that none reads it now; the hand has the
             // elements, which fit the payload.
             mine.payload.with_mut(|words| unsafe {
                 let from = self.data.hand.add(from as usize * self.data.element);
@@ -246,7 +246,7 @@ impl Play<'_> {
     }
 
     /// # Safety
-    /// The elements are there, and nobody else writes them now.
+    /// The elements are there, and no other member writes them now.
     unsafe fn copy(&self, into: Spot, from: Spot, len: u64) {
         if self.data.spared && into.place == NodePlace::Dest {
             return;
@@ -259,7 +259,7 @@ impl Play<'_> {
     }
 
     /// # Safety
-    /// The elements are there, and nobody else writes them now.
+    /// The elements are there, and no other member writes them now.
     unsafe fn fold(&self, into: Spot, operands: Operands, len: u64, sources: &mut Vec<*const u8>) {
         let kernel = self.data.kernel.expect("only reductions fold");
         let shape = &self.hierarchy.shape;

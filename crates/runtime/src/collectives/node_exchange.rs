@@ -67,7 +67,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     if !payload.is_empty() {
         debug_assert!(payload.len() <= PAYLOAD_WORDS);
         mine.lines[parity].payload.with_mut(|words| {
-            // SAFETY: nobody else writes this line, and nobody reads it now: see the head of the file.
+            // SAFETY: no other member writes this line, and none reads it now: see the head of the file.
             let words = unsafe { &mut *words };
             words[..payload.len()].copy_from_slice(payload);
         });

@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn elements_that_are_no_words_are_copied() {
         let mut bytes = [0_u8; 40];
-        // SAFETY: the array has room for each of them at offset 1, and nobody else has it.
+        // SAFETY: the array has room for each of them at offset 1, and no other code has it.
         unsafe {
             let at = bytes.as_mut_ptr().add(1);
             store(at.cast(), [1_u8, 2, 3, 4, 5, 6, 7, 8]);
@@ -176,7 +176,7 @@ mod tests {
                 let mut wanted = bytes;
                 wanted.copy_within(from..from + n, to);
                 let at = bytes.as_mut_ptr();
-                // SAFETY: both sides end inside the array, which nobody else has.
+                // SAFETY: both sides end inside the array, which no other code has.
                 unsafe { copy(at.add(from), at.add(to), n) };
                 assert_eq!(bytes, wanted, "{n} bytes from {from} to {to}");
             }

@@ -10,7 +10,7 @@
 /// The turn bit of a place; the rest names the successor.
 pub(crate) const TURN: u32 = 1;
 
-/// The words of one lock as one PE reaches them. PE numbers are stored plus one; zero is nobody.
+/// The words of one lock as one PE reaches them. PE numbers are stored plus one; zero is no PE.
 pub(crate) trait QueueWords {
     /// Makes `to` the last in the queue if `from` is; returns the former last.
     fn exchange_tail_if(&self, from: u32, to: u32) -> u32;
