@@ -78,7 +78,7 @@ fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
 }
 
 /// One round of an operation, per call.
-struct Round {
+struct PeerRound {
     /// Microseconds: the median of its batches.
     median: f64,
     /// Their mean.
@@ -93,7 +93,7 @@ struct RoundCounts {
 }
 
 /// The rounds of each operation, for one library and form of call.
-type Rounds = BTreeMap<String, Vec<Round>>;
+type Rounds = BTreeMap<String, Vec<PeerRound>>;
 
 /// The comparison that is asked for.
 pub(crate) struct PeerComparison<'a> {
@@ -230,7 +230,7 @@ fn source(name: &str) -> PathBuf {
 }
 
 /// The lines that PE 0 of a job prints: operation, form, times, and counts if the program has them.
-fn measured(command: &mut Command) -> Outcome<Vec<(String, String, Round)>> {
+fn measured(command: &mut Command) -> Outcome<Vec<(String, String, PeerRound)>> {
     let output = job::finish(command.stdin(Stdio::null()))?;
     let parse = |text: &str| {
         let mut words = text.split('\t');
@@ -241,7 +241,7 @@ fn measured(command: &mut Command) -> Outcome<Vec<(String, String, Round)>> {
             [median, mean, switches, segments] => (median, mean, Some(RoundCounts { switches, segments })),
             _ => return None,
         };
-        Some((row.to_owned(), form.to_owned(), Round { median, mean, counts }))
+        Some((row.to_owned(), form.to_owned(), PeerRound { median, mean, counts }))
     };
     output.lines().map(|text| parse(text).ok_or_else(|| format!("a PE printed `{text}`"))).collect()
 }

@@ -1,6 +1,6 @@
 //! The tables of a comparison with another library: times, and what a call costs beside time.
 
-use super::{Columns, PeerCarrier, Round, RoundCounts, Rounds};
+use super::{Columns, PeerCarrier, PeerRound, RoundCounts, Rounds};
 use crate::say;
 
 /// Microseconds per call.
@@ -45,7 +45,7 @@ impl Columns {
     }
 
     /// The rounds of an operation: ours on active sets and on teams, the peer's, the limit's.
-    fn each(&self, row: &str) -> [&[Round]; 4] {
+    fn each(&self, row: &str) -> [&[PeerRound]; 4] {
         [&self.sets, &self.teams, &self.peers, &self.limits]
             .map(|rounds: &Rounds| rounds.get(row).map_or(&[][..], Vec::as_slice))
     }
