@@ -15,10 +15,10 @@
 //! # Ok::<(), oxshmem::Error>(())
 //! ```
 //!
-//! Why this is sound: the box is lent as `&mut`, so nothing in this process can reach the memory meanwhile, and the same
-//! holds in every other process, because the call makes sure that all PEs are in an epoch of the same memory and lets
-//! none leave before the last. Collective calls inside an epoch end the job: a PE that had left one early could otherwise
-//! go on. For the same reason static variables have no epochs, since they cannot be lent.
+//! Why this is sound: the box is borrowed as `&mut`, so nothing in this process can reach the memory meanwhile, and
+//! the same holds in every other process, because the call makes sure that all PEs are in an epoch of the same memory
+//! and lets none leave before the last. Collective calls inside an epoch end the job: a PE that had left one early
+//! could otherwise go on. Static variables have no epochs, because they cannot be borrowed as `&mut`.
 //!
 //! An epoch costs two barriers. For a few elements [`load`](crate::Symmetric::load) and
 //! [`store`](crate::Symmetric::store) are cheaper.
