@@ -44,6 +44,32 @@ pub fn sleep_exactly() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
+/// The shortest slice of a processor that the kernel grants.
+const SHORT_SLICE: Duration = Duration::from_micros(100);
+
+/// Asks for short slices of the processor, for the calling thread and those that it starts later. Their share stays the same.
+///
+/// A thread that wakes goes ahead of one with longer slices, which would otherwise first end its own: so PEs that wait for one
+/// another beside other processes wait for microseconds rather than milliseconds. Kernels before Linux 6.12 take no notice, and
+/// threads whose policy is not the usual one stay as they are.
+pub fn prefer_short_slices() -> io::Result<()> {
+    const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+    const THIS_THREAD: libc::pid_t = 0;
+    const NO_FLAGS: libc::c_uint = 0;
+    // SAFETY: the structure consists of numbers, for which zero is a value.
+    let mut scheduling: libc::sched_attr = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes as many bytes as it is told that the structure has.
+    unsafe { syscall!(syscall(libc::SYS_sched_getattr, THIS_THREAD, &raw mut scheduling, SIZE, NO_FLAGS)) }?;
+    let slice = SHORT_SLICE.as_nanos() as u64;
+    if scheduling.sched_policy != libc::SCHED_OTHER as u32 || scheduling.sched_runtime <= slice {
+        return Ok(());
+    }
+    scheduling.size = SIZE;
+    scheduling.sched_runtime = slice;
+    // SAFETY: the kernel reads as many bytes as the structure says that it has.
+    unsafe { syscall!(syscall(libc::SYS_sched_setattr, THIS_THREAD, &raw const scheduling, NO_FLAGS)) }.map(drop)
+}
+
 /// Lets the kernel, where the machine or a group has no memory left, kill this process rather than one without a raised
 /// score, such as a shell: memory files count for no process, so that otherwise the kernel might choose any.
 pub fn prefer_as_victim() {

@@ -14,6 +14,7 @@ pub(crate) mod pace;
 mod private_variable;
 pub(crate) mod reason;
 pub(crate) mod suspended;
+mod yields;
 
 use std::time::{Duration, Instant};
 
@@ -185,14 +186,24 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     }
     let mut slow: Option<SlowWait> = None;
     loop {
-        let Some(since) = spin(ready) else { return };
-        let slow = slow.get_or_insert_with(|| SlowWait { begin: since, watch: LongWait::begin() });
-        let mut in_vain = Instant::now();
+        // Where PEs share processors the clock is read only before a sleep.
+        let since = if pace::crowded() {
+            None
+        } else {
+            let Some(since) = spin(ready) else { return };
+            Some(since)
+        };
+        let mut in_vain = since.map(|_| Instant::now());
         let left = match give_way(bell.is_some(), ready) {
-            RungOutcome::Idle => sleep(reason, bell, ready, &mut in_vain, slow),
+            RungOutcome::Idle => {
+                let in_vain = in_vain.get_or_insert_with(Instant::now);
+                let slow =
+                    slow.get_or_insert_with(|| SlowWait { begin: since.unwrap_or(*in_vain), watch: LongWait::begin() });
+                sleep(reason, bell, ready, in_vain, slow)
+            }
             over => over,
         };
-        if !pace::crowded() {
+        if let (Some(since), Some(in_vain)) = (since, in_vain) {
             pace::note_outlived(in_vain - since, since.elapsed());
         }
         if let RungOutcome::Ready = left {
@@ -244,7 +255,7 @@ fn outlives(
     matches!(reason.needs, Needs::Variables(..)) && interrupts::end_call()
 }
 
-/// A wait that has outlived its first looks.
+/// A wait that has outlived its first looks, and yields.
 struct SlowWait {
     begin: Instant,
     watch: LongWait,
@@ -253,9 +264,6 @@ struct SlowWait {
 /// Looks with pause until patience ends. What comes over the network renews it. Returns since when nothing has come; `None`:
 /// the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
-    if pace::crowded() {
-        return Some(Instant::now());
-    }
     let mut since = None;
     loop {
         for _ in 0..32 {
@@ -279,11 +287,11 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 }
 
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
-/// wake-up.
+/// wake-up. Beside another process that computes it sleeps at once ([`yields`]).
 fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
-    let yields = if rung || !pace::crowded() { 8 } else { 64 };
-    for _ in 0..yields {
-        std::thread::yield_now();
+    let most = if rung || !pace::crowded() { 8 } else { 64 };
+    for _ in 0..most {
+        let was_quick = pace::yields().give_way();
         let served = network::progress();
         suspended::move_on();
         if ready() {
@@ -291,6 +299,9 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
         }
         if served {
             return RungOutcome::Served;
+        }
+        if !was_quick {
+            break;
         }
     }
     RungOutcome::Idle

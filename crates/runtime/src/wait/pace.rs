@@ -5,14 +5,32 @@ use core::time::Duration;
 use std::time::Instant;
 
 use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE};
+use crate::wait::yields::Yields;
 
-/// The bits of the [`EagerLooks`].
-static EAGER_LOOKS: AtomicU32 = AtomicU32::new(64);
-/// The bits of the [`Pace`]. Nothing is published with it (relaxed), and an update that two threads make at once may be
-/// lost: the next wait makes another.
-static PACE: AtomicU32 = AtomicU32::new(Pace::STEADY.to_bits());
-/// Whether the node's PEs outnumber its processors.
-static CROWDED: AtomicU32 = AtomicU32::new(0);
+/// What waits read, in one cache line: a PE that shares its processor finds each line cold after a switch.
+#[repr(align(64))]
+struct WaitState {
+    /// The bits of the [`EagerLooks`].
+    eager_looks: AtomicU32,
+    /// The bits of the [`Pace`]. Nothing is published with it (relaxed), and an update that two threads make at once may be
+    /// lost: the next wait makes another.
+    pace: AtomicU32,
+    /// Whether the node's PEs outnumber its processors.
+    crowded: AtomicU32,
+    yields: Yields,
+}
+
+static STATE: WaitState = WaitState {
+    eager_looks: AtomicU32::new(64),
+    pace: AtomicU32::new(Pace::STEADY.to_bits()),
+    crowded: AtomicU32::new(0),
+    yields: Yields::new(),
+};
+
+/// When waits yield.
+pub(crate) fn yields() -> &'static Yields {
+    &STATE.yields
+}
 
 /// How waits behave on this node, decided once at init.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,15 +47,15 @@ pub(crate) fn set_mode(mode: Mode) {
         Mode::Dedicated => (EagerLooks::dedicated(pause()), 0),
         Mode::Crowded => (EagerLooks::few(), 1),
     };
-    EAGER_LOOKS.store(looks.0, Relaxed);
-    PACE.store(Pace::STEADY.to_bits(), Relaxed);
-    CROWDED.store(crowded, Relaxed);
+    STATE.eager_looks.store(looks.0, Relaxed);
+    STATE.pace.store(Pace::STEADY.to_bits(), Relaxed);
+    STATE.crowded.store(crowded, Relaxed);
 }
 
 /// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
 pub(crate) fn expect_network(open: bool) {
     if open {
-        EAGER_LOOKS.store(EagerLooks::few().0, Relaxed);
+        STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
     }
 }
 
@@ -96,7 +114,7 @@ fn pause() -> Duration {
 #[inline(always)]
 #[cfg(not(loom))]
 pub(crate) fn crowded() -> bool {
-    CROWDED.load(Relaxed) != 0
+    STATE.crowded.load(Relaxed) != 0
 }
 
 #[cfg(loom)]
@@ -105,19 +123,19 @@ pub(crate) use crate::sync::crowded;
 /// The looks that a wait begins with.
 #[inline(always)]
 pub(crate) fn eager_looks() -> EagerLooks {
-    EagerLooks(EAGER_LOOKS.load(Relaxed))
+    EagerLooks(STATE.eager_looks.load(Relaxed))
 }
 
 /// Lets every wait that begins meanwhile look once before it goes on to the next rung.
 pub(crate) fn glance(act: impl FnOnce()) {
-    let looks = EAGER_LOOKS.swap(1, Relaxed);
+    let looks = STATE.eager_looks.swap(1, Relaxed);
     act();
-    EAGER_LOOKS.store(looks, Relaxed);
+    STATE.eager_looks.store(looks, Relaxed);
 }
 
 /// For how many microseconds a wait looks with pause.
 pub(crate) fn patience() -> u32 {
-    Pace::of_bits(PACE.load(Relaxed)).patience.into()
+    Pace::of_bits(STATE.pace.load(Relaxed)).patience.into()
 }
 
 /// A wait has ended within the patience.
@@ -132,11 +150,11 @@ pub(crate) fn note_outlived(at_least: Duration, at_most: Duration) {
 }
 
 fn note(change: impl FnOnce(Pace) -> Pace) {
-    let old = PACE.load(Relaxed);
+    let old = STATE.pace.load(Relaxed);
     let new = change(Pace::of_bits(old)).to_bits();
     // Usually nothing changes, and the cache line stays clean.
     if new != old {
-        PACE.store(new, Relaxed);
+        STATE.pace.store(new, Relaxed);
     }
 }
 
