@@ -194,7 +194,7 @@ int array_is_aligned(const struct array *array, const char *routine, const char 
 int array_at(struct array *array, PyObject *index, const char *routine) {
     long long at = 0;
     if (index != NULL) {
-        at = PyLong_AsLongLong(index);
+        at = whole_number(index);
         if (at == -1 && PyErr_Occurred()) {
             PyErr_Clear();
             PyErr_Format(PyExc_TypeError, "%s: index is %R; it is one number, which counts the elements of the array in the order in "

@@ -98,7 +98,7 @@ static int ctx_before_index_take(struct ctx *ctx, PyObject *object, const char *
 }
 
 static int pe_take(int *pe, PyObject *object, const struct ctx *ctx, const char *routine) {
-    long long number = PyLong_AsLongLong(object);
+    long long number = whole_number(object);
     if (number == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return PyErr_Format(PyExc_TypeError, "%s: the PE is %R; it is a number from 0 to %d", routine, object, ctx->pes - 1), -1;
@@ -114,7 +114,7 @@ static int pe_take(int *pe, PyObject *object, const struct ctx *ctx, const char 
 static int integer_or(Py_ssize_t *number, PyObject *object, Py_ssize_t otherwise, const char *routine, const char *argument) {
     *number = otherwise;
     if (object == NULL) return 0;
-    *number = (Py_ssize_t)PyLong_AsLongLong(object);
+    *number = (Py_ssize_t)whole_number(object);
     if (*number != -1 || !PyErr_Occurred()) return 0;
     int is_long = PyErr_ExceptionMatches(PyExc_OverflowError);
     PyErr_Clear();
@@ -212,7 +212,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
             *value = (uint64_t)(uintptr_t)buffers[held++].buf;
             continue;
         }
-        *value = (uint64_t)PyLong_AsLongLong(args[i]);
+        *value = (uint64_t)whole_number(args[i]);
         if (*value == UINT64_MAX && PyErr_Occurred()) {
             PyErr_Clear();
             *value = PyLong_AsUnsignedLongLong(args[i]);

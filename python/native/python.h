@@ -80,4 +80,13 @@ PyObject *PyUnicode_FromString(const char *);
 const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
 
+/* The number that an integer stands for; -1 with an exception, as PyLong_AsLongLong, which before Python 3.10 takes 1.5 for 1. */
+static inline long long whole_number(PyObject *object) {
+    PyObject *integer = PyNumber_Index(object);
+    if (integer == NULL) return -1;
+    long long number = PyLong_AsLongLong(integer);
+    Py_DecRef(integer);
+    return number;
+}
+
 #endif

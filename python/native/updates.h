@@ -93,7 +93,7 @@ static int cmp_take(int *cmp, PyObject *object, const char *routine) {
     const char *text = PyUnicode_AsUTF8AndSize(object, NULL);
     if (text == NULL) {
         PyErr_Clear();
-        long long number = PyLong_AsLongLong(object);
+        long long number = whole_number(object);
         if (number >= 1 && number <= 6) return *cmp = (int)number, 0;
         PyErr_Clear();
     } else {

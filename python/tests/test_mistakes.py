@@ -36,6 +36,8 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(a, 1.0, PES), ValueError, f"there is no PE {PES}: PEs have numbers from 0 to {PES - 1}"),
             (lambda: shmem.p(a, 1.0, -1), ValueError, "there is no PE -1"),
             (lambda: shmem.p(a, 1.0, "one"), TypeError, "the PE is 'one'"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, 1.0, 0.5), TypeError, "^p: the PE is 0.5; it is a number from 0 to"),  # type: ignore[arg-type]
+            (lambda: shmem.p(a, 1.0, 0, index=0.5), TypeError, "^p: index is 0.5; it is one number"),  # type: ignore[arg-type]
             (lambda: shmem.p(a, 1.0, 0, index=4), IndexError, "index 4 of an array with 4 elements"),
             (lambda: shmem.p(whole, 2.5, 0), TypeError, "the value 2.5 is no integer; the array has int64"),
             (lambda: shmem.p(whole.view("i1"), 128, 0), OverflowError, "the value 128 does not fit int8"),
