@@ -34,8 +34,9 @@ usage: oxshmem-benches [OPTIONS]
   --output DIR      where programs and reports go (target/bench)
   --quick           a minute in all, for a first look
   --only PATTERN    only groups or operations whose names contain PATTERN
-  --compare PEER    collectives between nodes, alternating with another library: openmpi
-  --over CARRIER    what carries their messages: tcp (unless told otherwise), ucx, ofi, all
+  --compare PEER    collectives, alternating with another library: openmpi
+  --over CARRIER    what carries their messages: memory (all PEs on one node), tcp (unless told otherwise), ucx, ofi, all
+  --beside N        so many other processes compute meanwhile
   --many            jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (--quick: to 256)
   --list            name groups and operations";
 
@@ -74,7 +75,8 @@ fn run() -> Outcome<ExitCode> {
     if let Some(peer) = &options.compare {
         create(&options.output)?;
         let rounds = if options.quick { 3 } else { 9 };
-        let asked = PeerComparison { peer, over: &options.over, only: &options.only, rounds };
+        let asked =
+            PeerComparison { peer, over: &options.over, only: &options.only, rounds, strangers: options.beside };
         peer::compare(&asked, &options.prefix, &options.output)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -163,6 +165,7 @@ struct BenchOptions {
     only: String,
     compare: Option<String>,
     over: String,
+    beside: u32,
     quick: bool,
     many: bool,
     list: bool,
@@ -177,6 +180,7 @@ impl BenchOptions {
             only: String::new(),
             compare: None,
             over: "tcp".into(),
+            beside: 0,
             quick: false,
             many: false,
             list: false,
@@ -192,6 +196,7 @@ impl BenchOptions {
                 Long("only") => options.only = parser.value()?.string()?,
                 Long("compare") => options.compare = Some(parser.value()?.string()?),
                 Long("over") => options.over = parser.value()?.string()?,
+                Long("beside") => options.beside = parser.value()?.parse()?,
                 Long("prefix") => options.prefix = path(&mut parser, "--prefix")?,
                 Long("output") => options.output = path(&mut parser, "--output")?,
                 other => return Err(other.unexpected()),

@@ -1,9 +1,10 @@
-//! Collectives between nodes, alternating with those of another OpenSHMEM library on this machine and with the limit.
+//! Collectives, alternating with those of another OpenSHMEM library on this machine and with the limit.
 //!
 //! One C program is compiled for both libraries; another sends the same messages over bare connections. The nodes are groups
 //! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own use
-//! of sockets, by UCX and by libfabric.
+//! of sockets, by UCX and by libfabric. Or all PEs are on one node. Other processes can compute meanwhile ([`strangers`]).
 
+mod strangers;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -11,15 +12,21 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use self::strangers::Strangers;
 use crate::{Outcome, job, kernels, say};
 
-/// Jobs of one comparison: as many nodes as PEs.
-const PES: [u32; 2] = [2, 4];
-
-/// A way for the messages of both libraries to the loopback device.
+/// A way for the messages of both libraries.
 struct PeerCarrier {
     /// Its name for `--over`.
     name: &'static str,
+    /// Between nodes: how.
+    network: Option<PeerNetwork>,
+    /// PEs of its jobs, each on a node of its own if there is a network.
+    pes: [u32; 2],
+}
+
+/// A way to the loopback device.
+struct PeerNetwork {
     /// Our transport.
     ours: &'static str,
     /// Open MPI's components, beside [`COMPONENTS`].
@@ -40,32 +47,54 @@ const BARE_TCP: BareCarrier = BareCarrier { words: "bare messages over TCP", sou
 const BARE_UCX: BareCarrier =
     BareCarrier { words: "bare active messages of UCX's", source: "carry_ucx.c", libraries: &["-lucp", "-lucs"] };
 
-const CARRIERS: [PeerCarrier; 3] = [
+const CARRIERS: [PeerCarrier; 4] = [
+    PeerCarrier { name: "memory", network: None, pes: [2, 6] },
     PeerCarrier {
         name: "tcp",
-        ours: "tcp",
-        components: &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")],
-        limit: &BARE_TCP,
+        network: Some(PeerNetwork {
+            ours: "tcp",
+            components: &[("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", "lo")],
+            limit: &BARE_TCP,
+        }),
+        pes: [2, 4],
     },
     PeerCarrier {
         name: "ucx",
-        ours: "ucx:tcp",
-        // It takes UCX for cards alone unless it is told otherwise.
-        components: &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
-        limit: &BARE_UCX,
+        network: Some(PeerNetwork {
+            ours: "ucx:tcp",
+            // It takes UCX for cards alone unless it is told otherwise.
+            components: &[("pml", "ucx"), ("pml_ucx_tls", "any"), ("pml_ucx_devices", "any")],
+            limit: &BARE_UCX,
+        }),
+        pes: [2, 4],
     },
     PeerCarrier {
         name: "ofi",
-        ours: "ofi:tcp",
-        components: &[("pml", "cm"), ("mtl", "ofi"), ("mtl_ofi_provider_include", "tcp")],
-        limit: &BARE_TCP,
+        network: Some(PeerNetwork {
+            ours: "ofi:tcp",
+            components: &[("pml", "cm"), ("mtl", "ofi"), ("mtl_ofi_provider_include", "tcp")],
+            limit: &BARE_TCP,
+        }),
+        pes: [2, 4],
     },
 ];
 
-/// Open MPI's components in every comparison: no memory of the node.
+/// Open MPI's components in every comparison between nodes: no memory of the node.
 const COMPONENTS: [(&str, &str); 2] = [("osc", "^rdma"), ("coll", "^sm")];
 /// Both UCX and libfabric are to stay on the loopback device.
 const DEVICES: [(&str, &str); 3] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo"), ("FI_TCP_IFACE", "lo")];
+
+impl PeerCarrier {
+    /// What carries the messages, for tables and messages.
+    fn words(&self) -> &'static str {
+        self.network.as_ref().map_or("the memory of a node", |network| network.ours)
+    }
+
+    /// How many nodes so many PEs are.
+    fn nodes(&self, pes: u32) -> u32 {
+        if self.network.is_some() { pes } else { 1 }
+    }
+}
 
 /// The carriers that `--over` names: one, or all.
 fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
@@ -103,6 +132,8 @@ pub(crate) struct PeerComparison<'a> {
     /// Only rows whose names contain this.
     pub(crate) only: &'a str,
     pub(crate) rounds: u32,
+    /// How many other processes compute meanwhile.
+    pub(crate) strangers: u32,
 }
 
 /// The rounds of one comparison, by the columns of the tables.
@@ -146,15 +177,17 @@ pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) 
     compile(&prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
     // Open MPI declares the forms over teams and does not implement them.
     compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
+    let _strangers = Strangers::start(asked.strangers)?;
     for carrier in carriers {
         if let Some(why) = rivals.obstacle(carrier) {
-            say(format_args!("\nnot run: collectives over {}: {why}", carrier.ours));
+            say(format_args!("\nnot run: collectives over {}: {why}", carrier.words()));
             continue;
         }
-        let bare = rivals.bare_program(carrier.limit).inspect_err(|why| {
-            say(format_args!("\nnot measured: {}: {why}", carrier.limit.words));
+        let bare = carrier.network.as_ref().and_then(|network| {
+            let told = |why: &String| say(format_args!("\nnot measured: {}: {why}", network.limit.words));
+            rivals.bare_program(network.limit).inspect_err(told).ok()
         });
-        PES.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked, bare.as_deref().ok()))?;
+        carrier.pes.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked, bare.as_deref()))?;
     }
     Ok(())
 }
@@ -163,7 +196,8 @@ impl Rivals {
     /// Why this carrier cannot be compared here.
     fn obstacle(&self, carrier: &PeerCarrier) -> Option<String> {
         let nothing = "no such row";
-        let jobs = [self.our_job(carrier, PES[0], nothing), self.their_job(carrier, PES[0], nothing)];
+        let pes = carrier.pes[0];
+        let jobs = [self.our_job(carrier, pes, nothing), self.their_job(carrier, pes, nothing)];
         jobs.into_iter().find_map(|mut job| measured(&mut job).err())
     }
 
@@ -191,18 +225,21 @@ impl Rivals {
                 }
             }
         }
-        tables::times(carrier, pes, &columns);
+        tables::times(carrier, pes, asked.strangers, &columns);
         tables::counts(&columns);
         Ok(())
     }
 
     fn our_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
         let mut command = Command::new(self.prefix.join("bin/oshrun"));
-        command.envs(DEVICES).env("SHMEM_TRANSPORT", carrier.ours).args(["--timeout", "300"]);
+        if let Some(network) = &carrier.network {
+            command.envs(DEVICES).env("SHMEM_TRANSPORT", network.ours);
+        }
+        command.args(["--timeout", "300"]);
         if have_processors(pes) {
             command.arg("--bind");
         }
-        command.args(["-n", &pes.to_string(), "--nodes", &pes.to_string()]).arg(&self.ours).arg(only);
+        command.args(["-n", &pes.to_string(), "--nodes", &carrier.nodes(pes).to_string()]).arg(&self.ours).arg(only);
         command
     }
 
@@ -259,15 +296,18 @@ impl OpenMpi {
         Some(Self { bin })
     }
 
-    /// A job whose messages go over the loopback device, in collectives and in puts, as between nodes.
+    /// A job; between nodes its messages go over the loopback device, in collectives and in puts.
     fn oshrun(&self, carrier: &PeerCarrier, pes: u32) -> Command {
         let mut command = Command::new(self.bin.join("oshrun"));
-        command.envs(DEVICES).arg("--allow-run-as-root");
-        for (name, _) in DEVICES {
-            command.args(["-x", name]);
-        }
-        for (name, value) in COMPONENTS.iter().chain(carrier.components) {
-            command.args(["--mca", name, value]);
+        command.arg("--allow-run-as-root");
+        if let Some(network) = &carrier.network {
+            command.envs(DEVICES);
+            for (name, _) in DEVICES {
+                command.args(["-x", name]);
+            }
+            for (name, value) in COMPONENTS.iter().chain(network.components) {
+                command.args(["--mca", name, value]);
+            }
         }
         match have_processors(pes) {
             true => command.args(["--bind-to", "core"]),
@@ -295,10 +335,10 @@ mod tests {
 
     #[test]
     fn a_carrier_goes_by_its_name_and_all_by_one_word() {
-        let names = |over| carriers(over).map(|found| found.iter().map(|carrier| carrier.ours).collect::<Vec<_>>());
+        let names = |over| carriers(over).map(|found| found.iter().map(|carrier| carrier.words()).collect::<Vec<_>>());
         assert_eq!(names("ucx"), Ok(vec!["ucx:tcp"]));
         assert_eq!(names("all").map(|found| found.len()), Ok(CARRIERS.len()));
-        assert_eq!(names("udp"), Err("--over udp: there are tcp, ucx, ofi, and all".into()));
+        assert_eq!(names("udp"), Err("--over udp: there are memory, tcp, ucx, ofi, and all".into()));
     }
 
     #[test]

@@ -4,12 +4,19 @@ use super::{Columns, PeerCarrier, PeerRound, RoundCounts, Rounds};
 use crate::say;
 
 /// Microseconds per call.
-pub(super) fn times(carrier: &PeerCarrier, pes: u32, columns: &Columns) {
+pub(super) fn times(carrier: &PeerCarrier, pes: u32, strangers: u32, columns: &Columns) {
+    let nodes = if carrier.network.is_some() { format!("{pes} nodes") } else { "one node".to_owned() };
+    let beside = if strangers > 0 { format!(", beside {strangers} processes that compute") } else { String::new() };
+    let limit = carrier.network.as_ref().map_or(String::new(), |network| {
+        format!(
+            ", and how often the limit goes into ours: {} of\nthe same sizes and count, to receivers that know what comes",
+            network.limit.words
+        )
+    });
     say(format_args!(
-        "\n{pes} PEs as {pes} nodes over {}: median microseconds per call, how often ours goes into Open MPI's, by medians and\n\
-         by means (in which a batch that stood still counts), and how often the limit goes into ours: {} of the same\n\
-         sizes and count, to receivers that know what comes",
-        carrier.ours, carrier.limit.words
+        "\n{pes} PEs on {nodes} over {}{beside}: median microseconds per call, how often ours goes into Open MPI's, by medians\n\
+         and by means (in which a batch that stood still counts){limit}",
+        carrier.words()
     ));
     line("", ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"]);
     for row in columns.rows() {
