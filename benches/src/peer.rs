@@ -29,7 +29,7 @@ struct PeerCarrier {
 struct PeerNetwork {
     /// Our transport.
     ours: &'static str,
-    /// Open MPI's components, beside [`COMPONENTS`].
+    /// Open MPI's components, beside [`COMPONENT`] and [`BETWEEN_NODES`].
     components: &'static [(&'static str, &'static str)],
     limit: &'static BareCarrier,
 }
@@ -79,8 +79,10 @@ const CARRIERS: [PeerCarrier; 4] = [
     },
 ];
 
-/// Open MPI's components in every comparison between nodes: no memory of the node.
-const COMPONENTS: [(&str, &str); 2] = [("osc", "^rdma"), ("coll", "^sm")];
+/// Open MPI's components in every comparison: version 4.1.4 crashes at start with the component that it takes by default.
+const COMPONENT: (&str, &str) = ("osc", "^rdma");
+/// And between nodes: collectives that do not go through memory.
+const BETWEEN_NODES: (&str, &str) = ("coll", "^sm");
 /// Both UCX and libfabric are to stay on the loopback device.
 const DEVICES: [(&str, &str); 3] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo"), ("FI_TCP_IFACE", "lo")];
 
@@ -300,14 +302,17 @@ impl OpenMpi {
     fn oshrun(&self, carrier: &PeerCarrier, pes: u32) -> Command {
         let mut command = Command::new(self.bin.join("oshrun"));
         command.arg("--allow-run-as-root");
+        let mut components = vec![COMPONENT];
         if let Some(network) = &carrier.network {
             command.envs(DEVICES);
             for (name, _) in DEVICES {
                 command.args(["-x", name]);
             }
-            for (name, value) in COMPONENTS.iter().chain(network.components) {
-                command.args(["--mca", name, value]);
-            }
+            components.push(BETWEEN_NODES);
+            components.extend(network.components);
+        }
+        for (name, value) in components {
+            command.args(["--mca", name, value]);
         }
         match have_processors(pes) {
             true => command.args(["--bind-to", "core"]),
