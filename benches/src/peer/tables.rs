@@ -25,7 +25,7 @@ pub(super) fn times(carrier: &PeerCarrier, pes: u32, strangers: u32, columns: &C
             columns.each(row).map(|rounds| mean(rounds.iter().map(|round| round.mean)));
         let ratios = [peer / set, peer / team, mean_peer / mean_set, mean_peer / mean_team];
         let figures = [set, team, peer].into_iter().chain(ratios).chain([limit, set / limit]);
-        line(row, figures.map(|value| format!("{value:.2}")));
+        line(row, figures.map(cell));
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn counts(columns: &Columns) {
         };
         let [switches, segments] = [of(|counts| counts.switches), of(|counts| counts.segments)];
         // The limit, which is the last, has no counts.
-        line(row, switches[..3].iter().chain(&segments[..3]).map(|value| format!("{value:.2}")));
+        line(row, switches[..3].iter().chain(&segments[..3]).copied().map(cell));
     }
 }
 
@@ -56,6 +56,11 @@ impl Columns {
         [&self.sets, &self.teams, &self.peers, &self.limits]
             .map(|rounds: &Rounds| rounds.get(row).map_or(&[][..], Vec::as_slice))
     }
+}
+
+/// A figure; what has not been measured is no number.
+fn cell(value: f64) -> String {
+    if value.is_nan() { "-".to_owned() } else { format!("{value:.2}") }
 }
 
 fn line(row: &str, cells: impl IntoIterator<Item = impl std::fmt::Display>) {
