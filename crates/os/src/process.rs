@@ -46,6 +46,9 @@ pub fn sleep_exactly() -> io::Result<()> {
 
 /// The shortest slice of a processor that the kernel grants.
 const SHORT_SLICE: Duration = Duration::from_micros(100);
+/// The arguments of the calls below.
+const THIS_THREAD: libc::pid_t = 0;
+const NO_FLAGS: libc::c_uint = 0;
 
 /// Asks for short slices of the processor, for the calling thread and those that it starts later. Their share stays the same.
 ///
@@ -53,21 +56,25 @@ const SHORT_SLICE: Duration = Duration::from_micros(100);
 /// another beside other processes wait for microseconds rather than milliseconds. Kernels before Linux 6.12 take no notice, and
 /// threads whose policy is not the usual one stay as they are.
 pub fn prefer_short_slices() -> io::Result<()> {
-    const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
-    const THIS_THREAD: libc::pid_t = 0;
-    const NO_FLAGS: libc::c_uint = 0;
-    // SAFETY: the structure consists of numbers, for which zero is a value.
-    let mut scheduling: libc::sched_attr = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes as many bytes as it is told that the structure has.
-    unsafe { syscall!(syscall(libc::SYS_sched_getattr, THIS_THREAD, &raw mut scheduling, SIZE, NO_FLAGS)) }?;
+    let mut scheduling = scheduling()?;
     let slice = SHORT_SLICE.as_nanos() as u64;
     if scheduling.sched_policy != libc::SCHED_OTHER as u32 || scheduling.sched_runtime <= slice {
         return Ok(());
     }
-    scheduling.size = SIZE;
     scheduling.sched_runtime = slice;
     // SAFETY: the kernel reads as many bytes as the structure says that it has.
     unsafe { syscall!(syscall(libc::SYS_sched_setattr, THIS_THREAD, &raw const scheduling, NO_FLAGS)) }.map(drop)
+}
+
+/// How the calling thread is scheduled.
+fn scheduling() -> io::Result<libc::sched_attr> {
+    const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+    // SAFETY: the structure consists of numbers, for which zero is a value.
+    let mut scheduling: libc::sched_attr = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes as many bytes as it is told that the structure has.
+    unsafe { syscall!(syscall(libc::SYS_sched_getattr, THIS_THREAD, &raw mut scheduling, SIZE, NO_FLAGS)) }?;
+    scheduling.size = SIZE;
+    Ok(scheduling)
 }
 
 /// Lets the kernel, where the machine or a group has no memory left, kill this process rather than one without a raised
@@ -202,6 +209,22 @@ mod tests {
 
     fn is_the_process_under_test() -> bool {
         std::env::var_os("PROCESS_TEST").is_some()
+    }
+
+    #[test]
+    fn a_thread_passes_its_short_slices_on() {
+        let slice = || scheduling().expect("a thread may ask how it is scheduled").sched_runtime;
+        let own = slice();
+        let [there, below] = std::thread::scope(|scope| {
+            let both = scope.spawn(|| {
+                prefer_short_slices().expect("a thread may shorten its slices");
+                [slice(), std::thread::scope(|scope| scope.spawn(slice).join().expect("no panic"))]
+            });
+            both.join().expect("no panic")
+        });
+        // A kernel that takes no notice says that there are no slices.
+        let expected = own.min(SHORT_SLICE.as_nanos() as u64);
+        assert_eq!((there, below, slice()), (expected, expected, own));
     }
 
     #[test]
