@@ -36,7 +36,8 @@ pub(crate) struct PackageArguments {
     /// Folder of the packages [default: target/packages]
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Install each package, and the source, in a bare Debian 12, and run a job of 4 PEs there; needs root and debootstrap
+    /// Install each package that is made, and the source if no kind is named, in a bare Debian 12, and run a job of 4 PEs there; needs
+    /// root and debootstrap
     #[arg(long)]
     prove: bool,
     /// Make them from clean in two folders, and fail unless they are the same bytes
@@ -56,6 +57,19 @@ enum PackageKind {
     Rpm,
     /// A wheel for pip
     Wheel,
+}
+
+impl PackageKind {
+    /// The ways of `ci/packages/prove` that install such a package in a bare Debian.
+    fn ways(self) -> &'static [&'static str] {
+        match self {
+            Self::Source => &["source"],
+            Self::Tar => &["tar"],
+            Self::Deb => &["deb"],
+            Self::Rpm => &[],
+            Self::Wheel => &["wheel", "container"],
+        }
+    }
 }
 
 /// The staged tree, and what every package says about it.
@@ -110,10 +124,11 @@ pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
         let bytes = fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?.len();
         println!("{:>6.1} MB  {}", bytes as f64 / 1e6, file.display());
     }
-    match arguments.prove {
-        true => command::run(Command::new(top().join("ci/packages/prove")).arg(&product.output)),
-        false => Ok(()),
+    if !arguments.prove {
+        return Ok(());
     }
+    let ways = arguments.kinds.iter().flat_map(|kind| kind.ways());
+    command::run(Command::new(top().join("ci/packages/prove")).arg(&product.output).args(ways))
 }
 
 /// The folder of the packages.
