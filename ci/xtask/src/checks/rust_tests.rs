@@ -10,6 +10,12 @@ pub(crate) fn cargo_test(selection: &[&str]) -> Outcome<CheckCounts> {
     count(command.arg("test").args(selection).args(["--no-fail-fast", "--", "--show-output"]))
 }
 
+/// Runs the examples of the documentation. With `--show-output` rustdoc would compile each of the hundreds as a program of its own,
+/// where one program for each crate takes seconds.
+pub(crate) fn doc_tests(selection: &[&str]) -> Outcome<CheckCounts> {
+    count(command::cargo().args(["test", "--doc", "--no-fail-fast"]).args(selection))
+}
+
 /// Runs tests, counted from the summary that belongs to each header: a test whose PEs are test programs again shows
 /// their summaries inside its own. A test that cannot run here passes and says `not run: why`.
 pub(crate) fn count(command: &mut Command) -> Outcome<CheckCounts> {

@@ -5,7 +5,7 @@ use std::process::Command;
 use oxshmem_faults::{AT_ONCE, in_parallel};
 
 use crate::checks::packages;
-use crate::checks::rust_tests::{cargo_test, count, count_output};
+use crate::checks::rust_tests::{cargo_test, count, count_output, doc_tests};
 use crate::counts::{CheckCounts, skipped};
 use crate::{Outcome, command, target, top};
 
@@ -26,14 +26,7 @@ pub(super) fn unit() -> Outcome<CheckCounts> {
     command::run_cargo(&[&["build", "--quiet", "--examples"], &packages[..]].concat())?;
     // Every target with tests: libraries that say `test = false`, which `--lib` would build for nothing, are left out.
     let mut counts = cargo_test(&[&["--tests"], &packages[..]].concat())?;
-    // Beside the whole workspace rustdoc compiles hundreds of examples one by one; alone they are one program, for one processor.
-    let examples = [
-        vec!["--doc", "--package", "oxshmem", "--package", "oxshmem-transport-tcp"],
-        [&["--doc", "--exclude", "oxshmem"], &packages[..]].concat(),
-    ];
-    for counted in in_parallel(AT_ONCE, &examples, |selection| cargo_test(selection)) {
-        counts += counted?;
-    }
+    counts += doc_tests(&packages)?;
     Ok(counts)
 }
 
