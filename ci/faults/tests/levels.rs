@@ -1,5 +1,7 @@
 //! Collectives through the levels of large nodes, which groups of PEs stand for here.
 
+use std::path::Path;
+
 use oxshmem_faults::{Job, JobEnd, program};
 
 fn is_right(ended: &JobEnd) {
@@ -34,6 +36,18 @@ fn results_are_right_without_levels() {
     for options in ["-n 3", "-n 4 --nodes 2"] {
         let job = Job::new(options).env("SHMEM_NODE_LEVELS", "off");
         is_right(&job.run(&program, ["20000", "20"]).expect(0));
+    }
+}
+
+/// PEs with other levels would wait for each other in other lines.
+#[test]
+fn the_first_pe_of_a_node_decides_on_its_levels() {
+    let program = program("node_levels.c");
+    for (first, others) in [("2,4", "off"), ("off", "2,4"), ("2,4", "4")] {
+        let only = format!("test $PMI_RANK = 0 && export SHMEM_NODE_LEVELS={first}; exec \"$0\" \"$@\"");
+        let job = Job::new("-n 8").env("SHMEM_NODE_LEVELS", others);
+        let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str(), "9000".as_ref(), "2".as_ref()];
+        is_right(&job.run(Path::new("/bin/sh"), arguments).expect(0));
     }
 }
 

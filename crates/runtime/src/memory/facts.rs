@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oxshmem_base::Error;
-use oxshmem_base::knobs::Wait;
+use oxshmem_base::knobs::{NodeLevels, Wait};
 use oxshmem_bootstrap::Membership;
 use oxshmem_os::{cpus, memory, program};
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub(crate) struct HeapTerms {
     pub(crate) wait: u8,
     /// Whether the leader's `SHMEM_CHECK` asks for guarded blocks, which lie at other offsets.
     pub(crate) guarded: bool,
+    /// The leader's `SHMEM_NODE_LEVELS`, because PEs with other levels would look for each other in other lines: see [`widths_of`].
+    pub(crate) widths: Option<Vec<u32>>,
 }
 
 impl HeapTerms {
@@ -76,13 +78,32 @@ impl HeapTerms {
         let fits = terms.heap_shift < u64::BITS
             && terms.page.is_power_of_two()
             && terms.heap_cap <= 1 << terms.heap_shift
-            && way_of(terms.wait).is_some();
+            && way_of(terms.wait).is_some()
+            && terms.widths.iter().flatten().all(|&width| width > 0);
         fits.then_some((terms, rest))
     }
 
     /// The leader's `SHMEM_WAIT`.
     pub(crate) fn wait(&self) -> Wait {
         way_of(self.wait).expect("decode lets no other number pass")
+    }
+
+    /// The leader's `SHMEM_NODE_LEVELS`.
+    pub(crate) fn node_levels(&self) -> NodeLevels {
+        match &self.widths {
+            None => NodeLevels::Off,
+            Some(widths) if widths.is_empty() => NodeLevels::Auto,
+            Some(widths) => NodeLevels::Groups(widths.clone()),
+        }
+    }
+}
+
+/// Levels as they travel: the widths of groups, an empty list for `auto`, no list for `off`.
+pub(crate) fn widths_of(levels: &NodeLevels) -> Option<Vec<u32>> {
+    match levels {
+        NodeLevels::Off => None,
+        NodeLevels::Auto => Some(Vec::new()),
+        NodeLevels::Groups(widths) => Some(widths.clone()),
     }
 }
 
@@ -161,6 +182,7 @@ mod tests {
             limited: true,
             wait: Wait::Sleep as u8,
             guarded: false,
+            widths: Some(vec![4, 16]),
         }
     }
 
@@ -176,6 +198,15 @@ mod tests {
             let terms = HeapTerms { wait: wait as u8, limited: wait == Wait::Spin, ..terms() };
             let sent = [terms.encode(), vec![1, 2, 3]].concat();
             assert_eq!(HeapTerms::decode(&sent), Some((terms, &[1, 2, 3][..])));
+        }
+    }
+
+    #[test]
+    fn levels_arrive_as_the_leader_has_them() {
+        for levels in [NodeLevels::Auto, NodeLevels::Off, NodeLevels::Groups(vec![2, 4, 4])] {
+            let bytes = HeapTerms { widths: widths_of(&levels), ..terms() }.encode();
+            let arrived = HeapTerms::decode(&bytes).map(|(terms, _)| terms.node_levels());
+            assert_eq!(arrived, Some(levels));
         }
     }
 
@@ -212,6 +243,7 @@ mod tests {
             HeapTerms { heap_shift: 64, ..terms() },
             HeapTerms { page: 4095, ..terms() },
             HeapTerms { wait: 9, ..terms() },
+            HeapTerms { widths: Some(vec![4, 0]), ..terms() },
         ] {
             assert_eq!(HeapTerms::decode(&other.encode()), None, "{other:?}");
         }

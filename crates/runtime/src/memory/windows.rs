@@ -1,6 +1,6 @@
 //! Builds the windows of a node: which PE makes which memory file, and where it is mapped.
 
-use oxshmem_base::knobs::{Settings, Wait};
+use oxshmem_base::knobs::{NodeLevels, Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Membership, Parcel, node};
 use oxshmem_os::limits::{Limit, Limits};
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::memory::address_limit::AddressNeed;
 use crate::memory::collected;
 use crate::memory::control::{self, ControlBlock};
-use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable};
+use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
 use crate::memory::heap::SymmetricHeap;
 use crate::memory::huge_pages;
 
@@ -37,6 +37,8 @@ pub(crate) struct Windows {
     claims: Mutex<Claims>,
     /// The leader's `SHMEM_WAIT`.
     wait: Wait,
+    /// The leader's `SHMEM_NODE_LEVELS`.
+    levels: NodeLevels,
     quarters: Quarters,
     roll: Roll,
 }
@@ -50,6 +52,11 @@ impl Windows {
     /// Bytes from one PE's heap to the next.
     pub(crate) fn heap_window(&self) -> usize {
         self.heap_window
+    }
+
+    /// The levels by which the PEs of this node meet; the same on all of them.
+    pub(crate) fn node_levels(&self) -> &NodeLevels {
+        &self.levels
     }
 
     /// The processors of this node.
@@ -169,6 +176,7 @@ pub(crate) fn open(
         heap_window,
         claims: Mutex::new(claims),
         wait: terms.wait(),
+        levels: terms.node_levels(),
         quarters,
         roll,
     };
@@ -204,8 +212,15 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
-    let terms =
-        HeapTerms { heap_cap, heap_shift, page, limited, wait: settings.wait as u8, guarded: settings.check >= 3 };
+    let terms = HeapTerms {
+        heap_cap,
+        heap_shift,
+        page,
+        limited,
+        wait: settings.wait as u8,
+        guarded: settings.check >= 3,
+        widths: widths_of(&settings.node_levels),
+    };
     let roll = SharedMemory::create(c"oxshmem roll", members as u64, Pages::Small)?;
     let files = [&control, &heap, &roll];
     let fds = files.iter().map(|file| file.fd().try_clone_to_owned()).collect::<Result<_, _>>()?;

@@ -21,7 +21,7 @@ const KEPT: usize = 8;
 
 /// Whether some team of this life may meet level by level.
 pub(crate) fn is_possible() -> bool {
-    state::current().is_some_and(|life| match &life.settings.node_levels {
+    state::current().is_some_and(|life| match life.windows.node_levels() {
         NodeLevels::Off => false,
         // With fewer processors than PEs, the fewest waits are the quickest.
         NodeLevels::Auto => !pace::crowded(),
@@ -35,7 +35,7 @@ pub(crate) fn serves(size: u32, window: impl Fn(u32) -> u32) -> bool {
     if size < 2 || !is_possible() {
         return false;
     }
-    match state::current().map(|life| &life.settings.node_levels) {
+    match state::current().map(|life| life.windows.node_levels()) {
         Some(NodeLevels::Groups(_)) => true,
         _ if levels_pay(size, 1) || !levels_pay(size, size) => levels_pay(size, 1),
         _ => {
@@ -76,7 +76,7 @@ impl Hierarchy {
     /// Of the members in these windows of the node, with these lines.
     pub(crate) fn new(my: u32, windows: &[u32], lines: Box<[&'static TeamLines]>) -> Self {
         let groups = placement::groups();
-        let domains = match state::current().map(|life| &life.settings.node_levels) {
+        let domains = match state::current().map(|life| life.windows.node_levels()) {
             Some(NodeLevels::Groups(widths)) => {
                 widths.iter().map(|width| windows.iter().map(|window| window / width).collect()).collect()
             }
