@@ -1,6 +1,8 @@
 //! Collectives between nodes: every way of every length gives the right bits.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
+use std::path::Path;
+
 use oxshmem_faults::{Job, is_long, not_run, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
@@ -112,6 +114,20 @@ fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_
         assert!(sum(5, nodes, schedule) == one, "other bits on {nodes} nodes, {schedule}");
     }
     assert!(sum(3, 1, "auto") != one, "the sum of other operands");
+}
+
+/// The PEs meet by the standard schedules as long as they do not know that they have the same ones.
+#[test]
+fn algorithms_that_differ_are_told_whatever_they_are() {
+    let program = program("hello.c");
+    for setting in ["BARRIER_ALGORITHM=central", "REDUCE_ALGORITHM=butterfly-2", "FCOLLECT_ALGORITHM=ring"] {
+        let only = format!("test $PMI_RANK = 2 && export SHMEM_{setting}; exec \"$0\"");
+        for options in ["-n 3", "-n 4 --nodes 2"] {
+            let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
+            let ended = Job::new(options).run(Path::new("/bin/sh"), arguments).expect(1);
+            ended.says(&["the PEs choose their collectives' algorithms differently", "SHMEM_*_ALGORITHM"]);
+        }
+    }
 }
 
 /// The values of `SHMEM_REDUCE_ALGORITHM`.

@@ -10,9 +10,16 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::team::TeamState;
 
-/// Synchronises the world, and ends the job with a message unless all PEs have chosen alike.
+/// Synchronises the world, and ends the job with a message unless all PEs have chosen alike. The choice is in force after that.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
-    let mine = state::current().map_or(0, |life| life.choice.fingerprint());
+    let life = state::current();
+    compare(world, call, life.map_or(0, |life| life.choice.fingerprint()));
+    if let Some(life) = life {
+        life.choice.enforce();
+    }
+}
+
+fn compare(world: &TeamState, call: &'static str, mine: u64) {
     let meeting = Call::of(world, call, CallKind::Init);
     if let Some(span) = &world.span
         && between_nodes::agree(meeting, span, &[mine])

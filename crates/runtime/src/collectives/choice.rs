@@ -1,6 +1,7 @@
 //! Which collectives run a schedule, and which one: what the user has set, the same on all PEs.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use oxshmem_base::chance::Sum;
 use oxshmem_base::knobs::{Algorithms, Settings};
@@ -15,6 +16,8 @@ use crate::network;
 /// The rows that the job puts before the standard table, from `SHMEM_*_ALGORITHM` and `SHMEM_TUNING`.
 pub(crate) struct Choice {
     rows: Vec<Row>,
+    /// Whether all PEs are known to have the same rows.
+    in_force: AtomicBool,
 }
 
 impl Choice {
@@ -28,12 +31,17 @@ impl Choice {
             choose::prefer(&mut rows, collectives, name)
                 .map_err(|possible| Algorithms::unknown(family, name, &possible))?;
         }
-        Ok(Self { rows })
+        Ok(Self { rows, in_force: AtomicBool::new(false) })
     }
 
-    /// The rows.
+    /// The rows in force: none before [`Self::enforce`]. PEs that have other rows must meet to notice it.
     pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
+        if self.in_force.load(Relaxed) { &self.rows } else { &[] }
+    }
+
+    /// All PEs have the same rows.
+    pub(crate) fn enforce(&self) {
+        self.in_force.store(true, Relaxed);
     }
 
     /// The schedule that answers the question; `None`: the engine of the node does.
@@ -137,6 +145,14 @@ mod tests {
         let answers = COLLECTIVES.iter().filter(|(name, _)| *name != "shares");
         assert!(answers.clone().all(|(_, collective)| choice.schedule(&question(*collective)).is_none()));
         assert!(choice.rows.is_empty());
+    }
+
+    #[test]
+    fn rows_are_in_force_when_all_pes_have_the_same() {
+        let choice = with(|settings| settings.algorithms.reduce = "ring".into()).unwrap();
+        assert!(choice.has_rows() && choice.rows().is_empty());
+        choice.enforce();
+        assert!(!choice.rows().is_empty());
     }
 
     #[test]
