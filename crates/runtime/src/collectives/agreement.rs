@@ -1,4 +1,4 @@
-//! Whether all PEs have chosen the same schedules.
+//! Whether all PEs have chosen the same schedules and the same limit of teams, on which it depends where they meet.
 
 use oxshmem_base::Error;
 
@@ -10,37 +10,80 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::team::TeamState;
 
-/// Synchronises the world, and ends the job with a message unless all PEs have chosen alike. The choice is in force after that.
-pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
-    let life = state::current();
-    compare(world, call, life.map_or(0, |life| life.choice.fingerprint()));
-    if let Some(life) = life {
-        life.choice.enforce();
+/// What must be alike on all PEs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Terms {
+    /// Of the schedules.
+    fingerprint: u64,
+    teams_max: Option<u64>,
+}
+
+impl Terms {
+    /// As they travel. Without a limit of teams splits do not compare numbers, so none is another limit than the largest one.
+    fn words(self) -> [u64; 2] {
+        [self.fingerprint, self.teams_max.map_or(0, |most| most.saturating_add(1))]
+    }
+
+    fn of_words([fingerprint, teams_max]: [u64; 2]) -> Self {
+        Self { fingerprint, teams_max: teams_max.checked_sub(1) }
     }
 }
 
-fn compare(world: &TeamState, call: &'static str, mine: u64) {
+/// Synchronises the world, and ends the job with a message unless all PEs have chosen alike. The choice is in force after that.
+pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
+    let Some(life) = state::current() else { return };
+    compare(world, call, Terms { fingerprint: life.choice.fingerprint(), teams_max: life.settings.teams_max });
+    life.choice.enforce();
+}
+
+fn compare(world: &TeamState, call: &'static str, mine: Terms) {
     let meeting = Call::of(world, call, CallKind::Init);
+    let words = mine.words();
     if let Some(span) = &world.span
-        && between_nodes::agree(meeting, span, &[mine])
+        && between_nodes::agree(meeting, span, &words)
     {
         return;
     }
     let mut other = None;
-    node_exchange::exchange(meeting, &[mine], |member, words| {
-        other = other.or((words[0] != mine).then_some(member));
+    node_exchange::exchange(meeting, &words, |member, theirs| {
+        let theirs = [theirs[0], theirs[1]];
+        other = other.or((theirs != words).then_some((member, theirs)));
     });
-    if let Some(other) = other {
-        errors::fail(
-            &Error::new(format!("{call}: the PEs choose their collectives' algorithms differently"))
-                .because(format!(
-                    "SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {}'s",
-                    world.my
-                ))
-                .fix(
-                    "set these variables alike on all PEs, and give them the same file. If they are alike, look for \
-                     two threads of a PE that make collective calls of one team at the same time",
-                ),
-        );
+    if let Some((other, theirs)) = other {
+        errors::fail(&differ(call, (world.my, mine), (other, Terms::of_words(theirs))));
+    }
+}
+
+#[cold]
+fn differ(call: &str, (my, mine): (u32, Terms), (other, theirs): (u32, Terms)) -> Error {
+    if mine.fingerprint == theirs.fingerprint {
+        let limit = |terms: Terms| terms.teams_max.map_or_else(|| "not set".to_owned(), |most| most.to_string());
+        return Error::new(format!("{call}: the PEs have different limits of teams"))
+            .because(format!("SHMEM_TEAMS_MAX is {} for PE {other} and {} for PE {my}", limit(theirs), limit(mine)))
+            .fix("set SHMEM_TEAMS_MAX alike for all PEs, or for none");
+    }
+    Error::new(format!("{call}: the PEs choose their collectives' algorithms differently"))
+        .because(format!("SHMEM_*_ALGORITHM or the file of SHMEM_TUNING of PE {other} differ from PE {my}'s"))
+        .fix(
+            "set these variables alike on all PEs, and give them the same file. If they are alike, look for \
+             two threads of a PE that make collective calls of one team at the same time",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_come_back_from_their_words_and_differences_are_named() {
+        let terms = |fingerprint, teams_max| Terms { fingerprint, teams_max };
+        for terms in [terms(0, None), terms(7, Some(0)), terms(u64::MAX, Some(4000))] {
+            assert_eq!(Terms::of_words(terms.words()), terms);
+        }
+        assert_ne!(terms(0, Some(u64::MAX)).words(), terms(0, None).words());
+        let told = |theirs| differ("shmem_init", (0, terms(7, None)), (3, theirs)).to_string();
+        let limits = told(terms(7, Some(12)));
+        assert!(limits.contains("SHMEM_TEAMS_MAX is 12 for PE 3 and not set for PE 0"), "{limits}");
+        assert!(told(terms(8, Some(12))).contains("SHMEM_TUNING of PE 3 differ from PE 0's"));
     }
 }

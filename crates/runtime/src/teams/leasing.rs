@@ -81,9 +81,11 @@ fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
 /// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
 /// `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
 pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
-    if is_full(call, parent) {
-        return None;
-    }
+    if is_full(call, parent) { None } else { pop_beyond_limit(call, parent) }
+}
+
+/// The same for teams that the user's limit does not count. The PEs may not have compared their limits yet.
+pub(crate) fn pop_beyond_limit(call: &'static str, parent: &TeamState) -> Option<Lease> {
     let mut held = parent.held.lock();
     let slot = match held.leases.pop() {
         Some(slot) => slot,
@@ -98,7 +100,8 @@ pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
     Some(Lease { slot, base: held.base, name, children })
 }
 
-/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit.
+/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit, which all PEs
+/// have alike (`collectives::agreement`).
 pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
     let most = state::current().and_then(|life| life.settings.teams_max);
     most.is_some_and(|most| {
