@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use oxshmem_faults::{Job, JobEnd, program};
+use oxshmem_faults::{Job, JobEnd, program, program_with};
 
 /// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
 fn over(transport: &str) -> Option<Job> {
@@ -59,6 +59,17 @@ fn fault_L2_encryption_on_one_side_is_the_reason_that_is_told_at_once() {
         assert!(!ended.stderr.contains("does not belong to this job"), "{ended}");
         ended.says(&[&format!("SHMEM_TCP_ENCRYPT is set for PE {pe} and not for PE {}", 1 - pe)]);
     }
+}
+
+/// Connections of further rails would find no place at a PE that has fewer.
+#[test]
+fn rails_on_one_side_are_the_reason_that_is_told_at_once() {
+    let program = program_with("eager.c", &["-Wno-deprecated-declarations"]);
+    let only = "test $PMI_RANK = 1 && export SHMEM_RAILS=2; exec \"$0\"";
+    let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp");
+    let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
+    let ended = job.run(Path::new("/bin/sh"), arguments).expect(1);
+    ended.says(&["SHMEM_RAILS is 1 for PE 0 and more than 1 for PE 1", "set SHMEM_RAILS alike for all PEs"]);
 }
 
 #[test]

@@ -232,11 +232,11 @@ impl Link {
         }
     }
 
-    /// The peer belongs to the job, but only one of both PEs encrypts: no connection can ever come about.
-    pub(crate) fn refuse(&self, local: &LocalPe) {
+    /// The peer belongs to the job, but its variables differ from this PE's: no connection can ever come about.
+    pub(crate) fn refuse(&self, local: &LocalPe, error: Error) {
         let mut state = self.state.lock();
         if state.error.is_none() {
-            state.fail(local, unreachable::differs(local, self.pe));
+            state.fail(local, error);
         }
     }
 

@@ -12,6 +12,7 @@ use crate::link::Link;
 use crate::local::LocalPe;
 use crate::pending::{Arrival, PendingConnections};
 use crate::proto::handshake::Route;
+use crate::unreachable;
 use crate::watch::{FIRST_LINK, LISTENER, Poller, ThreadPoller};
 
 /// The state that callers, lanes and the thread share.
@@ -90,11 +91,17 @@ impl Net {
         match arrival {
             Arrival::Proven(proven) => match self.link_back(proven.route) {
                 Some(link) => link.adopt(&self.local, proven.stream, proven.acceptor, proven.standing),
-                None => self.pending.reject("a PE or rail that does not exist"),
+                None => match self.link_back(Route { rail: 0, ..proven.route }) {
+                    Some(first) => {
+                        let Route { from, rail, .. } = proven.route;
+                        first.refuse(&self.local, unreachable::lacks_rail(&self.local, from, rail));
+                    }
+                    None => self.pending.reject("a PE that does not exist"),
+                },
             },
             Arrival::Differs(route) => {
                 if let Some(link) = self.link_back(route) {
-                    link.refuse(&self.local);
+                    link.refuse(&self.local, unreachable::differs(&self.local, route.from));
                 }
             }
             // Two PEs may connect to each other at once. One of them closes its connection when it has adopted the other's.

@@ -38,12 +38,27 @@ pub(crate) fn explain(local: &LocalPe, pe: u32, why: &str, history: &[AddressOut
 
 /// The error where only one of this PE and PE `pe` encrypts.
 pub(crate) fn differs(local: &LocalPe, pe: u32) -> Error {
-    let (me, here) = (local.me, &local.addresses.own.name);
-    let there = local.addresses.of(pe).map_or_else(|_| String::new(), |there| format!(" on host {}", there.name));
-    let (with, without) = if local.credentials.encrypt { (me, pe) } else { (pe, me) };
-    Error::new(format!("PE {me} on host {here} and PE {pe}{there} cannot talk by TCP"))
+    let (with, without) = if local.credentials.encrypt { (local.me, pe) } else { (pe, local.me) };
+    cannot_talk(local, pe)
         .because(format!("SHMEM_TCP_ENCRYPT is set for PE {with} and not for PE {without}"))
         .fix("set SHMEM_TCP_ENCRYPT for all PEs or for none")
+}
+
+/// The error where PE `pe` has come over this rail, which this PE does not have.
+pub(crate) fn lacks_rail(local: &LocalPe, pe: u32, rail: u16) -> Error {
+    cannot_talk(local, pe)
+        .because(format!(
+            "SHMEM_RAILS is {} for PE {} and more than {rail} for PE {pe}",
+            local.addresses.rails, local.me
+        ))
+        .fix("set SHMEM_RAILS alike for all PEs")
+}
+
+/// The beginning of an error about variables that differ.
+fn cannot_talk(local: &LocalPe, pe: u32) -> Error {
+    let (me, here) = (local.me, &local.addresses.own.name);
+    let there = local.addresses.of(pe).map_or_else(|_| String::new(), |there| format!(" on host {}", there.name));
+    Error::new(format!("PE {me} on host {here} and PE {pe}{there} cannot talk by TCP"))
 }
 
 /// The error where the kernel could not reach the memory of an operation between this PE and PE `pe`.
