@@ -20,6 +20,10 @@ pub(super) fn variables() -> String {
          `SHMEM_PORTALS_` or `SHMEM_LOCALITY_` are reported only if they are one letter from a name in the table, because other\n\
          libraries have more of them. `SHMEM_ROOT`, `SHMEM_HOME` and their like, by which module systems say where a library is,\n\
          are never reported.\n\n\
+         Give all PEs the same values. Where a node has one way for all of its PEs, the values of its first PE count:\n\
+         `SHMEM_WAIT`, `SHMEM_NODE_LEVELS`, `SHMEM_BIND`, `SHMEM_TOPOLOGY`, and those of the heap, whose smallest size counts for\n\
+         the job. A job ends with an error where PEs differ in a `SHMEM_*_ALGORITHM`, the file of `SHMEM_TUNING`,\n\
+         `SHMEM_TEAMS_MAX`, and over TCP in `SHMEM_TCP_ENCRYPT` or `SHMEM_RAILS`.\n\n\
          | variable | effect | value | default |\n|---|---|---|---|\n"
     );
     for knob in read {
