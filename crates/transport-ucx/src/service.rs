@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use oxshmem_base::{Error, planted};
-use oxshmem_transport::{OutOfRange, Width};
+use oxshmem_transport::OutOfRange;
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS,
@@ -130,20 +130,7 @@ impl Net {
         let memory = &self.regions.memory;
         match ask {
             Ask::Amo { at, width, amo } => Ok((memory.amo(at.region, at.offset, width, amo)?, Vec::new())),
-            Ask::Put { to, signal } => {
-                // Nothing is written if any of it is wrong.
-                if let Some((signal, _)) = signal {
-                    memory.object(signal.region, signal.offset, Width::Eight)?;
-                }
-                if !data.is_empty() {
-                    // SAFETY: the source is a slice.
-                    unsafe { memory.put(to.region, to.offset, data.as_ptr(), data.len())? };
-                }
-                if let Some((signal, update)) = signal {
-                    memory.amo(signal.region, signal.offset, Width::Eight, update.amo())?;
-                }
-                Ok((0, Vec::new()))
-            }
+            Ask::Put { to, signal } => memory.put_signal(to, data, signal).map(|()| (0, Vec::new())),
             Ask::Keys { region, from } => Ok((0, self.regions.keys(region, from))),
             Ask::Mark | Ask::Bye | Ask::Many => Ok((0, Vec::new())),
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
 use oxshmem_base::Error;
 
 use crate::limits::WORD_BY_WORD;
-use crate::{Amo, Region, Segment, Width};
+use crate::{Amo, Position, Region, Segment, SignalUpdate, Width};
 
 /// One atomic update at an address, in the words of the width.
 macro_rules! update {
@@ -136,6 +136,26 @@ impl RegisteredMemory {
                     ptr::copy(source, at, n);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Writes what a peer sent, then updates the signal if there is one. Nothing is written if any of it is wrong.
+    pub fn put_signal(
+        &self,
+        to: Position,
+        data: &[u8],
+        signal: Option<(Position, SignalUpdate)>,
+    ) -> Result<(), OutOfRange> {
+        if let Some((at, _)) = signal {
+            self.object(at.region, at.offset, Width::Eight)?;
+        }
+        if !data.is_empty() {
+            // SAFETY: the source is a slice.
+            unsafe { self.put(to.region, to.offset, data.as_ptr(), data.len())? };
+        }
+        if let Some((at, update)) = signal {
+            self.amo(at.region, at.offset, Width::Eight, update.amo())?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::active_message::{ActiveMessage, TargetTask, batch};
 use super::coalescer::Coalescer;
 use crate::driver::Drive;
-use crate::{NotIssued, NumberMap, OutOfRange, RegisteredMemory, Width};
+use crate::{NotIssued, NumberMap, OutOfRange, RegisteredMemory};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -257,20 +257,7 @@ impl Service {
     fn execute(&self, task: TargetTask<'_>) -> Result<u64, OutOfRange> {
         match task {
             TargetTask::Amo { at, width, amo } => self.memory.amo(at.region, at.offset, width, amo),
-            TargetTask::Put { to, data, signal } => {
-                // Nothing is written if any of it is wrong.
-                if let Some((at, _)) = signal {
-                    self.memory.object(at.region, at.offset, Width::Eight)?;
-                }
-                if !data.is_empty() {
-                    // SAFETY: the source is a slice.
-                    unsafe { self.memory.put(to.region, to.offset, data.as_ptr(), data.len())? };
-                }
-                if let Some((at, update)) = signal {
-                    self.memory.amo(at.region, at.offset, Width::Eight, update.amo())?;
-                }
-                Ok(0)
-            }
+            TargetTask::Put { to, data, signal } => self.memory.put_signal(to, data, signal).map(|()| 0),
             TargetTask::Mark => Ok(0),
         }
     }
