@@ -113,27 +113,23 @@ impl Net {
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
     fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
-        if matches!(question.ask, Ask::Bye) {
-            self.forget_guest(question.pe);
-        }
-        let (outcome, keys) = match self.answer(question.ask, data) {
-            Ok((value, keys)) => (Ok(value), keys),
-            Err(wrong) => (Err(wrong), Vec::new()),
+        let (memory, mut keys) = (&self.regions.memory, Vec::new());
+        let outcome = match question.ask {
+            Ask::Amo { at, width, amo } => memory.amo(at.region, at.offset, width, amo),
+            Ask::Put { to, signal } => memory.put_signal(to, data, signal).map(|()| 0),
+            Ask::Keys { region, from } => {
+                keys = self.regions.keys(region, from);
+                Ok(0)
+            }
+            Ask::Bye => {
+                self.forget_guest(question.pe);
+                Ok(0)
+            }
+            Ask::Mark | Ask::Many => Ok(0),
         };
         let is_owed = question.answered || outcome.is_err();
         let header = || AnswerMessage { pe: self.peers.me, number: question.number, outcome }.encode();
         is_owed.then(|| SentAnswer { header: header(), keys })
-    }
-
-    /// Answers a question: a number and keys.
-    fn answer(&self, ask: Ask, data: &[u8]) -> Result<(u64, Vec<u8>), OutOfRange> {
-        let memory = &self.regions.memory;
-        match ask {
-            Ask::Amo { at, width, amo } => Ok((memory.amo(at.region, at.offset, width, amo)?, Vec::new())),
-            Ask::Put { to, signal } => memory.put_signal(to, data, signal).map(|()| (0, Vec::new())),
-            Ask::Keys { region, from } => Ok((0, self.regions.keys(region, from))),
-            Ask::Mark | Ask::Bye | Ask::Many => Ok((0, Vec::new())),
-        }
     }
 }
 
