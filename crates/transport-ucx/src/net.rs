@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
 use oxshmem_transport::driver::Callers;
+use oxshmem_transport::due::SleepMark;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
@@ -35,8 +36,7 @@ pub(crate) struct Net {
     channels: Mutex<Channels>,
     most_channels: usize,
     pub(crate) callers: Callers,
-    /// The thread waits in the kernel, or is about to.
-    pub(crate) asleep: AtomicBool,
+    pub(crate) asleep: SleepMark,
     pub(crate) closed: AtomicBool,
 }
 
@@ -92,7 +92,7 @@ impl Net {
             channels: Mutex::default(),
             most_channels: most_channels(participant.pes),
             callers: Callers::default(),
-            asleep: AtomicBool::new(false),
+            asleep: SleepMark::default(),
             closed: AtomicBool::new(false),
         }
     }

@@ -1,7 +1,6 @@
 //! Moves the serving channel on: by callers that wait, and by the thread ([`Drive`]).
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
@@ -43,14 +42,8 @@ impl Net {
 impl Net {
     /// Wakes the thread, if it sleeps, for a batch that waits in a channel that the caller has just unlocked: there may
     /// be no caller that sends it.
-    ///
-    /// Dekker's agreement with [`Drive::sleep`]: each side writes before it reads what the other writes, with a fence between. So
-    /// either the thread sees the batch before it sleeps, or the caller sees that it sleeps and wakes it.
     pub(crate) fn remind(&self) {
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
-            self.wake();
-        }
+        self.asleep.remind(|| self.wake());
     }
 
     /// Sleeps until something comes, unless there is something to do now.
@@ -87,13 +80,12 @@ impl Drive for Net {
     }
 
     fn sleep(&self, most: Duration) {
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        // A batch that was begun since the turn is sent.
-        if self.nudge_service() + self.move_lanes().0 == 0 {
-            self.sleep_armed(most);
-        }
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.sleep(|| {
+            // A batch that was begun since the turn is sent.
+            if self.nudge_service() + self.move_lanes().0 == 0 {
+                self.sleep_armed(most);
+            }
+        });
     }
 
     fn wake(&self) {

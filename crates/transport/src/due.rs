@@ -24,9 +24,7 @@
 //!
 //! The work itself is under the connection's lock. [`DueBoard::mark`] stores the mark and then swaps the flag, with release;
 //! [`DueBoard::take`] swaps the flag, with acquire. A taker whose swap comes later sees the mark; one whose swap comes before
-//! leaves the flag set. Between [`DueBoard::mark`] and [`DueBoard::sleep`] stands Dekker's agreement: each side stores its own
-//! flag before it reads the other's, with a sequentially consistent fence between. So the thread sees the flag before it sleeps,
-//! or the marker sees that it sleeps and wakes it.
+//! leaves the flag set. Between [`DueBoard::mark`] and [`DueBoard::sleep`] stands the agreement of [`SleepMark`].
 
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -35,21 +33,40 @@ use std::time::Duration;
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
+/// Whether the network's thread waits in the kernel, or is about to.
+///
+/// Between the thread and those that leave it work stands Dekker's agreement: each side stores its own flag before it reads the
+/// other's, with a sequentially consistent fence between. So the thread sees the work before it sleeps, or who has left it sees
+/// that the thread sleeps and wakes it.
+#[derive(Default, Debug)]
+pub struct SleepMark(AtomicBool);
+
 /// Whether something is left on one connection.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct DueMark(AtomicBool);
 
 /// Whether something is left on some connection, and whether the thread has to be woken for it.
 pub struct DueBoard {
     some: AtomicBool,
-    /// The thread waits in the kernel, or is about to.
-    asleep: AtomicBool,
+    asleep: SleepMark,
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Default for DueMark {
-    fn default() -> Self {
-        Self(AtomicBool::new(false))
+impl SleepMark {
+    /// Calls `wake` if the thread sleeps. The caller has stored before that there is work.
+    pub fn remind(&self, wake: impl FnOnce()) {
+        fence(Ordering::SeqCst);
+        if self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Relaxed) {
+            wake();
+        }
+    }
+
+    /// The thread does `sleep`, which looks whether there is work before it waits.
+    pub fn sleep(&self, sleep: impl FnOnce()) {
+        self.0.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        sleep();
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -87,7 +104,7 @@ impl DueMark {
 impl DueBoard {
     /// A board without marks. `wake` ends the thread's sleep, also one that begins later.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { some: AtomicBool::new(false), asleep: AtomicBool::new(false), wake: Box::new(wake) }
+        Self { some: AtomicBool::new(false), asleep: SleepMark::default(), wake: Box::new(wake) }
     }
 
     /// Sets the mark of a connection on which something is left, and wakes the thread if it sleeps: there may be no
@@ -95,10 +112,7 @@ impl DueBoard {
     pub fn mark(&self, mark: &DueMark) {
         mark.0.store(true, Ordering::Relaxed);
         self.some.swap(true, Ordering::AcqRel);
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
-            self.wake();
-        }
+        self.asleep.remind(|| self.wake());
     }
 
     /// Whether something is left on some connection. A caller that gets `true` serves all marked ones.
@@ -108,10 +122,7 @@ impl DueBoard {
 
     /// The thread sleeps in `wait`, for `most` at most, and not at all while something is left.
     pub fn sleep(&self, most: Duration, wait: impl FnOnce(Duration)) {
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        wait(if self.some.load(Ordering::Relaxed) { Duration::ZERO } else { most });
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.sleep(|| wait(if self.some.load(Ordering::Relaxed) { Duration::ZERO } else { most }));
     }
 
     /// Wakes the thread.

@@ -5,7 +5,7 @@
 //! answer to a later question acknowledges all that was sent to this PE before.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxshmem_base::planted;
@@ -14,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::active_message::{ActiveMessage, TargetTask, batch};
 use super::coalescer::Coalescer;
 use crate::driver::Drive;
+use crate::due::SleepMark;
 use crate::{NotIssued, NumberMap, OutOfRange, RegisteredMemory};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
@@ -74,12 +75,12 @@ pub(super) struct Service {
     /// Messages that wait for others, where messages gather.
     coalescer: Mutex<Coalescer>,
     gathers: bool,
-    /// Whether a message waits. Stored under the lock of `coalescer`; relaxed, but for the agreement of [`Service::remind`].
+    /// Whether a message waits. Stored under the lock of `coalescer`; relaxed, but for the agreement of [`SleepMark`].
     waits: AtomicBool,
     /// How often messages have been moved on. Relaxed: a message waits once too often or goes by itself once more.
     steps: AtomicU64,
-    /// The thread sleeps, or is about to, and how to wake it.
-    asleep: AtomicBool,
+    /// Whether the thread sleeps, and how to wake it.
+    asleep: SleepMark,
     thread: OnceLock<Arc<dyn Drive>>,
 }
 
@@ -97,7 +98,7 @@ impl Service {
             coalescer: Mutex::default(),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
-            asleep: AtomicBool::new(false),
+            asleep: SleepMark::default(),
             thread: OnceLock::new(),
         }
     }
@@ -176,7 +177,8 @@ impl Service {
             coalescer.add(pe, message);
             self.waits.store(true, Ordering::Relaxed);
             drop(coalescer);
-            self.remind();
+            // There may be no caller that polls and sends it.
+            self.asleep.remind(|| self.thread.get().into_iter().for_each(|thread| thread.wake()));
             return Ok(());
         }
         if planted!("message-before-its-batch", true, false) {
@@ -231,26 +233,13 @@ impl Service {
         self.waits.store(left, Ordering::Relaxed);
     }
 
-    /// Wakes the thread for a message that waits, if it sleeps: there may be no caller that polls and sends it.
-    ///
-    /// Dekker's agreement with [`Service::sleep`]: each side writes before it reads what the other writes, with a fence between.
-    /// So either the thread sees the message before it sleeps, or the caller sees that it sleeps and wakes it.
-    fn remind(&self) {
-        fence(Ordering::SeqCst);
-        let asleep = self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed);
-        if let Some(thread) = self.thread.get().filter(|_| asleep) {
-            thread.wake();
-        }
-    }
-
     /// The thread sleeps, unless a message waits.
     pub(super) fn sleep(&self, sleep: impl FnOnce()) {
-        self.asleep.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if !self.waits.load(Ordering::Relaxed) {
-            sleep();
-        }
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.sleep(|| {
+            if !self.waits.load(Ordering::Relaxed) {
+                sleep();
+            }
+        });
     }
 
     /// Does what was asked; returns an atomic's old value.
