@@ -33,6 +33,29 @@ fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&
     net.tear_down();
 }
 
+/// Completes what the channel has under way.
+fn complete(net: &Net, channel: &mut Channel) {
+    while channel.outstanding() > 0 {
+        channel.progress(&net.peers).expect("nothing fails");
+        net.serve();
+    }
+}
+
+/// Moves the channel on until something fails.
+fn failure(net: &Net, channel: &mut Channel) -> String {
+    loop {
+        match channel.progress(&net.peers) {
+            Ok(_) => drop(net.serve()),
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// The word at this offset of the heap.
+fn word(net: &Net, offset: u64) -> u64 {
+    net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there")
+}
+
 #[test]
 fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
     const NAME: &str = "fault_P4_a_flush_begins_behind_puts_that_are_done";
@@ -64,10 +87,7 @@ fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
             channel.step(&net.peers);
             net.serve();
         }
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect("nothing fails");
-            net.serve();
-        }
+        complete(net, channel);
         flushed = true;
     });
     assert!(!flushed || target == source);
@@ -96,9 +116,9 @@ fn a_signal_does_not_follow_a_put_that_was_refused() {
             channel.progress(&net.peers).expect_err("a put was refused");
             net.serve();
         }
-        signalled = Some(net.regions.memory.amo(Region::Heap, signal.offset, Width::Eight, Amo::Fetch));
+        signalled = Some(word(net, signal.offset));
     });
-    assert!(signalled.is_none_or(|signalled| signalled == Ok(0)), "the signal tells of data that is not there");
+    assert!(signalled.is_none_or(|signalled| signalled == 0), "the signal tells of data that is not there");
 }
 
 #[test]
@@ -149,24 +169,15 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }
             .expect("there is room");
-        let signalled = || net.regions.memory.amo(Region::Heap, 199_992, Width::Eight, Amo::Fetch) == Ok(9);
-        while !signalled() || channel.to_move() > 0 {
+        while word(net, 199_992) != 9 || channel.to_move() > 0 {
             channel.step(&net.peers);
             net.serve();
         }
         assert_eq!(channel.outstanding(), 100, "all before the question is known to be done");
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect("nothing fails");
-            net.serve();
-        }
+        complete(net, channel);
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.put_copy_unacknowledged(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
-        refused = Some(loop {
-            match channel.progress(&net.peers) {
-                Ok(_) => drop(net.serve()),
-                Err(error) => break error.to_string(),
-            }
-        });
+        refused = Some(failure(net, channel));
     });
     if let Some(refused) = refused {
         assert!(refused.contains("outside its registered memory"), "{refused}");
@@ -187,8 +198,7 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
             let issued = unsafe { channel.put_copy_unacknowledged(&net.peers, at(offset), source.as_ptr(), n) };
             assert_eq!(issued.expect("there is room"), n);
         };
-        let seen =
-            |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
+        let seen = |offset| word(net, offset);
         let all = u64::from_ne_bytes([7; 8]);
         send(channel, 0, 64);
         assert!(!channel.has_batch(), "the first goes at once");
@@ -205,21 +215,13 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
         unsafe { channel.amo(&net.peers, to, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
             .expect("there is room");
         assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect("nothing fails");
-            net.serve();
-        }
+        complete(net, channel);
         assert_eq!((*old, seen(80), seen(72), seen(64), seen(0)), (all, all, all, all, all));
         // A message of a batch that cannot be delivered says so, and those beside it arrive.
         for (offset, n) in [(96, 8), (250, 8), (104, 8)] {
             send(channel, offset, n);
         }
-        let error = loop {
-            match channel.progress(&net.peers) {
-                Ok(_) => drop(net.serve()),
-                Err(error) => break error.to_string(),
-            }
-        };
+        let error = failure(net, channel);
         assert!(error.contains("outside its registered memory"), "{error}");
         assert_eq!((seen(96), seen(104)), (all, all));
         played = true;
@@ -237,8 +239,7 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
         channel.skips_acknowledgements = true;
-        let seen =
-            |offset| net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there");
+        let seen = |offset| word(net, offset);
         let all = u64::from_ne_bytes([7; 8]);
         let turn = |channel: &mut Channel| {
             channel.step(&net.peers);
@@ -270,22 +271,14 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
             waited |= net.backlog.is_due(0);
         }
         assert!(waited, "nothing came by rendezvous");
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect("nothing fails");
-            net.serve();
-        }
+        complete(net, channel);
         assert_eq!((seen(SIGNAL), seen(SIGNAL + 8), seen(SIGNAL + 24)), (1, all, 5));
         // Puts to nowhere, one of them behind another put, do nothing and say so.
         whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
         whole(channel, SIGNAL - 8, add(SIGNAL + 40));
         whole(channel, u64::MAX - 8, add(SIGNAL + 40));
         whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
-        refused = Some(loop {
-            match channel.progress(&net.peers) {
-                Ok(_) => drop(net.serve()),
-                Err(error) => break error.to_string(),
-            }
-        });
+        refused = Some(failure(net, channel));
         while channel.outstanding() > 0 || channel.to_move() > 0 {
             let _ = channel.progress(&net.peers);
             net.serve();
