@@ -167,7 +167,7 @@ impl Endpoint {
         let AtomicCall { op, form, operand: value, compare: cond } = AtomicCall::of(amo, wanted);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it.
         let [result, operand, compare] = unsafe {
-            let room = self.room(slot);
+            let room = self.slots.room(slot);
             room.add(OPERAND).cast::<u64>().write(value);
             room.add(COMPARE).cast::<u64>().write(cond);
             [0, OPERAND, COMPARE].map(|at| room.add(at).cast::<c_void>())

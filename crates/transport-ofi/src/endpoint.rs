@@ -32,18 +32,19 @@ pub(crate) struct Endpoint {
     own: OwnMemory,
     rooms: Option<Registration>,
     pub(crate) objects: Objects,
-    slots: OperationSlots,
+    pub(crate) slots: OperationSlots,
     arguments: PreparedArguments,
     accounts: Vec<Option<Arc<Account>>>,
     pub(crate) peers: KnownPeers,
     /// Messages that it has taken and not completed.
-    sending: usize,
+    pub(crate) sending: usize,
     /// Why it can no longer be used.
     pub(crate) broken: Option<Error>,
     inject: usize,
     /// Puts of at most this many bytes are injected from where they are.
     at_once: usize,
-    longest: usize,
+    /// Longest operation.
+    pub(crate) longest: usize,
     /// Local memory has to be registered.
     local: bool,
     /// Short puts have no completions.
@@ -114,21 +115,6 @@ impl Endpoint {
     /// Operations that it has, but for the slots that wait for messages.
     pub(crate) fn under_way(&self) -> usize {
         self.slots.under_way() - self.receives
-    }
-
-    /// Bytes that it puts and gets.
-    pub(crate) fn moving(&self) -> usize {
-        self.slots.moving()
-    }
-
-    /// Whether messages that it has taken are not complete.
-    pub(crate) fn is_sending(&self) -> bool {
-        self.sending > 0
-    }
-
-    /// Longest operation.
-    pub(crate) fn longest(&self) -> usize {
-        self.longest
     }
 
     /// Bytes of the longest message.
@@ -202,15 +188,6 @@ impl Endpoint {
     #[cold]
     fn end<T>(&self) -> Issued<T> {
         self.broken.clone().map_or(Err(NotIssued::Busy), |error| Err(error.into()))
-    }
-
-    /// The slot's own bytes.
-    ///
-    /// # Safety
-    /// `slot` came from [`Endpoint::take`].
-    pub(crate) unsafe fn room(&self, slot: *const OperationSlot) -> *mut u8 {
-        // SAFETY: the slot came from `take`, by the caller's promise.
-        unsafe { self.slots.room(slot) }
     }
 
     /// libfabric's descriptor of the slots' own bytes, where local memory has to be registered.

@@ -304,7 +304,7 @@ impl Engine {
 
     /// Whether all of them have disconnected too: then no PE will send to this endpoint any more, and it may be closed.
     pub(crate) fn has_left(&self) -> bool {
-        let all_said = self.first.peers.awaited() == 0 && self.outbox.is_empty() && !self.first.is_sending();
+        let all_said = self.first.peers.awaited() == 0 && self.outbox.is_empty() && self.first.sending == 0;
         self.broken().is_some() || all_said
     }
 }

@@ -73,7 +73,7 @@ impl Engine {
         let share = n.div_ceil(rails).next_multiple_of(4096).clamp(PIECES.0, PIECES.1);
         let mut done = 0;
         while done < n {
-            let rest = share.min(n - done).min(self.first.longest());
+            let rest = share.min(n - done).min(self.first.longest);
             let at = Remote { offset: remote.offset + done as u64, ..remote };
             // SAFETY: `done` is below `n`, for which the caller promises that the local buffer is there.
             let local = unsafe { transfer.plus(done) };
@@ -111,10 +111,10 @@ impl Engine {
         transfer: Transfer,
         n: usize,
     ) -> Issued<(usize, usize)> {
-        let most = self.first.moving();
+        let most = self.first.slots.moving();
         let mut refused = [false; MOST_RAILS];
         loop {
-            let open = (0..).zip(&self.further).map(|(number, rail)| (rail.moving(), number));
+            let open = (0..).zip(&self.further).map(|(number, rail)| (rail.slots.moving(), number));
             let least = open.filter(|&(moving, rail): &(usize, usize)| moving <= most && !refused[rail]).min();
             let Some((_, rail)) = least else { return Err(NotIssued::Busy) };
             // SAFETY: the local buffer has `n` bytes until completion, which this function demands.
