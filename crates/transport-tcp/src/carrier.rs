@@ -31,13 +31,13 @@ pub(crate) struct Carrier {
     /// Rounds through all addresses since there was a connection.
     rounds: u32,
     /// All addresses refused the last attempt.
-    refused: bool,
+    pub(crate) refused: bool,
     /// The connection has broken while neither side owed anything: it is made again, so that a dead peer is noticed.
-    lapsed: bool,
-    /// The socket took no more.
-    blocked: bool,
-    /// The kernel could not reach memory of an operation.
-    faulted: bool,
+    pub(crate) lapsed: bool,
+    /// The socket took no more when something was sent last.
+    pub(crate) blocked: bool,
+    /// The kernel could not reach memory of an operation, which no other connection can change.
+    pub(crate) faulted: bool,
     /// How the last connection ended, and the attempts since.
     history: Vec<AddressOutcome>,
     /// Of the last connection; before the first one, where it was tried first.
@@ -113,29 +113,6 @@ impl Carrier {
 
     pub(crate) fn has_left(&self) -> bool {
         matches!(self.state, CarrierState::Left)
-    }
-
-    pub(crate) fn is_refused(&self) -> bool {
-        self.refused
-    }
-
-    pub(crate) fn has_lapsed(&self) -> bool {
-        self.lapsed
-    }
-
-    /// Whether the socket took no more when something was sent last.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked
-    }
-
-    /// Whether the kernel could not reach memory of an operation, which no other connection can change.
-    pub(crate) fn has_faulted(&self) -> bool {
-        self.faulted
-    }
-
-    /// The socket is to be tried again.
-    pub(crate) fn unblock(&mut self) {
-        self.blocked = false;
     }
 
     /// Whether a long frame has begun to come and has not ended.

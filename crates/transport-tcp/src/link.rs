@@ -113,9 +113,9 @@ impl Link {
         // The first message goes at once, and so does what follows data that goes now; those that come while it is under way
         // share the next frame, or the next call of the kernel.
         let joins = is_stream && state.session.is_coalescing();
-        if !goes_behind || (state.session.has_output() && !state.carrier.is_blocked() && !joins) {
+        if !goes_behind || (state.session.has_output() && !state.carrier.blocked && !joins) {
             state.session.seal();
-            if !state.carrier.is_blocked() {
+            if !state.carrier.blocked {
                 state.flush();
             }
         }
@@ -160,10 +160,10 @@ impl Link {
             return (0, false);
         }
         // Messages that wait go out before this side looks at what has come, because the peer may be waiting for them.
-        state.carrier.unblock();
+        state.carrier.blocked = false;
         state.flush_all();
         let (executed, more) = state.receive(local, self.pe);
-        if executed > 0 && !state.carrier.is_blocked() {
+        if executed > 0 && !state.carrier.blocked {
             state.flush_all();
         }
         // In the middle of a long frame its end is sure to come, and can be acknowledged with what is before it.
@@ -254,7 +254,7 @@ impl Link {
     pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
-        if state.error.is_none() && state.carrier.has_faulted() {
+        if state.error.is_none() && state.carrier.faulted {
             state.fail(local, unreachable::faulted(self.pe));
         }
         if state.error.is_some() {
@@ -274,13 +274,13 @@ impl Link {
             state.flush();
         }
         let look = Look {
-            waiting: state.session.is_waiting() || state.carrier.has_lapsed(),
+            waiting: state.session.is_waiting() || state.carrier.lapsed,
             queued: state.carrier.is_queued(),
             asked: state.carrier.has_asked(),
             interval,
             heard,
             connected: !state.carrier.is_down(),
-            refused: state.carrier.is_refused(),
+            refused: state.carrier.refused,
         };
         match state.liveness.look(now, look) {
             Advice::Wait => {}
