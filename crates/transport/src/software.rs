@@ -122,9 +122,9 @@ impl Fabric for Filled {
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
         let inner = self.fabric.capabilities();
         let asked = self.service.clone().map(|service| {
-            let follows = inner.features.contains(Features::ORDERED) && service.messages().follow_puts();
-            let skips_acknowledgements = options.rarely_completed && service.messages().in_order();
-            let skips_put_acknowledgements = skips_acknowledgements && service.messages().beat_puts();
+            let follows = inner.features.contains(Features::ORDERED) && service.messages.follow_puts();
+            let skips_acknowledgements = options.rarely_completed && service.messages.in_order();
+            let skips_put_acknowledgements = skips_acknowledgements && service.messages.beat_puts();
             ByMessages {
                 requester: Requester::new(service),
                 follows,

@@ -40,8 +40,8 @@ impl ByMessages {
     /// before it does, because messages stay in order by themselves; so does one that joins a batch.
     fn sends_put(&self, pe: u32, n: usize) -> Option<&Requester> {
         let requester = &self.requester;
-        let fits = self.skips_acknowledgements && (1..=requester.longest_put()).contains(&n);
-        let waits = || self.follows && requester.may_be_overtaken(pe) || requester.gathers(pe, n);
+        let fits = self.skips_acknowledgements && (1..=requester.service.longest_put()).contains(&n);
+        let waits = || self.follows && requester.may_be_overtaken(pe) || requester.service.gathers(pe, n);
         (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
     }
 
@@ -103,7 +103,7 @@ impl FilledLane {
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         let issued = unsafe { self.lane.put(to, source, n)? };
         if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements) {
-            asked.requester.note_put(to.pe);
+            asked.requester.service.note_put(to.pe);
         }
         Ok(issued)
     }

@@ -48,27 +48,12 @@ impl Requester {
         Self { service, account: Account::default(), questions: Mutex::default() }
     }
 
-    /// Longest put that one message carries.
-    pub(super) fn longest_put(&self) -> usize {
-        self.service.longest_put()
-    }
-
     /// Asks a PE; the old value of an atomic goes to `old` unless that is null.
     ///
     /// # Safety
     /// `old` is null or writable, for the width of the atomic, until completion.
     pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask<'_>, old: *mut u8) -> Result<(), Busy> {
         self.send(&mut self.questions.lock(), pe, task, old, true)
-    }
-
-    /// Whether a put that need not be a message is to wait for others, as one.
-    pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
-        self.service.gathers(pe, n)
-    }
-
-    /// Such a put has gone at once.
-    pub(super) fn note_put(&self, pe: u32) {
-        self.service.note_put(pe);
     }
 
     /// Has a PE do something that completes with the answer to a later question.

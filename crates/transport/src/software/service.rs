@@ -59,7 +59,7 @@ pub trait Messages: Send + Sync {
 
 /// Executes atomics of peers and collects the answers to ours.
 pub(super) struct Service {
-    messages: Box<dyn Messages>,
+    pub(super) messages: Box<dyn Messages>,
     memory: Arc<RegisteredMemory>,
     /// Held by the thread that takes a message, from before it is received until it is done. Callers and the network's thread serve at
     /// the same time. Without the lock a second one could execute a signal, or answer a mark, while the first one still copies the
@@ -107,10 +107,6 @@ impl Service {
     pub(super) fn expect_thread(&self, drive: Arc<dyn Drive>) {
         // A fabric is connected once.
         let _ = self.thread.set(drive);
-    }
-
-    pub(super) fn messages(&self) -> &dyn Messages {
-        &*self.messages
     }
 
     /// Longest put that one message carries.

@@ -222,7 +222,7 @@ fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
 fn a_put_and_its_signal_are_one_message() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
-    assert_eq!(requester.longest_put(), 64);
+    assert_eq!(requester.service.longest_put(), 64);
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 24 });
     let data = [7_u8; 16];
     requester
