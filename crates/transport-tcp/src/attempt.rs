@@ -17,13 +17,13 @@ use crate::proto::seal::{Opener, Sealer};
 /// An attempt at one address, with those that come after it.
 pub(crate) struct Attempt {
     stream: TcpStream,
-    address: Candidate,
+    pub(crate) address: Candidate,
     untried: Untried,
     since: Instant,
     /// Something has been said, so there is a connection.
     connected: bool,
     /// The claim has been said: the acceptor may already have decided for this connection.
-    claimed: bool,
+    pub(crate) claimed: bool,
     initiator: Initiator,
     /// The bytes to be said next.
     out: Vec<u8>,
@@ -106,10 +106,6 @@ impl Attempt {
         self.stream.as_raw_fd()
     }
 
-    pub(crate) fn address(&self) -> &Candidate {
-        &self.address
-    }
-
     /// Whether something is to be said, or there is no connection yet.
     pub(crate) fn is_speaking(&self) -> bool {
         !self.out.is_empty()
@@ -123,11 +119,6 @@ impl Attempt {
     /// The outcome of an address from which nothing is heard.
     pub(crate) fn silence(&self) -> &'static str {
         if self.connected { "it takes the connection and does not answer" } else { "no answer" }
-    }
-
-    /// Whether the acceptor may have decided for this connection.
-    pub(crate) fn has_claimed(&self) -> bool {
-        self.claimed
     }
 
     /// The stream after an accepted handshake, where it leads, and its seals.

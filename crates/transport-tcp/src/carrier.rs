@@ -117,12 +117,12 @@ impl Carrier {
 
     /// Whether a long frame has begun to come and has not ended.
     pub(crate) fn is_in_the_middle(&self) -> bool {
-        matches!(&self.state, CarrierState::Up(connection) if connection.is_in_the_middle())
+        matches!(&self.state, CarrierState::Up(connection) if connection.receiver.is_in_the_middle())
     }
 
     /// Whether a frame of whatever length has begun to come and has not ended.
     pub(crate) fn holds_a_part(&self) -> bool {
-        matches!(&self.state, CarrierState::Up(connection) if connection.holds_a_part())
+        matches!(&self.state, CarrierState::Up(connection) if connection.receiver.holds_a_part())
     }
 
     /// The socket, and what to wait for there.
@@ -217,7 +217,7 @@ impl Carrier {
                 ));
             }
             Verdict::Wait => {
-                remember(&mut self.history, &attempt.address().to_string(), "its own attempt goes first");
+                remember(&mut self.history, &attempt.address.to_string(), "its own attempt goes first");
             }
             Verdict::Stale => self.established = self.established.max(peer.established),
         }
@@ -235,7 +235,7 @@ impl Carrier {
         peer: Standing,
         executed: u64,
     ) -> Option<Agreement> {
-        let has_claimed = matches!(&self.state, CarrierState::Connecting(attempt) if attempt.has_claimed());
+        let has_claimed = matches!(&self.state, CarrierState::Connecting(attempt) if attempt.claimed);
         let mine_goes_first = has_claimed && self.route.from < self.route.to;
         let mut standing = self.standing(executed);
         let verdict = if mine_goes_first {
@@ -307,7 +307,7 @@ impl Carrier {
     /// The connection has ended; the session goes on over the next one.
     fn cut(&mut self, why: &str) {
         let address = match &self.state {
-            CarrierState::Connecting(attempt) => attempt.address().to_string(),
+            CarrierState::Connecting(attempt) => attempt.address.to_string(),
             _ => self.address.map_or_else(String::new, |address| address.to_string()),
         };
         tracing::debug!(route = ?self.route, "cut: {address}: {why}");

@@ -13,7 +13,7 @@ use crate::{served, socket};
 /// A connection over which frames flow.
 pub(crate) struct Connection {
     stream: TcpStream,
-    receiver: FrameReceiver,
+    pub(crate) receiver: FrameReceiver,
     seal: Option<Sealing>,
 }
 
@@ -68,16 +68,6 @@ impl Connection {
 
     pub(crate) fn socket(&self) -> RawFd {
         self.stream.as_raw_fd()
-    }
-
-    /// Whether a long frame has begun to come and has not ended.
-    pub(crate) fn is_in_the_middle(&self) -> bool {
-        self.receiver.is_in_the_middle()
-    }
-
-    /// Whether a frame of whatever length has begun to come and has not ended.
-    pub(crate) fn holds_a_part(&self) -> bool {
-        self.receiver.holds_a_part()
     }
 
     /// Sends what the socket takes.

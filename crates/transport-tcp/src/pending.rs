@@ -24,7 +24,7 @@ const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 
 /// The listener and its pending connections.
 pub(crate) struct PendingConnections {
-    listener: TcpListener,
+    pub(crate) listener: TcpListener,
     /// The addresses at which others are heard; none: all.
     named: Vec<IpAddr>,
     waiting: Mutex<Newcomers>,
@@ -76,10 +76,6 @@ impl PendingConnections {
             rejected: AtomicU64::new(0),
             reason: Mutex::default(),
         }
-    }
-
-    pub(crate) fn listener(&self) -> &TcpListener {
-        &self.listener
     }
 
     /// Accepts new connections, and hears what they have said already. Handshakes that have ended go to `settle`. Returns whether

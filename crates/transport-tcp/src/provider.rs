@@ -186,7 +186,7 @@ impl Fabric for Tcp {
         if local.addresses.book.set(book).is_err() {
             return Err(Error::new("TCP: the fabric is connected already"));
         }
-        let watched = local.watched.add(self.net.pending.listener().as_raw_fd(), LISTENER);
+        let watched = local.watched.add(self.net.pending.listener.as_raw_fd(), LISTENER);
         watched.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
     }
 
