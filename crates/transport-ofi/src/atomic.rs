@@ -163,7 +163,7 @@ impl Endpoint {
         };
         let slot = self.take(Use::Get { account, pe: to.pe, dest: old, n })?;
         // Where completions do not say that an update has been done, a fetched value does.
-        let wanted = !old.is_null() || self.objects.delivery() == Delivery::ReadBack;
+        let wanted = !old.is_null() || self.objects.info.delivery == Delivery::ReadBack;
         let AtomicCall { op, form, operand: value, compare: cond } = AtomicCall::of(amo, wanted);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it.
         let [result, operand, compare] = unsafe {

@@ -80,13 +80,13 @@ impl Endpoint {
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
         let inject = objects.info.tx().inject_size;
-        let reads_at_once = objects.delivery() == Delivery::Complete && !local;
+        let reads_at_once = objects.info.delivery == Delivery::Complete && !local;
         let mut endpoint = Self {
             own: OwnMemory::default(),
             inject,
             at_once: if reads_at_once { inject } else { 0 },
             longest: objects.info.ep().max_msg_size,
-            forgets: objects.delivery() == Delivery::ReadBack,
+            forgets: objects.info.delivery == Delivery::ReadBack,
             reads_at_once,
             objects,
             slots,

@@ -275,7 +275,7 @@ impl Engine {
             Message::Hello => {
                 self.first.peers.note_acquaintance(from);
                 self.send(from, &Message::Welcome);
-                if self.first.peers.leaving() {
+                if self.first.peers.leaving {
                     self.send(from, &Message::Disconnect);
                 }
             }

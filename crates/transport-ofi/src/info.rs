@@ -14,6 +14,7 @@ use crate::kind::EndpointKind;
 pub(crate) struct Info {
     pub(crate) library: &'static Libfabric,
     entry: NonNull<fi::fi_info>,
+    /// When the endpoint completes an operation.
     pub(crate) delivery: Delivery,
 }
 

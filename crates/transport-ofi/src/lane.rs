@@ -39,7 +39,7 @@ impl OfiLane {
         let (account, further) = (Arc::new(Account::default()), Arc::new(Account::default()));
         let mut engine = net.lock();
         let number = engine.enlist(account.clone(), &further);
-        let reads_back = engine.first.objects.delivery() == Delivery::ReadBack;
+        let reads_back = engine.first.objects.info.delivery == Delivery::ReadBack;
         // With several rails the bytes that each moves are counted, but for the shortest transfers.
         let straight = match reads_back {
             true => 0,

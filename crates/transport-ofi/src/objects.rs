@@ -8,7 +8,6 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 
-use crate::delivery::Delivery;
 use crate::info::Info;
 use crate::library::{USUAL_PEERS, meaning, peers_are_known};
 
@@ -207,11 +206,6 @@ impl Objects {
     pub(crate) fn next_key(&mut self) -> u64 {
         self.keys += 1;
         self.keys
-    }
-
-    /// When the endpoint completes an operation.
-    pub(crate) fn delivery(&self) -> Delivery {
-        self.info.delivery
     }
 
     /// The error for something that libfabric has refused to make.

@@ -10,7 +10,8 @@ use crate::windows::{Window, Windows};
 /// All PEs of the job; one that is not used costs a pointer.
 pub(crate) struct KnownPeers {
     of: Vec<Option<Box<Peer>>>,
-    leaving: bool,
+    /// It is no error any more that a peer is not there.
+    pub(crate) leaving: bool,
 }
 
 /// How far a question about a peer's memory is.
@@ -188,10 +189,6 @@ impl KnownPeers {
         }
         let known = self.of.iter().zip(0..).filter(|(peer, _)| peer.is_some());
         known.map(|(_, pe)| pe).collect()
-    }
-
-    pub(crate) fn leaving(&self) -> bool {
-        self.leaving
     }
 
     /// How many have not disconnected.

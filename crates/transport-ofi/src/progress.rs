@@ -76,7 +76,7 @@ impl Net {
             ordered: info.orders_puts(),
             messages_follow: info.orders_messages(),
             card: info.endpoint().card,
-            puts_are_acknowledged: !info.endpoint().card && engine.first.objects.delivery() == Delivery::Complete,
+            puts_are_acknowledged: !info.endpoint().card && info.delivery == Delivery::Complete,
             longest_active_message: engine.first.longest_message() - Message::HEAD,
             atomics,
             atomics_ordered: info.orders_atomics(),

@@ -142,7 +142,7 @@ impl Endpoint {
     ) {
         if slot.is_null() {
             // The entry does not tell which lane issued the put.
-            if let Some((_, why)) = failed.filter(|_| !self.peers.leaving()) {
+            if let Some((_, why)) = failed.filter(|_| !self.peers.leaving) {
                 let error = Error::new("a put has failed that the network had taken").because(why);
                 self.broken.get_or_insert(error);
             }
@@ -211,7 +211,7 @@ impl Endpoint {
 
     /// A message could not be delivered. A peer that has disconnected is not missed.
     fn undelivered(&mut self, pe: u32, why: &str) {
-        if self.peers.has_left(pe) || self.peers.leaving() {
+        if self.peers.has_left(pe) || self.peers.leaving {
             self.peers.note_disconnect(pe);
             return;
         }

@@ -212,7 +212,7 @@ impl Endpoint {
         // SAFETY: the endpoint is open; the buffer stays until the completion, by the caller's promise or because it is the slot's
         // own.
         let code = unsafe {
-            match (transfer, self.objects.delivery()) {
+            match (transfer, self.objects.info.delivery) {
                 (Transfer::Get(_), _) => fi_read(ep, buffer.cast(), n, desc, peer, address, key, context),
                 (Transfer::Put(..), Delivery::ReadBack) => {
                     fi_write(ep, buffer.cast(), n, desc, peer, address, key, context)
