@@ -112,11 +112,6 @@ impl UcxContext {
         check(ucx, "it finds no network that it could use here", made)?;
         Ok(Arc::new(UcxContext { ucx, handle, devices, by_processors: tcp::is_all_there_is(tls) }))
     }
-
-    /// The library's version.
-    pub(crate) fn version(&self) -> String {
-        version(self.ucx)
-    }
 }
 
 /// The settings that make UCX spread transfers over this many cards, as far as the user has not made them.
@@ -127,7 +122,7 @@ fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
 }
 
 /// The library's version.
-fn version(ucx: &Ucx) -> String {
+pub(crate) fn version(ucx: &Ucx) -> String {
     // SAFETY: UCX returns a constant string.
     unsafe { CStr::from_ptr((ucx.version)()) }.to_string_lossy().into_owned()
 }
@@ -142,7 +137,7 @@ impl Drop for UcxContext {
 /// A worker: operations are issued through it by one thread at a time.
 pub(crate) struct Worker {
     pub(crate) context: Arc<UcxContext>,
-    handle: ucp_worker_h,
+    pub(crate) handle: ucp_worker_h,
 }
 
 // SAFETY: made for use by several threads one after the other (`UCS_THREAD_MODE_SERIALIZED`).
@@ -230,11 +225,6 @@ impl Worker {
         Ok(endpoint)
     }
 
-    /// Its handle, for code that its callbacks run.
-    pub(crate) fn handle(&self) -> ucp_worker_h {
-        self.handle
-    }
-
     /// Moves everything on; returns how much was done.
     pub(crate) fn progress(&self) -> usize {
         // SAFETY: a live worker, used by one thread at a time because nobody else has it.
@@ -280,13 +270,9 @@ impl Drop for Worker {
 }
 
 /// An operation under way.
-pub(crate) struct UcxRequest(ucs_status_ptr_t);
+pub(crate) struct UcxRequest(pub(crate) ucs_status_ptr_t);
 
 impl UcxRequest {
-    pub(crate) fn new(request: ucs_status_ptr_t) -> Self {
-        Self(request)
-    }
-
     /// How it went, when it is over.
     pub(crate) fn outcome(&self, ucx: &Ucx) -> Option<ucs_status_t> {
         // SAFETY: a request that has not been freed.

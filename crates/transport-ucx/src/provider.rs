@@ -16,7 +16,7 @@ use crate::channel::COPIED;
 use crate::devices::Devices;
 use crate::lane::UcxLane;
 use crate::net::Net;
-use crate::objects::{UcxContext, Worker};
+use crate::objects::{UcxContext, Worker, version};
 use crate::usable::usable_card;
 
 /// UCX, offered unasked where there is an InfiniBand card that can be used. Elsewhere its TCP is no better than ours.
@@ -130,8 +130,8 @@ impl Fabric for Ucx {
 
     fn describe(&self) -> String {
         let tls = self.tls.clone().or_else(|| std::env::var("UCX_TLS").ok()).unwrap_or_else(|| "all".into());
-        let (version, devices) = (self.net.context.version(), &self.net.context.devices);
-        format!("ucx: UCX {version}, transports {tls}, devices {devices}")
+        let UcxContext { ucx, devices, .. } = &*self.net.context;
+        format!("ucx: UCX {}, transports {tls}, devices {devices}", version(ucx))
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) type Received = unsafe extern "C" fn(*mut c_void, ucs_status_t, usize
 
 impl Receiver {
     pub(crate) fn of(worker: &Worker) -> Self {
-        Self { ucx: worker.context.ucx, worker: worker.handle() }
+        Self { ucx: worker.context.ucx, worker: worker.handle }
     }
 
     /// Begins to receive. If that is under way when the call returns, UCX hands `owned` to `over`.

@@ -65,7 +65,7 @@ impl Channel {
                 Started::Done => Some(UCS_OK),
                 Started::Failed(status) => Some(status),
                 Started::Request(request) => {
-                    flush.request = Some(UcxRequest::new(request));
+                    flush.request = Some(UcxRequest(request));
                     None
                 }
             },

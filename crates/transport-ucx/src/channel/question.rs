@@ -143,8 +143,8 @@ impl Channel {
         };
         if answered {
             self.peers[peer].unacknowledged_bytes = 0;
-            self.inbox
-                .expect(number, OpenQuestion { pe, expected, covers: mem::take(&mut self.peers[peer].unacknowledged) });
+            let covers = mem::take(&mut self.peers[peer].unacknowledged);
+            self.inbox.unanswered.borrow_mut().insert(number, OpenQuestion { pe, expected, covers });
         } else if !matches!(ask, Ask::Many) {
             self.note_unacknowledged(peer, bytes);
         }
@@ -193,10 +193,6 @@ impl Channel {
 }
 
 impl Inbox {
-    fn expect(&self, number: u64, question: OpenQuestion) {
-        self.unanswered.borrow_mut().insert(number, question);
-    }
-
     /// Whether the answer to some question goes to a place of the caller's.
     pub(super) fn expects_values(&self) -> bool {
         let fills = |expected: &Expected| matches!(expected, Expected::Old(_, old) if !old.is_null());
