@@ -66,15 +66,6 @@ impl TcpLane {
     }
 }
 
-/// The source of a put of at most [`SMALL`] bytes, which are copied.
-///
-/// # Safety
-/// `source` is readable for `n` bytes, and not written, as long as the slice is used.
-unsafe fn small<'s>(source: *const u8, n: usize) -> &'s [u8] {
-    // SAFETY: the caller promises readable bytes that nobody writes.
-    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(source, n) } }
-}
-
 // SAFETY: sources are read by `issue` or, in place, until the peer has acknowledged them or the link has failed and
 // dropped its session; destinations are written until their answer has come; both end before the account says so.
 // Remote memory is bounded by the target.
@@ -152,7 +143,7 @@ unsafe impl Lane for TcpLane {
                 }
             } else if n > 0 {
                 // SAFETY: the source is readable for `n` bytes until completion, and copied here.
-                let data = unsafe { small(source, n) };
+                let data = unsafe { std::slice::from_raw_parts(source, n) };
                 session.push(&Message::Put { lane, region: to.region, offset: to.offset, data }, self.urgency);
             }
             let (width, amo) = (Width::Eight, update.amo());

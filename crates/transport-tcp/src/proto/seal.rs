@@ -13,7 +13,10 @@ pub const PROOF: usize = 32;
 
 /// A proof that the speaker knows the job's secret. The label keeps proofs of different steps apart.
 pub(super) fn prove(secret: &[u8; 32], label: &str, said: &[&[u8]]) -> [u8; PROOF] {
-    sign(secret, label, said).as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
+    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret));
+    context.update(label.as_bytes());
+    said.iter().for_each(|part| context.update(part));
+    context.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
 }
 
 /// Checks a proof in constant time.
@@ -21,13 +24,6 @@ pub(super) fn check(secret: &[u8; 32], label: &str, said: &[&[u8]], proof: &[u8]
     let said: Vec<u8> = [label.as_bytes()].iter().chain(said).flat_map(|part| part.iter().copied()).collect();
     hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, secret), &said, proof)
         .map_err(|_| Garbage("the peer does not know the job's secret"))
-}
-
-fn sign(secret: &[u8; 32], label: &str, said: &[&[u8]]) -> hmac::Tag {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret));
-    context.update(label.as_bytes());
-    said.iter().for_each(|part| context.update(part));
-    context.sign()
 }
 
 /// Both directions' keys of one connection, made of the secret and both sides' nonces.
