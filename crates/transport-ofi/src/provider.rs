@@ -178,7 +178,7 @@ fn endpoint(info: Info, most: Depth, pes: u32) -> Result<Endpoint, Error> {
 
 fn capabilities(net: &Net) -> Capabilities {
     let mode = net.lock().first.objects.mr_mode();
-    let mut features = Features::GROWS;
+    let mut features = Features::empty();
     features.set(Features::ORDERED, if net.atomics { net.atomics_ordered } else { net.ordered });
     features.set(Features::PINS, mode & fi::FI_MR_ALLOCATED != 0);
     let amo = if net.atomics { AmoDomain::Network } else { AmoDomain::None };

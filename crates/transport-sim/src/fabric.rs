@@ -52,7 +52,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         // Only this function sets it.
         let _ = pe.arena.set(arena);
     }
-    let features = if pe.plan.served { Features::GROWS } else { Features::GROWS | Features::ONE_SIDED };
+    let features = if pe.plan.served { Features::empty() } else { Features::ONE_SIDED };
     let signal = pe.plan.signals.then_some(usize::MAX);
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: 4096, signal };
     software::fill(me, participant.give_up(), Box::new(Sim { pe: Arc::new(pe), capabilities }), None)

@@ -126,9 +126,8 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         callers: Callers::default(),
         turns: AtomicU64::new(0),
     };
-    let features = Features::GROWS;
     // Where there are several rails, long data is dealt over all of them.
-    let (features, signal) = if rails == 1 { (features | Features::ORDERED, TOGETHER) } else { (features, SMALL) };
+    let (features, signal) = if rails == 1 { (Features::ORDERED, TOGETHER) } else { (Features::empty(), SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
     software::fill(me, participant.give_up(), Box::new(Tcp { net: Arc::new(net), capabilities }), None)
 }

@@ -64,7 +64,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let net = Arc::new(Net::new(participant, context, atomics));
     net.open_service()?;
     let capabilities = Capabilities {
-        features: Features::GROWS | Features::PINS,
+        features: Features::PINS,
         amo: if atomics { AmoDomain::Network } else { AmoDomain::Processor },
         inject: COPIED,
         signal: Some(usize::MAX),

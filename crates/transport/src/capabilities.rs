@@ -8,8 +8,6 @@ bitflags::bitflags! {
         const ORDERED = 1 << 0;
         /// The target is served without a thread or a call of its own: the network card does it.
         const ONE_SIDED = 1 << 2;
-        /// Registered memory may grow at its end without the peers' being told.
-        const GROWS = 1 << 3;
         /// Memory must have its pages before it is registered, and keeps them: a region is registered as it grows.
         const PINS = 1 << 4;
     }

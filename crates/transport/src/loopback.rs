@@ -66,7 +66,7 @@ pub struct Loopback {
 
 impl Loopback {
     fn new(me: u32, job: Arc<LoopbackJob>, options: Options) -> Self {
-        let mut features = Features::ONE_SIDED | Features::GROWS;
+        let mut features = Features::ONE_SIDED;
         features.set(Features::ORDERED, options.adversary.is_none());
         let capabilities = Capabilities { features, amo: options.amo, inject: 4096, signal: Some(options.longest) };
         Self { me, job, options, capabilities, queues: Mutex::default() }
