@@ -31,8 +31,6 @@ pub trait AddressBook: Send + Sync {
 /// How a lane will be used.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct LaneOptions {
-    /// Only one thread ever uses it.
-    pub private: bool,
     /// Callers wait only now and then for the completion of its copied puts, signals and atomics, so peers need not
     /// acknowledge them soon.
     pub rarely_completed: bool,

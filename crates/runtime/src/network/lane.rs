@@ -257,7 +257,7 @@ static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Collectives wait for each other's signals, and for completion only where the network reads an operand of the caller's.
 fn own() -> &'static ContextLane {
-    made(&OWN, LaneOptions { rarely_completed: true, ..LaneOptions::default() })
+    made(&OWN, LaneOptions { rarely_completed: true })
 }
 
 /// Issues operations of the runtime on behalf of `call`.

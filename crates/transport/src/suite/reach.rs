@@ -129,8 +129,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
     std::thread::scope(|scope| {
         for i in 0..4u64 {
             scope.spawn(move || {
-                let lane =
-                    fabric.lane(LaneOptions { private: true, ..LaneOptions::default() }).expect("there are lanes");
+                let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
                 let mut olds = vec![0u64; count as usize];
                 for (round, old) in olds.iter_mut().enumerate() {
                     put(&**fabric, &*lane, heap(next, 4096 + i * 256), &pattern(round as u64 + i, 200));
@@ -166,8 +165,7 @@ pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
     pe.word(counter).store(0, Ordering::Release);
     pe.meet();
-    let lane =
-        pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
+    let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
     // Short, longer than what is copied, longer than a message of any provider.
     let sources: Vec<_> =
         [8, 5_000, if cfg!(miri) { 6_000 } else { 40_000 }].iter().map(|&n| pattern(count, n)).collect();
@@ -206,8 +204,7 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
         }
         pe.word(counter).store(0, Ordering::Release);
         pe.meet();
-        let lane =
-            pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
+        let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
         let mut source = vec![0; size];
         // The longest are many messages each.
         let count = if size > 1_000_000 { 3 } else { rounds(10) as u64 };
