@@ -133,7 +133,7 @@ impl Info {
         let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
         let remote = reach != fi::FI_LOCAL_COMM;
         let card = wants_pages(self.domain().mr_mode) && remote;
-        EndpointKind { native: !provider.contains(';'), provider, domain: self.domain_name(), card, remote }
+        EndpointKind { native: !provider.contains(';'), provider, card, remote }
     }
 
     /// A speed and a network, if the entry knows its card.

@@ -5,8 +5,6 @@
 pub(crate) struct EndpointKind {
     /// The provider's full name.
     pub(crate) provider: String,
-    /// The domain it would use.
-    pub(crate) domain: String,
     /// A card does the work: it wants memory that is really there. The others are software on this machine's processors.
     pub(crate) card: bool,
     /// It reaches other hosts.
@@ -39,7 +37,6 @@ mod tests {
     fn networks_made_for_this_go_before_sockets_and_the_slow_ones_last() {
         let offer = |provider: &str, card, remote| EndpointKind {
             provider: provider.into(),
-            domain: String::new(),
             card,
             remote,
             native: !provider.contains(';'),
