@@ -87,7 +87,7 @@ const BETWEEN_NODES: (&str, &str) = ("coll", "^sm");
 const DEVICES: [(&str, &str); 3] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo"), ("FI_TCP_IFACE", "lo")];
 
 impl PeerCarrier {
-    /// What carries the messages, for tables and messages.
+    /// The carrier in words, for tables and messages.
     fn words(&self) -> &'static str {
         self.network.as_ref().map_or("the memory of a node", |network| network.ours)
     }

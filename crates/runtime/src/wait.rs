@@ -187,12 +187,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     let mut slow: Option<SlowWait> = None;
     loop {
         // Where PEs share processors the clock is read only before a sleep.
-        let since = if pace::crowded() {
-            None
-        } else {
-            let Some(since) = spin(ready) else { return };
-            Some(since)
-        };
+        let Some(since) = (if pace::crowded() { Some(None) } else { spin(ready).map(Some) }) else { return };
         let mut in_vain = since.map(|_| Instant::now());
         let left = match give_way(bell.is_some(), ready) {
             RungOutcome::Idle => {

@@ -10,15 +10,15 @@ use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::team::TeamState;
 
-/// What must be alike on all PEs.
+/// The terms that must be alike on all PEs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Terms {
+struct SharedTerms {
     /// Of the schedules.
     fingerprint: u64,
     teams_max: Option<u64>,
 }
 
-impl Terms {
+impl SharedTerms {
     /// As they travel. Without a limit of teams splits do not compare numbers, so none is another limit than the largest one.
     fn words(self) -> [u64; 2] {
         [self.fingerprint, self.teams_max.map_or(0, |most| most.saturating_add(1))]
@@ -32,11 +32,11 @@ impl Terms {
 /// Synchronises the world, and ends the job with a message unless all PEs have chosen alike. The choice is in force after that.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
     let Some(life) = state::current() else { return };
-    compare(world, call, Terms { fingerprint: life.choice.fingerprint(), teams_max: life.settings.teams_max });
+    compare(world, call, SharedTerms { fingerprint: life.choice.fingerprint(), teams_max: life.settings.teams_max });
     life.choice.enforce();
 }
 
-fn compare(world: &TeamState, call: &'static str, mine: Terms) {
+fn compare(world: &TeamState, call: &'static str, mine: SharedTerms) {
     let meeting = Call::of(world, call, CallKind::Init);
     let words = mine.words();
     if let Some(span) = &world.span
@@ -50,14 +50,14 @@ fn compare(world: &TeamState, call: &'static str, mine: Terms) {
         other = other.or((theirs != words).then_some((member, theirs)));
     });
     if let Some((other, theirs)) = other {
-        errors::fail(&differ(call, (world.my, mine), (other, Terms::of_words(theirs))));
+        errors::fail(&differ(call, (world.my, mine), (other, SharedTerms::of_words(theirs))));
     }
 }
 
 #[cold]
-fn differ(call: &str, (my, mine): (u32, Terms), (other, theirs): (u32, Terms)) -> Error {
+fn differ(call: &str, (my, mine): (u32, SharedTerms), (other, theirs): (u32, SharedTerms)) -> Error {
     if mine.fingerprint == theirs.fingerprint {
-        let limit = |terms: Terms| terms.teams_max.map_or_else(|| "not set".to_owned(), |most| most.to_string());
+        let limit = |terms: SharedTerms| terms.teams_max.map_or_else(|| "not set".to_owned(), |most| most.to_string());
         return Error::new(format!("{call}: the PEs have different limits of teams"))
             .because(format!("SHMEM_TEAMS_MAX is {} for PE {other} and {} for PE {my}", limit(theirs), limit(mine)))
             .fix("set SHMEM_TEAMS_MAX alike for all PEs, or for none");
@@ -76,9 +76,9 @@ mod tests {
 
     #[test]
     fn terms_come_back_from_their_words_and_differences_are_named() {
-        let terms = |fingerprint, teams_max| Terms { fingerprint, teams_max };
+        let terms = |fingerprint, teams_max| SharedTerms { fingerprint, teams_max };
         for terms in [terms(0, None), terms(7, Some(0)), terms(u64::MAX, Some(4000))] {
-            assert_eq!(Terms::of_words(terms.words()), terms);
+            assert_eq!(SharedTerms::of_words(terms.words()), terms);
         }
         assert_ne!(terms(0, Some(u64::MAX)).words(), terms(0, None).words());
         let told = |theirs| differ("shmem_init", (0, terms(7, None)), (3, theirs)).to_string();

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE};
 use crate::wait::yields::Yields;
 
-/// What waits read, in one cache line: a PE that shares its processor finds each line cold after a switch.
+/// The words that waits read, in one cache line: a PE that shares its processor finds each line cold after a switch.
 #[repr(align(64))]
 struct WaitState {
     /// The bits of the [`EagerLooks`].
