@@ -282,11 +282,11 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 }
 
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
-/// wake-up. Beside another process that computes it sleeps at once ([`yields`]).
+/// wake-up. If a ringer will wake us, it sleeps at once beside another process that computes ([`yields`]).
 fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let most = if rung || !pace::crowded() { 8 } else { 64 };
     for _ in 0..most {
-        let was_quick = pace::yields().give_way();
+        let goes_on = pace::yields().give_way(rung);
         let served = network::progress();
         suspended::move_on();
         if ready() {
@@ -295,7 +295,7 @@ fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
         if served {
             return RungOutcome::Served;
         }
-        if !was_quick {
+        if !goes_on {
             break;
         }
     }

@@ -172,6 +172,9 @@ impl Drop for Driver {
 }
 
 fn run(drive: &dyn Drive, closed: &AtomicBool) {
+    if let Err(error) = process::prefer_short_slices() {
+        tracing::debug!(%error, "beside other processes peers are answered later");
+    }
     let (mut seen, mut backoff, mut exact) = (0, CallerBackoff::default(), false);
     while !closed.load(Ordering::Acquire) {
         if drive.callers().attend(&mut seen) {

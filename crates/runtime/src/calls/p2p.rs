@@ -5,7 +5,6 @@ mod set;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
-use core::time::Duration;
 
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
@@ -136,9 +135,6 @@ const AWAY: u64 = 400_000;
 /// The time for which the network is left to the progress thread then: 5 to 20 milliseconds.
 const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 
-/// A test that fails sleeps so long where yields are long. The kernel adds some 50 us.
-const BESIDE_OTHERS: Duration = Duration::from_micros(20);
-
 /// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst.
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
 
@@ -174,7 +170,7 @@ fn look_at_the_network() {
 fn let_others_run() {
     if network::takes_turns() {
         network::progress();
-    } else if !pace::yields().give_way() {
-        std::thread::sleep(BESIDE_OTHERS);
+    } else {
+        std::thread::yield_now();
     }
 }

@@ -26,6 +26,11 @@ impl Quarters {
         Self { machine: boot.trim().into(), network, processors: processors.into(), worth }
     }
 
+    /// How many processors' worth of time the node's PEs have.
+    pub(crate) fn processors(&self) -> usize {
+        self.worth.min(self.processors.len()).max(1)
+    }
+
     /// Whether loopback leads from one to the other.
     pub(crate) fn is_one_host(&self, other: &Self) -> bool {
         let known = !self.machine.is_empty() && !self.network.is_empty();

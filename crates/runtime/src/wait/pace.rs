@@ -4,8 +4,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE};
+use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING};
 use crate::wait::yields::Yields;
+use oxshmem_os::process;
 
 /// The words that waits read, in one cache line: a PE that shares its processor finds each line cold after a switch.
 #[repr(align(64))]
@@ -56,6 +57,16 @@ pub(crate) fn set_mode(mode: Mode) {
 pub(crate) fn expect_network(open: bool) {
     if open {
         STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
+    }
+}
+
+/// So many PEs share so many processors. Unless they are many, other processes on these processors are to cost them little.
+pub(crate) fn share_processors(pes: usize, processors: usize) {
+    let many = pes > MOST_SHARING * processors;
+    STATE.yields.always(many);
+    if !many {
+        // A sandbox may forbid it. Then waits beside other processes take longer.
+        let _ = process::prefer_short_slices();
     }
 }
 

@@ -98,8 +98,6 @@ fn greet(settings: &Settings, warnings: &[String]) {
 fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> Result<(), Error> {
     let epoch = state::next();
     process::prefer_as_victim();
-    // A sandbox may forbid it. Then waits beside other processes take longer.
-    let _ = process::prefer_short_slices();
     debug::enable(settings.debug, job.rank());
     let node = job.node();
     oxshmem_reduce::select();
@@ -108,6 +106,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
     connect::open(job, epoch, &settings, &windows, &circle)?;
     pace::expect_network(network::is_open());
+    // The nodes of one machine share its processors. How many PEs they have together is not known, and all are the most.
+    let sharing = if network::is_crowded_host() { job.size() as usize } else { node.members.len() };
+    pace::share_processors(sharing, windows.quarters().processors());
     let info = settings.info;
     let alone = thread_level < MULTIPLE;
     lane::begin(alone);
