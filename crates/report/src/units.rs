@@ -38,7 +38,7 @@ pub fn size(bytes: f64) -> String {
     scaled(bytes, &[(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB")]).replace(".00", "")
 }
 
-/// The same for an axis: without decimals, and with one letter as the unit.
+/// The size of an array on an axis: a whole number, and one letter for the unit.
 pub fn short_size(bytes: f64) -> String {
     match bytes {
         small if small < 1024.0 => format!("{small:.0}"),
