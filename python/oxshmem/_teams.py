@@ -97,9 +97,9 @@ class Team:
             raise ValueError(f"Team.split_strided: {size} PEs from PE {start} in steps of {stride} are no part of a team whose PEs "
                              f"have numbers from 0 to {members - 1}")
         new, config = np.zeros(1, dtype=np.uint64), _config("Team.split_strided", num_contexts)
-        _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, _MASK if num_contexts else 0, new)
-        if not new[0] and self.my_pe() in ([start] if stride == 0 else range(start, last + (1 if stride > 0 else -1), stride)):
-            raise RuntimeError("Team.split_strided: the library has no team left")
+        mask = _MASK if num_contexts else 0
+        if _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, mask, new):
+            raise RuntimeError("Team.split_strided: the library has no team left: destroy teams that are not used any more")
         return Team._of(int(new[0]))
 
     def split_2d(self, width: int, num_contexts: int = 0) -> Tuple[Team, Team]:

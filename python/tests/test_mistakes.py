@@ -350,6 +350,20 @@ class Jobs(unittest.TestCase):
         finally:
             del os.environ["SHMEM_SYMMETRIC_SIZE"]
 
+    def test_a_split_that_the_library_refuses_is_an_error_on_all_members(self) -> None:
+        program = ("team = shmem.TEAM_WORLD.split_strided(0, 1, 2)\n"
+                   "try:\n"
+                   "    shmem.TEAM_WORLD.split_strided(0, 1, 1)\n"
+                   "except RuntimeError as error:\n"
+                   "    sys.exit(0 if 'no team left' in str(error) else 2)\n"
+                   "sys.exit(1)\n")
+        os.environ["SHMEM_TEAMS_MAX"] = "1"
+        try:
+            ended = self.job(program, "-n", "2")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+        finally:
+            del os.environ["SHMEM_TEAMS_MAX"]
+
     def test_arrays_that_are_freed_in_another_order_are_blamed_on_earlier_calls(self) -> None:
         program = "a, b = shmem.zeros(1000), shmem.zeros(1000)\nshmem.free(a if me == 0 else b)\nshmem.zeros(1000)\n"
         ended = self.job(program, "-n", "2")
