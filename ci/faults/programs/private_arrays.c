@@ -1,6 +1,6 @@
 /* A collective of so many longs, on arrays that are not symmetric, or not long enough. Arguments: the call, the arrays ("malloc":
  * both are private, "dest": only the destination, "source": only the source, "static": static arrays of 256 longs), the count. */
-#include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,11 @@ int main(int argc, char **argv)
         shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, source, 1, 1, n);
     else if (!strcmp(call, "scan"))
         shmem_long_sum_exscan(SHMEM_TEAM_WORLD, dest, source, n);
-    else
+    else if (!strcmp(call, "alltoallv")) {
+        /* The two arrays are those of the offsets and of the sizes, which are 0, and the count has no meaning. */
+        static size_t t_offsets[256], t_sizes[256];
+        shmemx_team_alltoallv(a, t_offsets, t_sizes, b, (size_t *)dest, (size_t *)source, SHMEM_TEAM_WORLD, NULL);
+    } else
         return 2;
     printf("accepted\n");
     shmem_finalize();

@@ -73,3 +73,15 @@ fn fault_S2_collectives_look_at_both_arrays_at_every_level() {
         }
     }
 }
+
+#[test]
+fn fault_S2_an_alltoallv_names_its_own_arguments() {
+    let program = program("private_arrays.c");
+    for (arrays, name) in [("dest", "s_offsets"), ("source", "s_sizes")] {
+        for (shape, check) in SHAPES.into_iter().zip(["0", "1", "2"]) {
+            let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, ["alltoallv", arrays, "1"]);
+            let about = format!("alltoallv {arrays}, {shape}, SHMEM_CHECK={check}");
+            names(ended, &about, &[&format!("shmemx_team_alltoallv: {name} ("), "is not symmetric memory"]);
+        }
+    }
+}

@@ -141,14 +141,15 @@ impl<'a> Call<'a> {
     pub(crate) fn needs(self, dest: (*const u8, usize), source: (*const u8, usize)) {
         let believes = |array: (*const u8, usize)| FAST.believes_array(array.0 as usize, array.1);
         if !(believes(dest) && believes(source)) {
-            self.look_at(dest, source);
+            self.look_at([("dest", dest), ("source", source)]);
         }
     }
 
+    /// The same of two arrays with other names.
     #[cold]
     #[inline(never)]
-    fn look_at(self, dest: (*const u8, usize), source: (*const u8, usize)) {
-        for (name, (array, bytes)) in [("dest", dest), ("source", source)] {
+    pub(crate) fn look_at(self, arrays: [(&str, (*const u8, usize)); 2]) {
+        for (name, (array, bytes)) in arrays {
             match bytes {
                 0 => {}
                 _ if array.is_null() => self.null(name),

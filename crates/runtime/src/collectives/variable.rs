@@ -38,7 +38,7 @@ pub(crate) enum Into {
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     let call = call.declare(CallKind::Alltoallv, 0, 0);
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
-    call.needs((blocks.offsets.cast(), words), (blocks.sizes.cast(), words));
+    call.look_at([("s_offsets", (blocks.offsets.cast(), words)), ("s_sizes", (blocks.sizes.cast(), words))]);
     call.enter();
     // The words of all members on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
