@@ -198,25 +198,7 @@ impl OfiLane {
 // SAFETY: sources are copied, or read by the endpoint until it reports completion, which comes before the account says
 // so; destinations likewise. Remote memory is bounded by the windows that its owner has registered.
 unsafe impl Lane for OfiLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let put = PutArguments { to, source, n };
-        // SAFETY: our caller has made the same promise.
-        put.answer(unsafe { self.take_put(&put) })
-    }
-
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let put = PutArguments { to, source, n };
-        // SAFETY: our caller has made the same promise.
-        put.answer(unsafe { self.take_put_nbi(&put) })
-    }
-
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
-        let get = GetArguments { dest, from, n };
-        // SAFETY: our caller has made the same promise.
-        get.answer(unsafe { self.take_get_nbi(&get) })
-    }
-
-    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+    unsafe fn put(&self, put: &PutArguments) -> usize {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the source is copied; the caller promises its bytes.
         if self.may_go_straight(put.n) && unsafe { engine.first.put_straight(&self.account, put, true) } {
@@ -226,7 +208,7 @@ unsafe impl Lane for OfiLane {
         unsafe { self.put_apart(engine, put, true) }
     }
 
-    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the source stays until completion.
         if self.may_go_straight(put.n) && unsafe { engine.first.put_straight(&self.account, put, false) } {
@@ -236,7 +218,7 @@ unsafe impl Lane for OfiLane {
         unsafe { self.put_apart(engine, put, false) }
     }
 
-    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
         let mut engine = self.net.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
         if self.may_go_straight(get.n) && unsafe { engine.first.get_straight(&self.account, get) } {
@@ -248,12 +230,7 @@ unsafe impl Lane for OfiLane {
 
     /// In the network's domain every atomic is the endpoint's. Otherwise atomics are messages (see `amo`), which the software
     /// around this provider makes.
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.take_amo(&AtomicArguments { to, width, amo, old }) }
-    }
-
-    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
         let mut engine = self.net.lock_briefly();
         if self.straight_atomics
             && atomic.to.pe != self.net.me
@@ -316,7 +293,7 @@ unsafe impl Lane for OfiLane {
             return Ok(());
         }
         // SAFETY: no old value is asked for; our caller has made the promise about the object.
-        unsafe { self.amo(to, width, amo, old) }
+        unsafe { self.amo(&AtomicArguments { to, width, amo, old }) }
     }
 
     fn outstanding(&self) -> u64 {

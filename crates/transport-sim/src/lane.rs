@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, OperationLock, Remote, SignalUpdate, WORD_BY_WORD, Width};
+use oxshmem_transport::{
+    Account, AtomicArguments, Busy, GetArguments, Lane, OperationLock, PutArguments, Remote, SignalUpdate,
+    WORD_BY_WORD, Width,
+};
 
 use crate::network::{Pe, describe};
 use crate::operation::{LanePlace, Movement, OperationPart, PutSource, parts};
@@ -116,27 +119,30 @@ impl SimLane {
 // SAFETY: buffers are touched only while the operation is in the queue, or in the call; remote memory only through
 // `RegisteredMemory` of its owner.
 unsafe impl Lane for SimLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn put(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        put.left(self.issue(|queue| {
             let n = self.at_once(n, to.offset);
             let mut copy = vec![0; n].into_boxed_slice();
             // SAFETY: the caller promises that the source is readable for at least `n` bytes; `copy` has as many.
             unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
             self.push(queue, None, to, Movement::Put(PutSource::Copied(copy)), self.cut(n, to.offset));
             n
-        })
+        }))
     }
 
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        put.left(self.issue(|queue| {
             let n = self.at_once(n, to.offset);
             self.push(queue, None, to, Movement::Put(PutSource::Borrowed(source)), self.cut(n, to.offset));
             n
-        })
+        }))
     }
 
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
+        let &GetArguments { dest, from, n } = get;
+        get.left(self.issue(|queue| {
             let n = self.at_once(n, from.offset);
             if self.is_moody() {
                 // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
@@ -144,10 +150,11 @@ unsafe impl Lane for SimLane {
             }
             self.push(queue, None, from, Movement::Get(dest), self.cut(n, from.offset));
             n
-        })
+        }))
     }
 
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         self.issue(|queue| {
             if self.is_moody() && !old.is_null() {
                 // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Account, Amo, Busy, Lane, LaneOptions, Remote, SignalUpdate, Width};
+use oxshmem_transport::{
+    Account, AtomicArguments, Busy, GetArguments, Lane, LaneOptions, PutArguments, Remote, SignalUpdate, Width,
+};
 
 use crate::limits::{INJECT, TOGETHER};
 use crate::link::Issue;
@@ -70,47 +72,51 @@ impl TcpLane {
 // dropped its session; destinations are written until their answer has come; both end before the account says so.
 // Remote memory is bounded by the target.
 unsafe impl Lane for TcpLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let (lane, Remote { pe, region, offset }) = (self.number, to);
+    unsafe fn put(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to: Remote { pe, region, offset }, source, n } = put;
+        let lane = self.number;
         if n == 0 {
-            return Ok(0);
+            return 0;
         }
         let n = n.min(INJECT);
         // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
         let data = unsafe { std::slice::from_raw_parts(source, n) };
-        self.issue(pe, 0, 1, |session| match n {
+        let issued = self.issue(pe, 0, 1, |session| match n {
             ..=SMALL => session.push(&Message::Put { lane, region, offset, data }, self.urgency),
             _ => session.push_bulk_copy(lane, region, offset, data, self.urgency),
-        })?;
-        Ok(n)
+        });
+        put.left(issued.map(|()| n))
     }
 
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to: Remote { pe, region, offset }, source, n } = put;
         if n <= SMALL {
             // SAFETY: the source is readable for `n` bytes; `put` copies it, which asks for less than until completion.
-            return unsafe { self.put(to, source, n) };
+            return unsafe { self.put(put) };
         }
-        let (lane, Remote { pe, region, offset }) = (self.number, to);
-        self.issue_pieces(pe, n, |session, start, n| {
+        let lane = self.number;
+        put.left(self.issue_pieces(pe, n, |session, start, n| {
             let place = MemoryRange { at: source.wrapping_add(start).expose_provenance(), n };
             session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place, Urgency::Soon)
-        })
+        }))
     }
 
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
+        let &GetArguments { dest, from: Remote { pe, region, offset }, n } = get;
         if n == 0 {
-            return Ok(0);
+            return 0;
         }
-        let (lane, Remote { pe, region, offset }) = (self.number, from);
-        self.issue_pieces(pe, n, |session, start, n| {
+        let lane = self.number;
+        get.left(self.issue_pieces(pe, n, |session, start, n| {
             let place = MemoryRange { at: dest.wrapping_add(start).expose_provenance(), n };
             let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
             session.push_fetch(&get, place)
-        })
+        }))
     }
 
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        let (lane, Remote { pe, region, offset }, fetch) = (self.number, to, !old.is_null());
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to: Remote { pe, region, offset }, width, amo, old } = atomic;
+        let (lane, fetch) = (self.number, !old.is_null());
         let message = Message::Amo { lane, region, offset, width, amo, fetch };
         self.issue(pe, 0, 1, |session| {
             if fetch {

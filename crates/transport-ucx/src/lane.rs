@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Amo, AtomicArguments, Busy, Failed, GetArguments, Lane, LaneOptions, NotIssued, PutArguments, Remote, SignalUpdate,
-    Width,
+    AtomicArguments, Busy, Failed, GetArguments, Lane, LaneOptions, NotIssued, PutArguments, Remote, SignalUpdate,
 };
 use parking_lot::MutexGuard;
 
@@ -99,25 +98,7 @@ impl UcxLane {
 // SAFETY: local buffers are handed to UCX, which leaves them alone when the flush, the get or the answer that completes
 // their operation is over, and `outstanding` counts until then. Ranges are compared with what the peer has registered.
 unsafe impl Lane for UcxLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let put = PutArguments { to, source, n };
-        // SAFETY: our caller has made the same promise.
-        put.answer(unsafe { self.take_put(&put) })
-    }
-
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let put = PutArguments { to, source, n };
-        // SAFETY: our caller has made the same promise.
-        put.answer(unsafe { self.take_put_nbi(&put) })
-    }
-
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
-        let get = GetArguments { dest, from, n };
-        // SAFETY: our caller has made the same promise.
-        get.answer(unsafe { self.take_get_nbi(&get) })
-    }
-
-    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+    unsafe fn put(&self, put: &PutArguments) -> usize {
         let mut channel = self.channel.lock_briefly();
         // SAFETY: the source is readable, by the caller's promise.
         if unsafe { channel.put_copy_straight(put.to, put.source, put.n) } {
@@ -128,7 +109,7 @@ unsafe impl Lane for UcxLane {
         unsafe { self.put_copy_apart(channel, put) }
     }
 
-    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
         let mut channel = self.channel.lock_briefly();
         // SAFETY: the source stays until completion, by the caller's promise.
         if unsafe { channel.put_straight(put.to, put.source, put.n) } {
@@ -139,7 +120,7 @@ unsafe impl Lane for UcxLane {
         unsafe { self.put_apart(channel, put) }
     }
 
-    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
         let mut channel = self.channel.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.
         if let Some(under_way) = unsafe { channel.get_straight(get.from, get.dest, get.n) } {
@@ -152,12 +133,7 @@ unsafe impl Lane for UcxLane {
         unsafe { self.get_apart(channel, get) }
     }
 
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.take_amo(&AtomicArguments { to, width, amo, old }) }
-    }
-
-    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
         let &AtomicArguments { to, width, amo, old } = atomic;
         let mut channel = self.channel.lock_briefly();
         if self.net.peers.atomics

@@ -40,30 +40,30 @@ pub struct AtomicArguments {
 }
 
 impl PutArguments {
-    /// How many bytes at the end are left after a lane's answer.
+    /// How many bytes at the end are left, if so many from the start were issued.
     #[inline(always)]
     pub fn left(&self, issued: Result<usize, Busy>) -> usize {
         left(self.n, issued)
     }
 
-    /// The lane's answer, if `left` bytes at the end are left.
-    #[inline(always)]
-    pub fn answer(&self, left: usize) -> Result<usize, Busy> {
-        answer(self.n, left)
+    /// The put of the last `left` bytes.
+    pub fn rest(&self, left: usize) -> Self {
+        let done = self.n - left;
+        Self { to: self.to.plus(done), source: self.source.wrapping_add(done), n: left }
     }
 }
 
 impl GetArguments {
-    /// How many bytes at the end are left after a lane's answer.
+    /// How many bytes at the end are left, if so many from the start were issued.
     #[inline(always)]
     pub fn left(&self, issued: Result<usize, Busy>) -> usize {
         left(self.n, issued)
     }
 
-    /// The lane's answer, if `left` bytes at the end are left.
-    #[inline(always)]
-    pub fn answer(&self, left: usize) -> Result<usize, Busy> {
-        answer(self.n, left)
+    /// The get of the last `left` bytes.
+    pub fn rest(&self, left: usize) -> Self {
+        let done = self.n - left;
+        Self { dest: self.dest.wrapping_add(done), from: self.from.plus(done), n: left }
     }
 }
 
@@ -72,24 +72,22 @@ fn left(n: usize, issued: Result<usize, Busy>) -> usize {
     n.saturating_sub(issued.unwrap_or(0))
 }
 
-#[inline(always)]
-fn answer(n: usize, left: usize) -> Result<usize, Busy> {
-    if left > 0 && left == n { Err(Busy) } else { Ok(n - left) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Region;
 
     #[test]
-    fn an_answer_and_what_it_leaves_say_the_same() {
+    fn what_was_issued_and_what_is_left_are_the_whole() {
         let to = Remote { pe: 1, region: Region::Heap, offset: 64 };
-        let put = |n| PutArguments { to, source: std::ptr::null(), n };
-        for (n, answer, left) in [(8, Ok(8), 0), (8, Ok(3), 5), (8, Err(Busy), 8), (0, Ok(0), 0)] {
-            assert_eq!((put(n).left(answer), put(n).answer(left)), (left, answer));
+        for (n, issued, left) in [(8, Ok(8), 0), (8, Ok(3), 5), (8, Err(Busy), 8), (0, Ok(0), 0)] {
+            let put = PutArguments { to, source: std::ptr::null(), n };
             let get = GetArguments { dest: std::ptr::null_mut(), from: to, n };
-            assert_eq!((get.left(answer), get.answer(left)), (left, answer));
+            assert_eq!((put.left(issued), get.left(issued)), (left, left));
+            let (put, get) = (put.rest(left), get.rest(left));
+            let done = n - left;
+            assert_eq!((put.to, put.source.addr(), put.n), (to.plus(done), done, left));
+            assert_eq!((get.from, get.dest.addr(), get.n), (to.plus(done), done, left));
         }
     }
 }

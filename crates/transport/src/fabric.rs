@@ -150,8 +150,10 @@ pub struct LanesBeneath<'l> {
 ///
 /// An operation is only issued; it is complete, its local buffer reusable and its effect visible when [`Lane::outstanding`]
 /// has been zero since. A provider never waits inside a call: where its queues are full, where a peer must answer first, or
-/// where a fence must let operations complete, the call returns [`Busy`] and the caller decides how to wait. A lock is held
-/// inside a call for bounded work only.
+/// where a fence must let operations complete, the call returns [`Busy`] or leaves all bytes, and the caller decides how to
+/// wait. A lock is held inside a call for bounded work only.
+///
+/// The arguments of puts, gets and atomics are the caller's, in memory, and are read during the call only.
 ///
 /// An error is kept and returned by every later [`Lane::progress`]; the call that caused it returns as if all had been
 /// issued.
@@ -160,71 +162,34 @@ pub struct LanesBeneath<'l> {
 /// A provider accesses local buffers only between the call and the operation's completion, and remote memory only
 /// inside registered regions.
 pub unsafe trait Lane: Send + Sync {
-    /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes from the
-    /// start it has issued, at least one unless `n` is 0; another call issues the rest. Each aligned 8-byte word of a
-    /// short put (up to [`WORD_BY_WORD`](crate::WORD_BY_WORD)) is seen whole or not at all; the words become visible in
+    /// Copies `n` bytes to `to`; the source of what was issued may be reused on return. Returns how many bytes at the end
+    /// are left: mostly none, and all of them only if it is busy. Another call issues the rest. Each aligned 8-byte word of
+    /// a short put (up to [`WORD_BY_WORD`](crate::WORD_BY_WORD)) is seen whole or not at all; the words become visible in
     /// any order.
     ///
     /// # Safety
     /// `source` is readable for `n` bytes; `to` is inside a region of a PE of the job.
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy>;
+    unsafe fn put(&self, put: &PutArguments) -> usize;
 
     /// Begins to copy `n` bytes to `to`, with the words of a short put as in [`Lane::put`]; the source may be reused after
-    /// completion. Returns how many bytes from the start it has issued, as [`Lane::put`] does.
+    /// completion. Returns how many bytes at the end are left, as [`Lane::put`] does.
     ///
     /// # Safety
     /// As for `put`, until completion.
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy>;
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize;
 
-    /// Begins to copy `n` bytes from `from`. Returns how many bytes from the start it has issued, as [`Lane::put`] does.
+    /// Begins to copy `n` bytes from `from`. Returns how many bytes at the end are left, as [`Lane::put`] does.
     ///
     /// # Safety
     /// `dest` is writable for `n` bytes until completion; `from` is inside a region of a PE of the job.
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy>;
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize;
 
     /// Updates an object atomically; the old value goes to `old` (as many bytes as `width`) unless that is null. In the
     /// network domain objects of 2 bytes are refused.
     ///
     /// # Safety
     /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy>;
-
-    /// [`Lane::put`], by arguments that the caller keeps. Returns how many bytes at the end are left: mostly none.
-    ///
-    /// # Safety
-    /// As for `put`.
-    unsafe fn take_put(&self, put: &PutArguments) -> usize {
-        // SAFETY: `put` asks for the promise that our caller has made.
-        put.left(unsafe { self.put(put.to, put.source, put.n) })
-    }
-
-    /// [`Lane::put_nbi`] likewise.
-    ///
-    /// # Safety
-    /// As for `put_nbi`.
-    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
-        // SAFETY: `put_nbi` asks for the promise that our caller has made.
-        put.left(unsafe { self.put_nbi(put.to, put.source, put.n) })
-    }
-
-    /// [`Lane::get_nbi`] likewise.
-    ///
-    /// # Safety
-    /// As for `get_nbi`.
-    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
-        // SAFETY: `get_nbi` asks for the promise that our caller has made.
-        get.left(unsafe { self.get_nbi(get.dest, get.from, get.n) })
-    }
-
-    /// [`Lane::amo`] likewise.
-    ///
-    /// # Safety
-    /// As for `amo`.
-    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
-        let &AtomicArguments { to, width, amo, old } = atomic;
-        // SAFETY: `amo` asks for the promise that our caller has made.
-        unsafe { self.amo(to, width, amo, old) }
-    }
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy>;
 
     /// The lanes that take operations in its place.
     fn beneath(&self) -> LanesBeneath<'_> {
@@ -266,7 +231,7 @@ pub unsafe trait Lane: Send + Sync {
             return Ok(());
         }
         // SAFETY: null asks for no old value; our caller has made the promise about the object.
-        unsafe { self.amo(to, Width::Eight, amo, std::ptr::null_mut()) }
+        unsafe { self.amo(&AtomicArguments { to, width: Width::Eight, amo, old: std::ptr::null_mut() }) }
     }
 
     /// How many operations are not complete: zero exactly when all are, otherwise never less than there are. Takes no lock.

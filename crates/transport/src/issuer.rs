@@ -9,8 +9,8 @@ use crate::{Amo, AtomicArguments, Busy, Capabilities, GetArguments, Lane, PutArg
 /// it serves peers.
 pub type Wait<'w> = dyn Fn(&mut dyn FnMut() -> bool) + 'w;
 
-/// Issues as much of a piece of an operation as the lane takes; the numbers are the piece's first byte and its length.
-type IssuePiece<'i> = dyn FnMut(&dyn Lane, usize, usize) -> Result<usize, Busy> + 'i;
+/// Issues as much of the last bytes of an operation, whose number it gets, as the lane takes. Returns how many are left.
+type IssueRest<'i> = dyn FnMut(&dyn Lane, usize) -> usize + 'i;
 
 /// Issues operations of any length on a lane, and waits as its caller wants it where the lane is busy.
 pub struct Issuer<'l> {
@@ -33,10 +33,11 @@ impl<'l> Issuer<'l> {
     /// As for `Lane::put`.
     #[inline]
     pub unsafe fn put(&self, to: Remote, source: *const u8, n: usize) {
+        let put = PutArguments { to, source, n };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.lane.take_put(&PutArguments { to, source, n }) };
+        let left = unsafe { self.lane.put(&put) };
         // SAFETY: each piece is a part of what the caller has promised, and copied when the call returns.
-        self.rest(left, n, &mut |lane, start, n| unsafe { lane.put(to.plus(start), source.add(start), n) });
+        self.rest(left, &mut |lane, left| unsafe { lane.put(&put.rest(left)) });
     }
 
     /// [`Lane::put_nbi`] of all bytes.
@@ -45,10 +46,11 @@ impl<'l> Issuer<'l> {
     /// As for `Lane::put_nbi`.
     #[inline]
     pub unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) {
+        let put = PutArguments { to, source, n };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.lane.take_put_nbi(&PutArguments { to, source, n }) };
+        let left = unsafe { self.lane.put_nbi(&put) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.rest(left, n, &mut |lane, start, n| unsafe { lane.put_nbi(to.plus(start), source.add(start), n) });
+        self.rest(left, &mut |lane, left| unsafe { lane.put_nbi(&put.rest(left)) });
     }
 
     /// [`Lane::get_nbi`] of all bytes.
@@ -57,10 +59,11 @@ impl<'l> Issuer<'l> {
     /// As for `Lane::get_nbi`.
     #[inline]
     pub unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) {
+        let get = GetArguments { dest, from, n };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.lane.take_get_nbi(&GetArguments { dest, from, n }) };
+        let left = unsafe { self.lane.get_nbi(&get) };
         // SAFETY: each piece is a part of what the caller has promised, until completion.
-        self.rest(left, n, &mut |lane, start, n| unsafe { lane.get_nbi(dest.add(start), from.plus(start), n) });
+        self.rest(left, &mut |lane, left| unsafe { lane.get_nbi(&get.rest(left)) });
     }
 
     /// [`Lane::amo`].
@@ -71,7 +74,7 @@ impl<'l> Issuer<'l> {
     pub unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         // SAFETY: `old` is null or writable until completion, and `to` an aligned object: a busy attempt issues nothing, so one
         // operation uses them.
-        self.insist(|lane| unsafe { lane.take_amo(&AtomicArguments { to, width, amo, old }) });
+        self.insist(|lane| unsafe { lane.amo(&AtomicArguments { to, width, amo, old }) });
     }
 
     /// [`Lane::put_signal`] of any length.
@@ -105,19 +108,23 @@ impl<'l> Issuer<'l> {
         self.insist(|lane| lane.fence());
     }
 
-    /// Issues what the first call has left of `n` bytes. Mostly that is nothing.
+    /// Issues the bytes that the first call has left. Mostly there are none.
     #[inline(always)]
-    fn rest(&self, left: usize, n: usize, issue: &mut IssuePiece<'_>) {
+    fn rest(&self, left: usize, issue: &mut IssueRest<'_>) {
         if left > 0 {
-            self.pieces(n - left, n, issue);
+            self.pieces(left, issue);
         }
     }
 
     #[cold]
-    fn pieces(&self, mut done: usize, n: usize, issue: &mut IssuePiece<'_>) {
+    fn pieces(&self, mut left: usize, issue: &mut IssueRest<'_>) {
         loop {
-            let is_well = self.insist(|lane| issue(lane, done, n - done).map(|issued| done += issued));
-            if done >= n || !is_well {
+            let is_well = self.insist(|lane| {
+                let before = left;
+                left = issue(lane, before);
+                if left < before { Ok(()) } else { Err(Busy) }
+            });
+            if left == 0 || !is_well {
                 return;
             }
         }
@@ -152,7 +159,9 @@ pub unsafe fn signal_behind_puts(lane: &dyn Lane, signal: Remote, update: Signal
     unsafe {
         match planted!("signal-before-its-data", true, false) {
             true => lane.amo_behind_puts(signal, update.amo()),
-            false => lane.amo(signal, Width::Eight, update.amo(), ptr::null_mut()),
+            false => {
+                lane.amo(&AtomicArguments { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() })
+            }
         }
     }
 }

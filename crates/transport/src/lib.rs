@@ -5,7 +5,8 @@
 //! that a provider may use whatever keys and bases its network demands. The runtime reaches PEs of its own node without
 //! any of this.
 //!
-//! A provider never waits: a lane without room returns [`Busy`], and [`Issuer`] tries again in the way its caller waits.
+//! A provider never waits: a lane without room returns [`Busy`] or what is left, and [`Issuer`] tries again in the way its
+//! caller waits.
 //! Software above the trait ([`software`]) does a PE's operations on itself and fills in the operations that a provider
 //! lacks, by its [`Capabilities`] and not by its name. A lane counts its operations in an [`Account`]. [`loopback`] is a
 //! provider whose PEs are threads of one process, and [`suite`] (a feature, for tests) is what every provider has to pass.

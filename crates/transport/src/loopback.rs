@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use crate::driver::{Callers, Drive};
 use crate::software::Messages;
 use crate::{
-    Account, AddressBook, Amo, AmoDomain, Busy, Capabilities, Fabric, Features, Lane, LaneOptions, OperationLock,
-    Region, Remote, Segment, SignalUpdate, Width,
+    Account, AddressBook, Amo, AmoDomain, AtomicArguments, Busy, Capabilities, Fabric, Features, GetArguments, Lane,
+    LaneOptions, OperationLock, PutArguments, Region, Remote, Segment, SignalUpdate, Width,
 };
 
 use self::job::LoopbackJob;
@@ -180,34 +180,38 @@ impl LoopbackLane {
 
 // SAFETY: buffers are touched only in `Queue::deliver`, while the operation is pending; regions only through `RegisteredMemory`.
 unsafe impl Lane for LoopbackLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn put(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        put.left(self.issue(|queue| {
             let mut copy = vec![0; self.part(queue, n)];
             let n = copy.len();
             // SAFETY: the caller of `put` promises that `source` is readable for at least `n` bytes; `copy` has as many.
             unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
             queue.put(to, Source::Copied(copy.into()), n);
             n
-        })
+        }))
     }
 
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
+        put.left(self.issue(|queue| {
             let n = self.part(queue, n);
             queue.put(to, Source::Borrowed(source), n);
             n
-        })
+        }))
     }
 
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
-        self.issue(|queue| {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
+        let &GetArguments { dest, from, n } = get;
+        get.left(self.issue(|queue| {
             let n = self.part(queue, n);
             queue.push(from.pe, 0..0, Effect::Get { dest, from, n });
             n
-        })
+        }))
     }
 
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let effect = self.atomic(to, width, amo, old);
         self.issue(|queue| queue.push(to.pe, 0..0, effect))
     }

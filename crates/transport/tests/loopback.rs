@@ -5,7 +5,9 @@
 
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::loopback::{Options, PROVIDER, fabrics};
-use oxshmem_transport::{Agreed, Amo, AmoDomain, Fabric, Region, Remote, Segment, Width, software, suite};
+use oxshmem_transport::{
+    Agreed, Amo, AmoDomain, AtomicArguments, Fabric, Region, Remote, Segment, Width, software, suite,
+};
 
 fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| fabrics(pes, options).into_iter().map(|fabric| Box::new(fabric) as Box<dyn Fabric>).collect()
@@ -86,8 +88,9 @@ fn a_processor_that_updates_what_the_card_has_is_found_out() {
         let lane = fabric.lane(Default::default()).expect("there are lanes");
         for _ in 0..50 {
             let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
+            let atomic = AtomicArguments { to, width: Width::Eight, amo: Amo::Add(1), old: std::ptr::null_mut() };
             // SAFETY: an aligned object; null asks for no old value.
-            while unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) }.is_err() {
+            while unsafe { lane.amo(&atomic) }.is_err() {
                 lane.progress().expect("no operation fails");
             }
             word.fetch_add(1, std::sync::atomic::Ordering::SeqCst);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Amo, Fabric, suite};
+use oxshmem_transport::{Amo, Fabric, GetArguments, suite};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
@@ -267,8 +267,9 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
         unsafe { lane.lane.amo_behind_puts(FLAG, Amo::Add(1)) }.expect("nothing is outstanding");
         settle();
         let mut flag = u64::MAX;
+        let get = GetArguments { dest: (&raw mut flag).cast(), from: FLAG, n: 8 };
         // SAFETY: the destination stays until the get is complete.
-        unsafe { lane.lane.get_nbi((&raw mut flag).cast(), FLAG, 8) }.expect("there is room");
+        assert_eq!(unsafe { lane.lane.get_nbi(&get) }, 0, "there is room");
         settle();
         assert_eq!(flag, 0, "the signal tells of data that is not there");
         lane.lane.progress().expect_err("a rail has lost data");

@@ -86,26 +86,29 @@ impl FilledLane {
     /// # Safety
     /// As for `Lane::put`.
     #[inline(never)]
-    unsafe fn put_beside(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
+    unsafe fn put_beside(&self, put: &PutArguments) -> usize {
+        let &PutArguments { to, source, n } = put;
         if to.pe == self.me {
             // SAFETY: the caller promises that the source is readable for `n` bytes.
             self.here(unsafe { self.memory.put(to.region, to.offset, source, n) });
-            return Ok(n);
+            return 0;
         }
         if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.sends_put(to.pe, n)) {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            return requester
-                .send_unacknowledged(to.pe, TargetTask::Put { to: to.position(), data, signal: None })
-                .map(|()| n);
+            let sent = requester.send_unacknowledged(to.pe, TargetTask::Put { to: to.position(), data, signal: None });
+            return put.left(sent.map(|()| n));
         }
-        self.may_put_to(to.pe)?;
+        if !self.may_put_to(to.pe) {
+            return n;
+        }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        let issued = unsafe { self.lane.put(to, source, n)? };
-        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements) {
+        let left = unsafe { self.lane.put(put) };
+        let is_busy = left > 0 && left == n;
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements && !is_busy) {
             asked.requester.service.note_put(to.pe);
         }
-        Ok(issued)
+        left
     }
 
     /// [`Lane::put_nbi`] likewise.
@@ -113,15 +116,18 @@ impl FilledLane {
     /// # Safety
     /// As for `Lane::put_nbi`.
     #[inline(never)]
-    unsafe fn put_nbi_beside(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        let by_message = || self.asked.as_ref().is_some_and(|asked| asked.sends_put(to.pe, n).is_some());
-        if to.pe == self.me || by_message() {
+    unsafe fn put_nbi_beside(&self, put: &PutArguments) -> usize {
+        let (pe, n) = (put.to.pe, put.n);
+        let by_message = || self.asked.as_ref().is_some_and(|asked| asked.sends_put(pe, n).is_some());
+        if pe == self.me || by_message() {
             // SAFETY: the source is readable for `n` bytes until completion; `put` needs it during the call.
-            return unsafe { self.put_beside(to, source, n) };
+            return unsafe { self.put_beside(put) };
         }
-        self.may_put_to(to.pe)?;
+        if !self.may_put_to(pe) {
+            return n;
+        }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put_nbi(to, source, n) }
+        unsafe { self.lane.put_nbi(put) }
     }
 
     /// [`Lane::amo`] where the provider has none, or on this PE's own memory.
@@ -129,7 +135,8 @@ impl FilledLane {
     /// # Safety
     /// As for `Lane::amo`.
     #[inline(never)]
-    unsafe fn amo_beside(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
+    unsafe fn amo_beside(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         if to.pe == self.me {
             let outcome = self.memory.amo(to.region, to.offset, width, amo);
             // SAFETY: the caller promises that `old` is null or writable.
@@ -143,7 +150,7 @@ impl FilledLane {
                 asked.requester.ask(to.pe, TargetTask::Amo { at: to.position(), width, amo }, old)
             },
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            None => unsafe { self.lane.amo(to, width, amo, old) },
+            None => unsafe { self.lane.amo(atomic) },
         }
     }
 
@@ -158,7 +165,7 @@ impl FilledLane {
             return Ok(());
         }
         // SAFETY: null asks for no old value; our caller has made the promise about the object.
-        unsafe { self.amo(to, Width::Eight, amo, ptr::null_mut()) }
+        unsafe { self.amo(&AtomicArguments { to, width: Width::Eight, amo, old: ptr::null_mut() }) }
     }
 
     /// [`Lane::poll_completion`] where this layer has operations of its own, or one of them has failed.
@@ -179,89 +186,51 @@ impl FilledLane {
         [asked, Some(&self.own)].into_iter().flatten().find(|account| account.has_failed())?.error()
     }
 
-    /// A put may be issued now without overtaking an atomic that a fence has put before it.
-    fn may_put_to(&self, pe: u32) -> Result<(), Busy> {
-        match &self.asked {
-            Some(ByMessages { requester, follows: true, .. }) if requester.may_be_overtaken(pe) => Err(Busy),
-            _ => Ok(()),
-        }
+    /// Whether a put may be issued now without overtaking an atomic that a fence has put before it.
+    fn may_put_to(&self, pe: u32) -> bool {
+        self.asked.as_ref().is_none_or(|asked| !asked.follows || !asked.requester.may_be_overtaken(pe))
     }
 }
 
 // SAFETY: buffers are handed on to the inner lane under the same promises, or used before the call returns; `old` is written
 // before completion; this PE's own memory is bounded by what it has registered.
 unsafe impl Lane for FilledLane {
-    unsafe fn put(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        if self.passes(to.pe) {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.put(to, source, n) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.put_beside(to, source, n) }
-    }
-
-    unsafe fn put_nbi(&self, to: Remote, source: *const u8, n: usize) -> Result<usize, Busy> {
-        if self.passes(to.pe) {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.put_nbi(to, source, n) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.put_nbi_beside(to, source, n) }
-    }
-
-    unsafe fn get_nbi(&self, dest: *mut u8, from: Remote, n: usize) -> Result<usize, Busy> {
-        if from.pe == self.me {
-            // SAFETY: the caller promises that the destination is writable for `n` bytes.
-            self.here(unsafe { self.memory.get(dest, from.region, from.offset, n) });
-            return Ok(n);
-        }
-        // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.get_nbi(dest, from, n) }
-    }
-
-    unsafe fn amo(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Result<(), Busy> {
-        if self.by_network || self.asked.is_none() && to.pe != self.me {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.amo(to, width, amo, old) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.amo_beside(to, width, amo, old) }
-    }
-
-    unsafe fn take_put(&self, put: &PutArguments) -> usize {
+    unsafe fn put(&self, put: &PutArguments) -> usize {
         if self.passes(put.to.pe) {
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.take_put(put) };
+            return unsafe { self.lane.put(put) };
         }
         // SAFETY: our caller has made the same promise.
-        put.left(unsafe { self.put_beside(put.to, put.source, put.n) })
+        unsafe { self.put_beside(put) }
     }
 
-    unsafe fn take_put_nbi(&self, put: &PutArguments) -> usize {
+    unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
         if self.passes(put.to.pe) {
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.take_put_nbi(put) };
+            return unsafe { self.lane.put_nbi(put) };
         }
         // SAFETY: our caller has made the same promise.
-        put.left(unsafe { self.put_nbi_beside(put.to, put.source, put.n) })
+        unsafe { self.put_nbi_beside(put) }
     }
 
-    unsafe fn take_get_nbi(&self, get: &GetArguments) -> usize {
-        if get.from.pe != self.me {
+    unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
+        let &GetArguments { dest, from, n } = get;
+        if from.pe != self.me {
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.take_get_nbi(get) };
+            return unsafe { self.lane.get_nbi(get) };
         }
-        // SAFETY: our caller has made the same promise.
-        get.left(unsafe { self.get_nbi(get.dest, get.from, get.n) })
+        // SAFETY: the caller promises that the destination is writable for `n` bytes.
+        self.here(unsafe { self.memory.get(dest, from.region, from.offset, n) });
+        0
     }
 
-    unsafe fn take_amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+    unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
         if self.by_network || self.asked.is_none() && atomic.to.pe != self.me {
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.take_amo(atomic) };
+            return unsafe { self.lane.amo(atomic) };
         }
         // SAFETY: our caller has made the same promise.
-        unsafe { self.amo_beside(atomic.to, atomic.width, atomic.amo, atomic.old) }
+        unsafe { self.amo_beside(atomic) }
     }
 
     /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets never have.
@@ -290,7 +259,9 @@ unsafe impl Lane for FilledLane {
                 return Ok(());
             }
             // SAFETY: null asks for no old value.
-            return unsafe { self.amo(signal, Width::Eight, update.amo(), ptr::null_mut()) };
+            return unsafe {
+                self.amo(&AtomicArguments { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() })
+            };
         }
         if let Some(asked) = &self.asked {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.

@@ -6,7 +6,9 @@ use parking_lot::Mutex;
 
 use super::active_message::{ActiveMessage, TargetTask};
 use super::*;
-use crate::{Amo, Busy, Failed, NotIssued, Position, Remote, SignalUpdate, Width};
+use crate::{
+    Amo, AtomicArguments, Busy, Failed, GetArguments, NotIssued, Position, PutArguments, Remote, SignalUpdate, Width,
+};
 
 /// A network on which nothing happens: a caller that rests there would sleep.
 struct StillNetwork(Capabilities);
@@ -82,19 +84,19 @@ struct FailingLane(Account);
 
 // SAFETY: it touches no memory.
 unsafe impl Lane for FailingLane {
-    unsafe fn put(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn put(&self, _put: &PutArguments) -> usize {
+        0
     }
 
-    unsafe fn put_nbi(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn put_nbi(&self, _put: &PutArguments) -> usize {
+        0
     }
 
-    unsafe fn get_nbi(&self, _dest: *mut u8, _from: Remote, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn get_nbi(&self, _get: &GetArguments) -> usize {
+        0
     }
 
-    unsafe fn amo(&self, _to: Remote, _width: Width, _amo: Amo, _old: *mut u8) -> Result<(), Busy> {
+    unsafe fn amo(&self, _atomic: &AtomicArguments) -> Result<(), Busy> {
         Ok(())
     }
 

@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, SuitePe, base, heap, issue, pattern, put, rounds};
 use crate::lock::taken;
-use crate::{Amo, Issuer, LaneOptions, Region, Remote, Segment, SignalUpdate, Width};
+use crate::{
+    Amo, AtomicArguments, GetArguments, Issuer, LaneOptions, PutArguments, Region, Remote, Segment, SignalUpdate, Width,
+};
 
 /// Unregistered memory is refused; after growth it is reached.
 pub(super) fn grown_memory_is_reached(pe: &mut SuitePe) {
@@ -66,16 +68,19 @@ pub(super) fn an_operation_takes_one_lock(pe: &mut SuitePe) {
         }
     });
     pe.quiet();
+    let put = PutArguments { to, source: at, n: 8 };
+    let get = GetArguments { dest: at, from: to, n: 8 };
+    let atomic = AtomicArguments { to, width: Width::Eight, amo: Amo::Add(1), old: std::ptr::null_mut() };
     let mut locks = 0;
     for round in 0..40 {
         let before = taken();
         // SAFETY: the word outlives the quiet below.
         let _busy_or_issued = unsafe {
             match round % 4 {
-                0 => pe.lane.put(to, at, 8).is_ok(),
-                1 => pe.lane.put_nbi(to, at, 8).is_ok(),
-                2 => pe.lane.get_nbi(at, to, 8).is_ok(),
-                _ => pe.lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()).is_ok(),
+                0 => pe.lane.put(&put) == 0,
+                1 => pe.lane.put_nbi(&put) == 0,
+                2 => pe.lane.get_nbi(&get) == 0,
+                _ => pe.lane.amo(&atomic).is_ok(),
             }
         };
         let now = taken() - before;

@@ -37,7 +37,7 @@ impl ContextLane {
         self.begin(call);
         let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.puts.take_put(&put.arguments) };
+        let left = unsafe { self.puts.put(&put.arguments) };
         if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised.
             unsafe { self.put_rest(&put, left) };
@@ -78,7 +78,7 @@ impl ContextLane {
     #[inline(always)]
     unsafe fn take_put_nbi(&self, by: &dyn Lane, put: &NamedArguments<PutArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { by.take_put_nbi(&put.arguments) };
+        let left = unsafe { by.put_nbi(&put.arguments) };
         if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
             unsafe { self.put_nbi_rest(put, left) };
@@ -130,7 +130,7 @@ impl ContextLane {
     #[inline(always)]
     unsafe fn take_get_nbi(&self, get: &NamedArguments<GetArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.gets.take_get_nbi(&get.arguments) };
+        let left = unsafe { self.gets.get_nbi(&get.arguments) };
         if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
             unsafe { self.get_rest(get, left) };
@@ -167,7 +167,7 @@ impl ContextLane {
         self.begin(call);
         let atomic = NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        if unsafe { self.atomics.take_amo(&atomic.arguments) }.is_err() {
+        if unsafe { self.atomics.amo(&atomic.arguments) }.is_err() {
             // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
             unsafe { self.amo_later(&atomic) };
         }

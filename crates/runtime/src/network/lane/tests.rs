@@ -2,26 +2,26 @@
 
 use super::*;
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, AmoDomain, Busy, Features, Remote, SignalUpdate, Width};
+use oxshmem_transport::{AmoDomain, AtomicArguments, Busy, Features, GetArguments, PutArguments, Remote, SignalUpdate};
 
 /// A lane of this account, on which nothing is ever under way.
 struct IdleLane(Option<usize>);
 
 // SAFETY: it touches no memory.
 unsafe impl Lane for IdleLane {
-    unsafe fn put(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn put(&self, _put: &PutArguments) -> usize {
+        0
     }
 
-    unsafe fn put_nbi(&self, _to: Remote, _source: *const u8, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn put_nbi(&self, _put: &PutArguments) -> usize {
+        0
     }
 
-    unsafe fn get_nbi(&self, _dest: *mut u8, _from: Remote, n: usize) -> Result<usize, Busy> {
-        Ok(n)
+    unsafe fn get_nbi(&self, _get: &GetArguments) -> usize {
+        0
     }
 
-    unsafe fn amo(&self, _to: Remote, _width: Width, _amo: Amo, _old: *mut u8) -> Result<(), Busy> {
+    unsafe fn amo(&self, _atomic: &AtomicArguments) -> Result<(), Busy> {
         Ok(())
     }
 
