@@ -52,10 +52,9 @@ impl ContextLane {
     #[cold]
     #[inline(never)]
     unsafe fn put_rest(&self, put: &NamedArguments<PutArguments>, left: usize) {
-        let PutArguments { to, source, n } = put.arguments;
-        let done = n - left;
+        let PutArguments { to, source, n } = put.arguments.rest(left);
         // SAFETY: the rest is a part of what the caller has promised.
-        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put(to.plus(done), source.add(done), left) });
+        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put(to, source, n) });
     }
 
     /// `Issuer::put_nbi` of one of the context's operations.
@@ -92,10 +91,9 @@ impl ContextLane {
     #[cold]
     #[inline(never)]
     unsafe fn put_nbi_rest(&self, put: &NamedArguments<PutArguments>, left: usize) {
-        let PutArguments { to, source, n } = put.arguments;
-        let done = n - left;
+        let PutArguments { to, source, n } = put.arguments.rest(left);
         // SAFETY: the rest is a part of what the caller has promised, until completion.
-        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put_nbi(to.plus(done), source.add(done), left) });
+        self.issue(put.call, Some(to.pe), |lane| unsafe { lane.put_nbi(to, source, n) });
     }
 
     /// `Issuer::get_nbi` of one of the context's operations.
@@ -145,10 +143,9 @@ impl ContextLane {
     #[cold]
     #[inline(never)]
     unsafe fn get_rest(&self, get: &NamedArguments<GetArguments>, left: usize) {
-        let GetArguments { dest, from, n } = get.arguments;
-        let done = n - left;
+        let GetArguments { dest, from, n } = get.arguments.rest(left);
         // SAFETY: the rest is a part of what the caller has promised, until completion.
-        self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest.add(done), from.plus(done), left) });
+        self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
     }
 
     #[cold]
