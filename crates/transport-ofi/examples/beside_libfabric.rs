@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::suite::beside::{MeasuringPe, OWN, OtherProcess};
+use oxshmem_transport::suite::beside::{MeasuringPe, OWN};
+use oxshmem_transport::suite::processes::OtherProcess;
 use oxshmem_transport_ofi::PROVIDER;
 
 /// Round trips of one measurement; the least of all counts, because nothing but disturbance makes them differ.

@@ -7,7 +7,8 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use oxshmem_transport::suite::beside::{MeasuringPe, OWN, OtherProcess};
+use oxshmem_transport::suite::beside::{MeasuringPe, OWN};
+use oxshmem_transport::suite::processes::OtherProcess;
 use oxshmem_transport::{Amo, Width};
 use oxshmem_transport_tcp::PROVIDER;
 

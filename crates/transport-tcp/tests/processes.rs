@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use job::{Pe, SECRET};
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::processes::{self, Other};
+use oxshmem_transport::suite::processes::{self, OtherProcess};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -32,9 +32,9 @@ fn main() {
 fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
     let mut pe = Pe::open(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
-    let (mut victim, theirs) = Other::start(&["victim"]);
-    let addresses = vec![pe.fabric.address(), theirs];
-    victim.tell(&addresses);
+    let mut victim = OtherProcess::start(&["victim"]);
+    let addresses = vec![pe.fabric.address(), victim.take()];
+    addresses.iter().for_each(|address| victim.give(address));
     pe.connect(addresses);
     pe.work(1, 1).expect("both live");
     let killer = std::thread::spawn(move || {

@@ -9,7 +9,8 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use oxshmem_transport::suite::beside::{MeasuringPe, OtherProcess, TURN};
+use oxshmem_transport::suite::beside::{MeasuringPe, TURN};
+use oxshmem_transport::suite::processes::OtherProcess;
 use oxshmem_transport_ucx::PROVIDER;
 use oxshmem_ucx_sys as sys;
 use oxshmem_ucx_sys::inline::{self, Started};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::processes::{self, Other};
+use oxshmem_transport::suite::processes::{self, OtherProcess};
 use oxshmem_transport::suite::{AllAddresses, issue};
 use oxshmem_transport::{Agreed, Amo, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
 use oxshmem_transport_ucx::PROVIDER;
@@ -123,9 +123,9 @@ impl Pe {
 fn a_peer_that_dies_is_named(tls: &str) {
     println!("a peer that dies is named");
     let mut pe = Pe::open(tls, 0);
-    let (mut victim, theirs) = Other::start(&["victim", tls]);
-    let addresses = vec![pe.fabric.address(), theirs];
-    victim.tell(&addresses);
+    let mut victim = OtherProcess::start(&["victim", tls]);
+    let addresses = vec![pe.fabric.address(), victim.take()];
+    addresses.iter().for_each(|address| victim.give(address));
     pe.connect(addresses);
     pe.work().expect("both live");
     victim.kill();

@@ -1,56 +1,14 @@
 //! A provider beside what is below it: two processes of one program have a PE each, and measure both in turn, so that what else runs on
 //! the machine disturbs both.
 
-use std::io::{self, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::knobs::Settings;
 
+use super::processes::OtherProcess;
 use super::{AllAddresses, issue};
 use crate::{Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
-
-/// The other process, behind pipes.
-pub struct OtherProcess {
-    from: Box<dyn Read>,
-    to: Box<dyn Write>,
-    /// It, where this process has started it.
-    child: Option<Child>,
-}
-
-impl OtherProcess {
-    /// Starts this program once more, with these words.
-    pub fn start(words: &[&str]) -> Self {
-        let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
-        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let (to, from) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-        Self { from: Box::new(BufReader::new(from)), to: Box::new(to), child: Some(child) }
-    }
-
-    /// The process that has started this one.
-    pub fn starter() -> Self {
-        Self { from: Box::new(io::stdin()), to: Box::new(io::stdout()), child: None }
-    }
-
-    /// Both give something and get what the other gives.
-    pub fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
-        self.to.write_all(&(mine.len() as u64).to_le_bytes()).and_then(|()| self.to.write_all(mine)).expect("a pipe");
-        self.to.flush().expect("a pipe");
-        let mut length = [0; 8];
-        self.from.read_exact(&mut length).expect("the other process lives");
-        let mut theirs = vec![0; u64::from_le_bytes(length) as usize];
-        self.from.read_exact(&mut theirs).expect("the other process lives");
-        theirs
-    }
-
-    /// Waits for its end, where this process has started it.
-    pub fn end(self) {
-        if let Some(mut child) = self.child {
-            assert!(child.wait().expect("it ends").success());
-        }
-    }
-}
 
 /// The word of each PE that says how often the other one has met.
 const MET: usize = 0;
@@ -74,7 +32,7 @@ pub struct MeasuringPe {
 impl MeasuringPe {
     /// Opens the provider, with `bytes` bytes of memory that the other PE reaches.
     pub fn open(provider: &Provider, detail: &str, bytes: usize, other: &mut OtherProcess) -> Self {
-        let me = u32::from(other.child.is_none());
+        let me = u32::from(other.is_starter());
         let words: Vec<_> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
         let settings = Settings::default();
         let choice = Agreed { detail, ..Agreed::default() };

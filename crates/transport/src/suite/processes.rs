@@ -2,58 +2,82 @@
 //! it their addresses, and it tells them those of all, through pipes.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::io::{self, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{AllAddresses, JoiningPe, TESTS, run};
 use crate::Fabric;
 
-/// Another process of this program that is a PE.
-pub struct Other {
-    child: Child,
-    to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
+/// Another process of this program, behind pipes.
+pub struct OtherProcess {
+    from: Box<dyn Read + Send>,
+    to: Box<dyn Write + Send>,
+    /// It, where this process has started it.
+    child: Option<Child>,
 }
 
-impl Other {
-    /// Starts it with these words, and hears its address.
-    pub fn start(words: &[&str]) -> (Self, Vec<u8>) {
+impl OtherProcess {
+    /// Starts this program once more, with these words.
+    pub fn start(words: &[&str]) -> Self {
         let mut command = Command::new(env::current_exe().expect("this program has a path"));
         let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let from = BufReader::new(child.stdout.take().expect("piped"));
-        let mut other = Self { to: child.stdin.take(), child, from };
-        let mut address = String::new();
-        other.from.read_line(&mut address).expect("text");
-        let address = unhex(address.trim_end());
-        (other, address)
+        let (to, from) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Self { from: Box::new(BufReader::new(from)), to: Box::new(to), child: Some(child) }
     }
 
-    /// Tells it the addresses of all.
-    pub fn tell(&mut self, addresses: &[Vec<u8>]) {
-        let lines: String = addresses.iter().map(|address| format!("{}\n", hex(address))).collect();
-        self.to.as_mut().expect("until its input ends").write_all(lines.as_bytes()).expect("it reads");
+    /// The process that has started this one.
+    pub fn starter() -> Self {
+        Self { from: Box::new(io::stdin()), to: Box::new(io::stdout()), child: None }
+    }
+
+    /// Whether it has started this process.
+    pub fn is_starter(&self) -> bool {
+        self.child.is_none()
+    }
+
+    /// Gives it something.
+    pub fn give(&mut self, mine: &[u8]) {
+        self.to.write_all(&(mine.len() as u64).to_le_bytes()).and_then(|()| self.to.write_all(mine)).expect("a pipe");
+        self.to.flush().expect("a pipe");
+    }
+
+    /// Takes what it gives.
+    pub fn take(&mut self) -> Vec<u8> {
+        let mut length = [0; 8];
+        self.from.read_exact(&mut length).expect("the other process lives");
+        let mut theirs = vec![0; u64::from_le_bytes(length) as usize];
+        self.from.read_exact(&mut theirs).expect("the other process lives");
+        theirs
+    }
+
+    /// Both give something and get what the other gives.
+    pub fn swap(&mut self, mine: &[u8]) -> Vec<u8> {
+        self.give(mine);
+        self.take()
     }
 
     /// Kills it, wherever it is.
     pub fn kill(&mut self) {
-        self.child.kill().expect("it lives");
-        assert!(!self.child.wait().expect("it ends").success());
+        let child = self.child.as_mut().expect("this process has started it");
+        child.kill().expect("it lives");
+        assert!(!child.wait().expect("it ends").success());
     }
 
-    /// Ends its input, repeats what it prints, and waits for its end.
-    fn finish(mut self) -> ExitStatus {
-        drop(self.to.take());
-        io::copy(&mut self.from, &mut io::stdout()).expect("it can be read");
-        self.child.wait().expect("it ends")
+    /// Waits for its end, where this process has started it.
+    pub fn end(self) {
+        if let Some(mut child) = self.child {
+            assert!(child.wait().expect("it ends").success());
+        }
     }
 }
 
 /// A process tells its address to the one that has started it; returns the addresses of all.
 pub fn introduce(address: &[u8], pes: u32) -> Vec<Vec<u8>> {
-    println!("{}", hex(address));
-    io::stdin().lines().take(pes as usize).map(|line| unhex(&line.expect("text"))).collect()
+    let mut starter = OtherProcess::starter();
+    starter.give(address);
+    (0..pes).map(|_| starter.take()).collect()
 }
 
 /// Does nothing until this process is killed, or the one that has started it is gone.
@@ -65,11 +89,19 @@ pub fn compute() {
 /// Runs the suite on `pes` processes: `words` and then number and count of PEs make each [`take_part`].
 pub fn suite(words: &[&str], pes: u32) {
     println!("the suite in {pes} processes");
-    let start = |me: u32| Other::start(&[words, &[&me.to_string(), &pes.to_string()]].concat());
+    let start = |me: u32| {
+        let mut other = OtherProcess::start(&[words, &[&me.to_string(), &pes.to_string()]].concat());
+        let address = other.take();
+        (other, address)
+    };
     let (mut others, addresses): (Vec<_>, Vec<_>) = (0..pes).map(start).unzip();
-    others.iter_mut().for_each(|other| other.tell(&addresses));
-    for (me, other) in others.into_iter().enumerate() {
-        assert!(other.finish().success(), "PE {me} failed");
+    others.iter_mut().for_each(|other| addresses.iter().for_each(|address| other.give(address)));
+    for (me, OtherProcess { mut from, to, child }) in others.into_iter().enumerate() {
+        // Its input ends, and what it prints is repeated.
+        drop(to);
+        io::copy(&mut from, &mut io::stdout()).expect("it can be read");
+        let mut child = child.expect("this process has started it");
+        assert!(child.wait().expect("it ends").success(), "PE {me} failed");
     }
 }
 
@@ -81,15 +113,4 @@ pub fn take_part(fabric: Box<dyn Fabric>, me: u32, pes: u32) {
     pe.alone = true;
     run(&mut pe, TESTS);
     pe.leave();
-}
-
-/// Bytes as a line of text.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The bytes of such a line.
-fn unhex(text: &str) -> Vec<u8> {
-    let digits = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).expect("hexadecimal digits");
-    (0..text.len()).step_by(2).map(digits).collect()
 }
