@@ -1,7 +1,7 @@
 //! Entry points for fuzzers: whatever the bytes are, the protocol neither panics nor touches memory outside its bounds.
 //! `ci/fuzz` has the fuzzers; the committed inputs are run through the same functions by the tests.
 
-mod connection;
+pub(crate) mod connection;
 mod handshake;
 
 pub use connection::connection;

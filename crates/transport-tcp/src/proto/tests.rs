@@ -8,49 +8,28 @@ use oxshmem_transport::{Amo, Region, Width};
 use proptest::prelude::*;
 
 use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
-use super::fuzz::{self, Sandbox};
+use super::fuzz::{self, connection::End};
 use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
 use super::seal::Sealer;
-use super::{FrameReceiver, Garbage, Host, MemoryRange, OutputPiece, Session};
+use super::{FrameReceiver, Garbage, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
 
 /// One PE.
-struct Side {
-    session: Session,
-    receiver: FrameReceiver,
+type Side = End<Wire>;
+
+/// What a side has sent, and whether it is sealed.
+#[derive(Default)]
+struct Wire {
     sealer: Option<Sealer>,
-    host: Sandbox,
-    /// The contents that the peer's memory must have in the end.
-    model: Sandbox,
-    expected: Vec<(MemoryRange, Vec<u8>)>,
-    used: usize,
     /// On their way to the peer, with the time of arrival.
-    wire: VecDeque<(u64, Vec<u8>)>,
+    pieces: VecDeque<(u64, Vec<u8>)>,
 }
 
 impl Side {
     fn new() -> Self {
-        Self {
-            session: Session::default(),
-            receiver: FrameReceiver::new(None),
-            sealer: None,
-            host: Sandbox::new(SHARED, PRIVATE),
-            model: Sandbox::new(SHARED, 0),
-            expected: Vec::new(),
-            used: SHARED,
-            wire: VecDeque::new(),
-        }
-    }
-
-    /// Memory that nobody else uses.
-    fn own(&mut self, n: usize) -> Option<MemoryRange> {
-        let (at, end) = (self.used, self.used + n);
-        // Some is left for what is short.
-        let fits = end <= SHARED + PRIVATE - if n > SMALL { 64 << 10 } else { 0 };
-        self.used = if fits { end } else { at };
-        fits.then_some(MemoryRange { at, n })
+        Self::with_memory(SHARED, PRIVATE)
     }
 
     /// Issues something and keeps the books.
@@ -59,42 +38,20 @@ impl Side {
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
         let urgency = [Urgency::Soon, Urgency::Later, Urgency::Soon, Urgency::Now][dice.below(4)];
+        // Some is left for what is short.
+        let has_room = self.room() > n + if n > SMALL { 64 << 10 } else { 32 << 10 };
         match dice.below(4) {
             0 if n <= SMALL => {
                 let data: Vec<u8> = (0..n).map(|_| dice.below(256) as u8).collect();
-                self.session.push(&Message::Put { lane, region, offset, data: &data }, urgency);
-                self.model.put(region, offset, &data).expect("in range");
+                self.push(&Message::Put { lane, region, offset, data: &data }, urgency);
             }
-            0 => {
-                let Some(place) = self.own(n) else { return };
-                let fill = dice.below(256) as u8;
-                self.host.memory[place.at..place.at + n].fill(fill);
-                self.session.push_bulk_put(lane, region, offset, place, urgency);
-                self.model.put(region, offset, &vec![fill; n]).expect("in range");
-            }
-            1 => {
-                let Some(place) = self.own(n).filter(|_| self.used < SHARED + PRIVATE - (32 << 10)) else { return };
-                self.session.push_fetch(&Message::Get { lane, region, offset, n }, place);
-                let mut data = Vec::new();
-                self.model.get(region, offset, n, &mut data).expect("in range");
-                // A long answer is read from memory when it is sent: only memory that does not change can be compared.
-                if n <= SMALL {
-                    self.expected.push((place, data));
-                }
-            }
+            0 if has_room => self.push_bulk_put(lane, offset, n, dice.below(256) as u8, urgency),
+            1 if has_room => self.push(&Message::Get { lane, region, offset, n }, urgency),
+            0 | 1 => {}
             _ => {
                 let (width, fetch) = (Width::ALL[dice.below(3)], dice.below(2) == 0);
                 let amo = Amo::from_parts(dice.below(7) as u8, dice.next(), 0).expect("a known atomic");
-                let offset = offset & !7;
-                let old = self.model.amo(region, offset, width, amo).expect("in range");
-                let message = Message::Amo { lane, region, offset, width, amo, fetch };
-                if fetch {
-                    let place = self.own(width.bytes()).expect("a few bytes are left");
-                    self.session.push_fetch(&message, place);
-                    self.expected.push((place, old.to_le_bytes()[..width.bytes()].to_vec()));
-                } else {
-                    self.session.push(&message, urgency);
-                }
+                self.push(&Message::Amo { lane, region, offset: offset & !7, width, amo, fetch }, urgency);
             }
         }
     }
@@ -110,39 +67,29 @@ impl Side {
         if dice.below(5) == 0 {
             self.session.ask();
         }
-        let bytes = if let Some(sealer) = &mut self.sealer {
+        let bytes = if let Some(sealer) = &mut self.wire.sealer {
             let Some((mut frame, place)) = self.session.whole_frame() else { return };
             place.into_iter().for_each(|place| frame.extend_from_slice(self.host.at(place)));
             sealer.seal(&mut frame).expect("it can be sealed");
             frame
         } else {
-            let mut some = self.output(6);
+            let mut some = self.output(BULK);
             some.truncate(1 + dice.below(some.len()));
             self.session.sent(some.len());
             some
         };
         // Nothing overtakes: bytes arrive no earlier than those before them.
-        let earliest = self.wire.back().map_or(now, |(at, _)| (*at).max(now));
+        let earliest = self.wire.pieces.back().map_or(now, |(at, _)| (*at).max(now));
         if !bytes.is_empty() {
-            self.wire.push_back((earliest + dice.below(20) as u64, bytes));
+            self.wire.pieces.push_back((earliest + dice.below(20) as u64, bytes));
         }
-    }
-
-    /// The bytes of at most `pieces` pieces of the output.
-    fn output(&self, most: usize) -> Vec<u8> {
-        let bytes = |piece| match piece {
-            OutputPiece::Bytes(bytes) => bytes,
-            OutputPiece::MemoryRange(place) => self.host.at(place),
-        };
-        self.session.pieces().take(most).flat_map(bytes).copied().collect()
     }
 
     /// Receives what has arrived.
     fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
-        while from.wire.front().is_some_and(|(at, _)| *at <= now) {
-            let (_, bytes) = from.wire.pop_front().expect("just seen");
-            let step = 1 + dice.below(100_000);
-            fuzz::receive(&bytes, step, &mut self.receiver, &mut self.session, &mut self.host).expect("no garbage");
+        while from.wire.pieces.front().is_some_and(|(at, _)| *at <= now) {
+            let (_, bytes) = from.wire.pieces.pop_front().expect("just seen");
+            self.receive(&bytes, 1 + dice.below(100_000));
         }
     }
 }
@@ -173,8 +120,8 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
         [(&mut *a, initiator.seals(), theirs.executed), (b, acceptor.seals(), standing.executed)]
     {
         let (sealer, opener) = seals.unzip();
-        (side.sealer, side.receiver) = (sealer, FrameReceiver::new(opener));
-        side.wire.clear();
+        side.wire = Wire { sealer, pieces: VecDeque::new() };
+        side.receiver = FrameReceiver::new(opener);
         side.session.resume(executed).expect("both sides count alike");
     }
 }
@@ -205,14 +152,7 @@ fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
         }
     }
     for (side, peer) in [(&a, &b), (&b, &a)] {
-        assert!(
-            peer.host.memory[..SHARED] == side.model.memory[..SHARED],
-            "seed {seed}: memory differs after {times} cuts"
-        );
-        for (place, data) in &side.expected {
-            assert!(side.host.at(*place) == data, "seed {seed}: an answer differs after {times} cuts");
-        }
-        assert!(side.host.refused.is_empty());
+        side.expect_done(peer, &format!("seed {seed} after {times} cuts"));
     }
     assert_eq!(cuts > 0, times > 0, "seed {seed}: as many cuts as wanted");
 }
@@ -296,7 +236,7 @@ fn carry(from: &mut Side, to: &mut Side) {
     while from.session.has_output() {
         let bytes = from.output(usize::MAX);
         from.session.sent(bytes.len());
-        fuzz::receive(&bytes, 1 << 20, &mut to.receiver, &mut to.session, &mut to.host).expect("no garbage");
+        to.receive(&bytes, 1 << 20);
     }
     to.session.seal();
     if to.session.wants_ack() {
@@ -342,7 +282,7 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
         a.session.seal();
         let frame = a.output(usize::MAX);
         a.session.sent(frame.len());
-        fuzz::receive(&frame, 1 << 20, &mut b.receiver, &mut b.session, &mut b.host).expect("no garbage");
+        b.receive(&frame, 1 << 20);
         assert_eq!((b.session.wants_ack(), b.session.is_asked()), (soon, at_once), "{urgencies:?}");
         b.session.acknowledge();
         assert!(b.session.has_output() && !b.session.wants_ack() && !b.session.is_asked());
@@ -441,7 +381,7 @@ fn a_broken_seal_ends_the_connection() {
     a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
     a.session.seal();
     let (mut frame, _) = a.session.whole_frame().expect("one frame");
-    a.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
+    a.wire.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
     let last = frame.len() - 1;
     for at in [10, FRAME, FRAME + MESSAGE, last] {
         let mut broken = frame.clone();
