@@ -4,20 +4,9 @@
 mod launch;
 
 use std::io::Read;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
-use launch::{Ended, Folder, ended, oshrun, runs, send, status_within, until};
-
-/// A job that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// The standard error of a job that has ended.
-fn said(child: &mut Child) -> String {
-    let mut text = String::new();
-    child.stderr.take().expect("it was asked for").read_to_string(&mut text).expect("text");
-    text
-}
+use launch::{Ended, Folder, Running, ended, oshrun, runs, send, until};
 
 #[test]
 fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
@@ -33,10 +22,8 @@ fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
         &["--hostfile", file],
         &["-H", &format!("localhost,{own}")],
     ] {
-        let mut command = oshrun(options.iter().chain(&["sh", "-c", "echo $PMI_RANK of $OXSHMEM_LOCAL_PES"]));
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("oshrun starts");
-        assert_eq!(status_within(&mut child, LIMIT), Some(0), "{options:?}");
-        let ended = Ended::from(child.wait_with_output().expect("our child"));
+        let command = oshrun(options.iter().chain(&["sh", "-c", "echo $PMI_RANK of $OXSHMEM_LOCAL_PES"]));
+        let ended = Running::of(command).wait().expect(0);
         assert_eq!((ended.sorted(), &ended.stderr[..]), (vec!["0 of 2", "1 of 2"], ""), "{options:?}");
     }
 }
@@ -58,15 +45,16 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
         (&["-n", "2"], Some("INT"), 130),
         (&["--timeout", "1.5", "-n", "2"], None, 124),
     ] {
-        let mut job = launch::Running::of(oshrun(options.iter().chain(&["sh", "-c", write])));
+        let job = Running::of(oshrun(options.iter().chain(&["sh", "-c", write])));
         let pids = job.pids(2);
         until("the PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
         if let Some(signal) = signal {
             send(signal, job.pid());
         }
-        assert_eq!(status_within(&mut job.child, LIMIT), Some(status), "{options:?} {signal:?}");
-        let words = said(&mut job.child);
-        assert_eq!(words.contains("its PEs have ended, but not everything"), signal.is_none(), "{words}");
+        let ended = job.wait();
+        assert_eq!(ended.status, Some(status), "{options:?} {signal:?}");
+        let is_told = ended.stderr.contains("its PEs have ended, but not everything");
+        assert_eq!(is_told, signal.is_none(), "{}", ended.stderr);
     }
 }
 
@@ -74,15 +62,14 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
 #[test]
 fn fault_L1_output_that_nobody_takes_does_not_outlive_the_deadline_of_running_pes() {
     let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
-    let mut job = launch::Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
-    assert_eq!(status_within(&mut job.child, LIMIT), Some(124));
-    let words = said(&mut job.child);
-    assert!(words.contains("within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"), "{words}");
+    let ended = Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]).wait();
+    assert_eq!(ended.status, Some(124), "{}", ended.stderr);
+    ended.says(&["within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"]);
 }
 
 #[test]
 fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
-    let mut job = launch::Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
+    let mut job = Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
     job.pids(2);
     send("INT", job.pid());
     let mut stderr = job.child.stderr.take().expect("it was asked for");
@@ -91,24 +78,19 @@ fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
     let words = String::from_utf8_lossy(&words[..length]);
     assert!(words.contains("2 PEs still run after the interrupt; interrupt again (Ctrl-C) to kill"), "{words}");
     send("INT", job.pid());
-    assert_eq!(status_within(&mut job.child, LIMIT), Some(130));
+    assert_eq!(job.wait().status, Some(130));
 }
 
 #[test]
 fn fault_L8_lost_output_is_no_success() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
-    let mut child = oshrun(["-n", "2", "echo", "a word"]).stdout(full).stderr(Stdio::piped()).spawn().expect("starts");
-    assert_eq!(status_within(&mut child, LIMIT), Some(1));
-    let words = said(&mut child);
+    let words = ended(oshrun(["-n", "2", "echo", "a word"]).stdout(full)).expect(1).stderr;
     assert!(words.contains("output of PEs is lost") && words.ends_with("; exit 1\n"), "{words}");
 
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let script = "trap '' PIPE; echo a word";
-    let mut command = oshrun(["-n", "2", "sh", "-c", script]);
-    let mut child = command.stdout(writer).stderr(Stdio::piped()).spawn().expect("starts");
-    assert_eq!(status_within(&mut child, LIMIT), Some(141));
-    let words = said(&mut child);
+    let mut command = oshrun(["-n", "2", "sh", "-c", "trap '' PIPE; echo a word"]);
+    let words = ended(command.stdout(writer)).expect(141).stderr;
     assert!(words.contains("output of PEs is lost") && words.contains("exit 141"), "{words}");
 }
 
@@ -205,7 +187,7 @@ fn fault_L11_what_left_its_session_ends_with_a_failed_job() {
     let script = "setsid sleep 600 & echo $! > $HERE/child.$PMI_RANK
         while [ ! -s $HERE/child.0 ] || [ ! -s $HERE/child.1 ]; do sleep 0.05; done
         [ $PMI_RANK = 0 ] && wait; exit 3";
-    let job = launch::Running::script(2, script);
+    let job = Running::script(2, script);
     let pids = job.pids(2);
     assert_eq!(job.wait().status, Some(3));
     until("the children are gone", || !pids.iter().any(|&pid| runs(pid)));

@@ -5,7 +5,7 @@ mod launch;
 use std::process::{Command, Stdio};
 
 use launch::sshd::Server;
-use launch::{Running, ended, probe, runs, send, until};
+use launch::{Running, ended, oshrun, probe, runs, send, until};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/network-namespaces");
 /// The rig's status if it cannot run here; its output says why.
@@ -32,15 +32,9 @@ fn is_the_rig(name: &str) -> bool {
     false
 }
 
-fn oshrun(options: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_oshrun"));
-    command.args(options).stdin(Stdio::null());
-    command
-}
-
 /// A job whose agents are started inside the namespaces.
 fn on_both(options: &[&str]) -> Command {
-    oshrun(&[&["-H", "0,1", "--launch-agent", &format!("{RIG} on {{host}}")], options].concat())
+    oshrun([&["-H", "0,1", "--launch-agent", &format!("{RIG} on {{host}}")], options].concat())
 }
 
 #[test]

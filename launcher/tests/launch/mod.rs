@@ -261,17 +261,3 @@ pub(crate) fn children(pid: u32, program: &str) -> Vec<u32> {
 pub(crate) fn is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("a Linux system")) == 0
 }
-
-/// Waits until a process ends, at most so long; `None`: it did not, and has been killed.
-pub(crate) fn status_within(child: &mut Child, limit: Duration) -> Option<i32> {
-    let deadline = Instant::now() + limit;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().expect("our child") {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().expect("our child");
-    child.wait().expect("our child");
-    None
-}
