@@ -1,17 +1,92 @@
-//! Programs that are compiled already: many tests run the same program, and to compile it takes as long as a job.
+//! Programs of tests. Many tests run the same program, and to compile it takes as long as a job, so compiled ones are kept.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
+use crate::{prefix, source, target, tool};
+
+/// The names of the programs in a folder of `programs` that begin and end so.
+pub fn programs_of(folder: &str, beginning: &str, ending: &str) -> Vec<String> {
+    let files = fs::read_dir(source(folder)).expect("a folder of programs");
+    let names = files.map(|file| file.expect("a file").file_name().into_string().expect("a name that is text"));
+    let names = names.filter(|name| name.starts_with(beginning) && name.ends_with(ending));
+    let mut names: Vec<String> = names.map(|name| format!("{folder}/{name}")).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The wrapper of a source's language.
+pub fn wrapper(source: &Path) -> Option<&'static str> {
+    match source.extension()?.to_str()? {
+        "c" => Some("oshcc"),
+        "cc" | "cpp" => Some("oshc++"),
+        "f" | "F" | "f90" | "F90" => Some("oshfort"),
+        _ => None,
+    }
+}
+
+/// Compiles `programs/NAME` with the wrapper of its language and returns the executable.
+pub fn program(name: &str) -> PathBuf {
+    program_with(name, &[])
+}
+
+/// The same with options for the compiler.
+pub fn program_with(name: &str, options: &[&str]) -> PathBuf {
+    let (executable, output) = compile(name, options);
+    assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+    executable
+}
+
+/// The same by another compiler than the wrapper's own. `None`: it is not on this machine, or has no OpenMP.
+pub fn program_by(compiler: Option<&str>, name: &str, options: &[&str]) -> Option<PathBuf> {
+    let (executable, output) = compile_by(compiler, name, options);
+    let said = String::from_utf8_lossy(&output.stderr);
+    // clang's OpenMP is a package of its own.
+    let is_missing = output.status.code() == Some(127) || said.contains("'omp.h' file not found");
+    assert!(output.status.success() || is_missing, "{name} does not compile:\n{said}");
+    output.status.success().then_some(executable)
+}
+
+/// Compiles `programs/NAME`; the caller looks at what the compiler said.
+pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
+    compile_by(None, name, options)
+}
+
+fn compile_by(compiler: Option<&str>, name: &str, options: &[&str]) -> (PathBuf, Output) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let wrapper = wrapper(Path::new(name)).unwrap_or_else(|| panic!("{name}: a language without a wrapper"));
+    let folder = target().join("faults");
+    fs::create_dir_all(&folder).expect("a folder for programs");
+    // Tests that run at the same time may compile the same source.
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let executable = folder.join(format!("{}-{}-{number}", name.replace(['.', '/'], "-"), std::process::id()));
+    let kept = if compiler.is_none() { KeptProgram::of(name, options, &prefix(), &folder) } else { None };
+    if let Some(output) = kept.as_ref().and_then(|kept| kept.again(&executable)) {
+        return (executable, output);
+    }
+    let mut command = tool(wrapper);
+    // Libraries are searched for what the files before them need.
+    command.args(["-g", "-O1"]).arg(source(name)).args(options).arg("-o").arg(&executable).current_dir(&folder);
+    if let Some(compiler) = compiler {
+        command.env(if wrapper == "oshcc" { "OSHCC" } else { "OSHCXX" }, compiler);
+    }
+    let output = command.output().expect("the wrapper starts");
+    if let Some(kept) = kept {
+        kept.keep(&executable, &output);
+    }
+    (executable, output)
+}
+
 /// A program under a name that its source, the options and the installation decide.
-pub(crate) struct KeptProgram(PathBuf);
+struct KeptProgram(PathBuf);
 
 impl KeptProgram {
     /// The program of `programs/NAME` in a folder. `None`: options name files, which may have other contents each time.
-    pub(crate) fn of(name: &str, options: &[&str], installation: &Path, folder: &Path) -> Option<KeptProgram> {
+    fn of(name: &str, options: &[&str], installation: &Path, folder: &Path) -> Option<KeptProgram> {
         if options.iter().any(|option| option.contains(['/', '.'])) {
             return None;
         }
@@ -19,7 +94,8 @@ impl KeptProgram {
         (name, options, installation).hash(&mut hasher);
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
         let installed = ["bin", "include", "lib"].map(|part| installation.join(part));
-        for ingredients in installed.iter().chain([&sources]) {
+        // The examples of the book lie elsewhere.
+        for ingredients in installed.iter().chain([&sources, &sources.join(name)]) {
             changed(ingredients).hash(&mut hasher);
         }
         // They choose compilers.
@@ -32,7 +108,7 @@ impl KeptProgram {
     }
 
     /// Makes it the program at this path, if it is there. Returns the words of its compiler, which were none.
-    pub(crate) fn again(&self, executable: &Path) -> Option<Output> {
+    fn again(&self, executable: &Path) -> Option<Output> {
         // One of an earlier process with the same number.
         let _ = fs::remove_file(executable);
         fs::hard_link(&self.0, executable).ok()?;
@@ -40,7 +116,7 @@ impl KeptProgram {
     }
 
     /// Keeps a program that was compiled without a word.
-    pub(crate) fn keep(&self, executable: &Path, output: &Output) {
+    fn keep(&self, executable: &Path, output: &Output) {
         if output.status.success() && output.stdout.is_empty() && output.stderr.is_empty() {
             // Another test may have kept it meanwhile.
             let _ = fs::hard_link(executable, &self.0);

@@ -16,13 +16,11 @@ mod parallel;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use compiled::KeptProgram;
-pub use compiled::changed;
+pub use compiled::{changed, compile, program, program_by, program_with, programs_of, wrapper};
 pub use complaints::{Complaint, expect_no_complaints};
 pub use folder::TestFolder;
 pub use given_time::GivenTime;
@@ -65,51 +63,6 @@ pub fn line_of(name: &str, words: &str) -> usize {
     let text = std::fs::read_to_string(source(name)).expect("the source is there");
     let found = text.lines().position(|line| line.contains(words));
     1 + found.unwrap_or_else(|| panic!("{name}: no line has `{words}`"))
-}
-
-/// Compiles `programs/NAME` with the wrapper of its language and returns the executable.
-pub fn program(name: &str) -> PathBuf {
-    program_with(name, &[])
-}
-
-/// The same with options for the compiler.
-pub fn program_with(name: &str, options: &[&str]) -> PathBuf {
-    let (executable, output) = compile(name, options);
-    assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
-    executable
-}
-
-/// Compiles `programs/NAME`; the caller looks at what the compiler said.
-pub fn compile(name: &str, options: &[&str]) -> (PathBuf, Output) {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let wrapper = match name.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("c") => "oshcc",
-        Some("cc" | "cpp") => "oshc++",
-        Some("f" | "F" | "f90" | "F90") => "oshfort",
-        _ => panic!("{name}: a language without a wrapper"),
-    };
-    let folder = target().join("faults");
-    std::fs::create_dir_all(&folder).expect("a folder for programs");
-    // Tests that run at the same time may compile the same source.
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let executable = folder.join(format!("{}-{}-{number}", name.replace(['.', '/'], "-"), std::process::id()));
-    let kept = KeptProgram::of(name, options, &prefix(), &folder);
-    if let Some(output) = kept.as_ref().and_then(|kept| kept.again(&executable)) {
-        return (executable, output);
-    }
-    let output = tool(wrapper)
-        .args(["-g", "-O1"])
-        .args(options)
-        .arg(source(name))
-        .arg("-o")
-        .arg(&executable)
-        .current_dir(&folder)
-        .output()
-        .expect("the wrapper starts");
-    if let Some(kept) = kept {
-        kept.keep(&executable, &output);
-    }
-    (executable, output)
 }
 
 /// A job under `oshrun`.

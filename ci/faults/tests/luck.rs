@@ -4,24 +4,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Output;
 
-use oxshmem_faults::{has_program, is_long, line_of, not_run, program, source, tool};
+use oxshmem_faults::{has_program, is_long, line_of, not_run, program, programs_of, source, tool};
 
 /// Seeds in which a wrong program is found, and in which a right one is never accused.
 const SEEDS_OF_WRONG: &str = "100";
 const SEEDS_OF_RIGHT: &str = "24";
 /// A right program that asks its own memory again and again: each question is a step of the network. It took as long as all others.
-const SLOW: &str = "right_polls_with_fetch.c";
+const SLOW: &str = "luck/right_polls_with_fetch.c";
 const SEEDS_OF_SLOW: &str = "8";
-
-/// The programs whose names begin so.
-fn programs(beginning: &str) -> Vec<String> {
-    let folder = std::fs::read_dir(source("luck")).expect("the folder of programs");
-    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
-    let mut names: Vec<String> = folder.filter_map(name).filter(|name| name.starts_with(beginning)).collect();
-    names.retain(|name| name.ends_with(".c"));
-    names.sort_unstable();
-    names
-}
 
 fn sim(arguments: &[&str], command: &[PathBuf]) -> Output {
     tool("oxshmem").arg("sim").args(arguments).args(command).output().expect("the tool starts")
@@ -33,24 +23,22 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn every_wrong_program_is_found() {
-    let names = programs("wrong_");
+    let names = programs_of("luck", "wrong_", ".c");
     assert!(names.len() >= 12, "{names:?}");
     for name in names {
-        let wrong = program(&format!("luck/{name}"));
-        let output = sim(&["-n", "3", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[wrong]);
+        let output = sim(&["-n", "3", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[program(&name)]);
         assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
     }
 }
 
 #[test]
 fn no_right_program_is_accused() {
-    let names = programs("right_");
+    let names = programs_of("luck", "right_", ".c");
     assert!(names.len() >= 30, "{names:?}");
     for name in names {
-        let right = program(&format!("luck/{name}"));
         let is_brief = name == SLOW && !is_long();
         let seeds = if is_brief { SEEDS_OF_SLOW } else { SEEDS_OF_RIGHT };
-        let output = sim(&["-n", "4", "--seeds", seeds], &[right]);
+        let output = sim(&["-n", "4", "--seeds", seeds], &[program(&name)]);
         assert!(output.status.success(), "{name}: {}", text(&output));
     }
 }

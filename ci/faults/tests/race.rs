@@ -1,9 +1,9 @@
 //! `oshcc --race` and `SHMEM_CHECK=3`: small wrong programs are named, their corrected twins and correct programs are not.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, line_of, not_run, program, program_with, source, tool};
+use oxshmem_faults::{FOUND, Job, JobEnd, has_fortran_modules, line_of, not_run, program, program_by, program_with};
 
 /// Each case of `programs/races.c`, with words that its report must contain: what is in a race, and both accesses.
 const CASES: &[(&str, &[&str])] = &[
@@ -78,26 +78,14 @@ fn on_several_nodes_the_verdicts_are_those_of_one_node() {
     }
 }
 
-/// Compiles a file of any folder for the detector. `None`: there is no such compiler here.
-fn compiled(compiler: &str, source: &Path) -> Option<PathBuf> {
-    let name = source.file_stem().expect("a file").to_string_lossy();
-    let program = std::env::temp_dir().join(format!("oxshmem-race-{}-{compiler}-{name}", std::process::id()));
-    let mut wrapper = tool("oshcc");
-    wrapper.env("OSHCC", compiler).args(["--race", "-O2"]).arg(source).arg("-o").arg(&program).arg("-lm");
-    let made = wrapper.output().expect("the wrapper starts");
-    assert!(made.status.success() || made.status.code() == Some(127), "{}", String::from_utf8_lossy(&made.stderr));
-    made.status.success().then_some(program)
-}
-
 #[test]
 fn clang_instruments_programs_too() {
-    let Some(program) = compiled("clang", &source("races.c")) else {
+    let Some(program) = program_by(Some("clang"), "races.c", &["--race", "-O2"]) else {
         return not_run("clang is not on this machine");
     };
     Job::new("-n 3").run(&program, ["block_of_the_heap", "wrong"]).expect(FOUND).says(&["shmem_long_put by PE 0"]);
     let ended = Job::new("-n 3").run(&program, ["block_of_the_heap", "right"]);
     assert!(is_silent(&ended), "{ended}");
-    std::fs::remove_file(program).expect("our file");
 }
 
 #[test]

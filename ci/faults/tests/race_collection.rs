@@ -5,27 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, not_run, program_with, source, tool};
+use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, not_run, program_by, program_with, source};
 
 /// Compiles a file of the folder. `None`: there is no such compiler here, or it has no OpenMP.
-fn compiled(wrapper: &str, compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
-    let name = format!("{file}-{}{}-{}", compiler.unwrap_or("default"), options.concat(), std::process::id());
-    let program = std::env::temp_dir().join(format!("oxshmem-race-{}", name.replace(['.', '/', '='], "-")));
-    let mut command = tool(wrapper);
-    if let Some(compiler) = compiler {
-        command.env(if wrapper == "oshcc" { "OSHCC" } else { "OSHCXX" }, compiler);
-    }
-    let path = source(&format!("race/{file}"));
-    if wrapper == "oshfort" {
-        command.arg(format!("-J{}", std::env::temp_dir().display()));
-    }
-    let made = command.args(["--race", "-g"]).args(options).arg(path).arg("-o").arg(&program).output();
-    let made = made.expect("the wrapper starts");
-    let said = String::from_utf8_lossy(&made.stderr);
-    // clang's OpenMP is a package of its own.
-    let is_missing = made.status.code() == Some(127) || said.contains("'omp.h' file not found");
-    assert!(made.status.success() || is_missing, "{said}");
-    made.status.success().then_some(program)
+fn compiled(compiler: Option<&str>, file: &str, options: &[&str]) -> Option<PathBuf> {
+    program_by(compiler, &format!("race/{file}"), &[&["--race"], options].concat())
 }
 
 /// The lines of the file's own sources that are in a race, as reports name them.
@@ -83,61 +67,58 @@ fn misses(program: &Path, file: &str, options: &str, arguments: &[&str], list: &
 const NODES: [&str; 3] = ["-n 2", "-n 2 --nodes 2", "-n 2 --nodes 2 --sim=3"];
 
 /// Checks a file with the usual compiler; with more compilers and levels where there is time.
-fn collection(wrapper: &str, file: &str, options: &[&str]) {
-    let compilers: &[Option<&str>] = match (is_long(), wrapper) {
-        (true, "oshcc") => &[None, Some("clang")],
-        (true, "oshc++") => &[None, Some("clang++")],
+fn collection(file: &str, options: &[&str]) {
+    let compilers: &[Option<&str>] = match (is_long(), file.rsplit('.').next()) {
+        (true, Some("c")) => &[None, Some("clang")],
+        (true, Some("cc")) => &[None, Some("clang++")],
         _ => &[None],
     };
     let levels: &[&str] = if is_long() { &["-O0", "-O1", "-O2"] } else { &["-O1"] };
     let mut wrong = Vec::new();
     for (compiler, level) in compilers.iter().flat_map(|compiler| levels.iter().map(move |level| (compiler, level))) {
-        let options: Vec<&str> = options.iter().copied().chain([*level]).collect();
-        let Some(program) = compiled(wrapper, *compiler, file, &options) else {
+        let Some(program) = compiled(*compiler, file, &[options, &[*level]].concat()) else {
             not_run(format_args!("{compiler:?}, or its OpenMP, is not on this machine"));
             continue;
         };
         for nodes in NODES {
             wrong.extend(complaints(&program, file, nodes));
         }
-        std::fs::remove_file(program).expect("our file");
     }
     expect_no_complaints(&wrong);
 }
 
 #[test]
 fn threads_of_posix_and_c11() {
-    collection("oshcc", "pthreads.c", &["-pthread"]);
+    collection("pthreads.c", &["-pthread"]);
 }
 
 #[test]
 fn openmp() {
-    collection("oshcc", "openmp.c", &["-fopenmp"]);
+    collection("openmp.c", &["-fopenmp"]);
 }
 
 #[test]
 fn openmp_of_clang() {
-    let Some(program) = compiled("oshcc", Some("clang"), "openmp.c", &["-fopenmp", "-O1"]) else {
+    let Some(program) = compiled(Some("clang"), "openmp.c", &["-fopenmp"]) else {
         return not_run("clang, or its OpenMP, is not on this machine");
     };
     let wrong: Vec<Complaint> = NODES.iter().flat_map(|nodes| complaints(&program, "openmp.c", nodes)).collect();
-    std::fs::remove_file(program).expect("our file");
     expect_no_complaints(&wrong);
 }
 
 #[test]
 fn threads_of_cpp() {
-    collection("oshc++", "threads.cc", &["-std=c++20", "-pthread"]);
+    collection("threads.cc", &["-std=c++20", "-pthread"]);
 }
 
 #[test]
 fn atomics() {
-    collection("oshcc", "atomics.c", &[]);
+    collection("atomics.c", &[]);
 }
 
 #[test]
 fn openmp_in_fortran() {
-    collection("oshfort", "openmp.f90", &["-fopenmp"]);
+    collection("openmp.f90", &["-fopenmp"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use oxshmem_faults::changed;
+use oxshmem_faults::{changed, wrapper};
 
 use super::{CaseSelection, CaseVerdict, ConformanceCase, Instrumentation};
 
@@ -119,15 +119,6 @@ fn marked<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
         let comment = line.strip_prefix("//").or(line.strip_prefix('!'))?;
         Some(comment.trim().strip_prefix(key)?.strip_prefix(':')?.trim())
     })
-}
-
-fn wrapper(source: &Path) -> Option<&'static str> {
-    match source.extension()?.to_str()? {
-        "c" => Some("oshcc"),
-        "cc" => Some("oshc++"),
-        "f" | "f90" => Some("oshfort"),
-        _ => None,
-    }
 }
 
 impl ConformanceProgram {
