@@ -15,6 +15,7 @@ mod other_user;
 mod parallel;
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -120,7 +121,7 @@ impl Job {
     }
 
     /// Sets a variable of the environment.
-    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Job {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
         self.command.env(name, value);
         self
     }
@@ -137,17 +138,20 @@ impl Job {
     }
 
     /// Runs the program with arguments until the job ends.
-    pub fn run<S: AsRef<std::ffi::OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = S>) -> JobEnd {
+    pub fn run<S: AsRef<OsStr>>(self, program: &Path, arguments: impl IntoIterator<Item = S>) -> JobEnd {
         let limit = self.limit;
         Running::wait(self.start(program, arguments), limit)
     }
 
+    /// Runs the program with arguments; the PE of this number alone has the variable.
+    pub fn run_where(self, pe: u32, variable: &str, program: &Path, arguments: &[&str]) -> JobEnd {
+        let only = format!("test $PMI_RANK = {pe} && export {variable}; exec \"$0\" \"$@\"");
+        let words = [OsStr::new("-c"), OsStr::new(&only), program.as_os_str()];
+        self.run(Path::new("/bin/sh"), words.into_iter().chain(arguments.iter().map(OsStr::new)))
+    }
+
     /// Starts the job.
-    pub fn start<S: AsRef<std::ffi::OsStr>>(
-        mut self,
-        program: &Path,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Running {
+    pub fn start<S: AsRef<OsStr>>(mut self, program: &Path, arguments: impl IntoIterator<Item = S>) -> Running {
         self.command.arg(program).args(arguments);
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: Some(self.command.spawn().expect("oshrun starts")) }

@@ -1,8 +1,6 @@
 //! Collectives between nodes: every way of every length gives the right bits.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::Path;
-
 use oxshmem_faults::{Job, is_long, not_run, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
@@ -121,10 +119,8 @@ fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_
 fn algorithms_that_differ_are_told_whatever_they_are() {
     let program = program("hello.c");
     for setting in ["BARRIER_ALGORITHM=central", "REDUCE_ALGORITHM=butterfly-2", "FCOLLECT_ALGORITHM=ring"] {
-        let only = format!("test $PMI_RANK = 2 && export SHMEM_{setting}; exec \"$0\"");
         for options in ["-n 3", "-n 4 --nodes 2"] {
-            let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
-            let ended = Job::new(options).run(Path::new("/bin/sh"), arguments).expect(1);
+            let ended = Job::new(options).run_where(2, &format!("SHMEM_{setting}"), &program, &[]).expect(1);
             ended.says(&["the PEs choose their collectives' algorithms differently", "SHMEM_*_ALGORITHM"]);
         }
     }

@@ -1,8 +1,6 @@
 //! Faults between hosts and processes: forks, strangers, encryption, files that stay behind.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::Path;
-
 use oxshmem_faults::{Job, JobEnd, program, program_with};
 
 /// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
@@ -52,10 +50,8 @@ fn fault_W5_a_forked_child_disturbs_nobody_and_gets_a_sentence() {
 fn fault_L2_encryption_on_one_side_is_the_reason_that_is_told_at_once() {
     let program = program("hello.c");
     for pe in 0..2 {
-        let only = format!("test $PMI_RANK = {pe} && export SHMEM_TCP_ENCRYPT=1; exec \"$0\"");
         let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_PEER_TIMEOUT", "1000");
-        let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
-        let ended = job.run(Path::new("/bin/sh"), arguments).expect(1);
+        let ended = job.run_where(pe, "SHMEM_TCP_ENCRYPT=1", &program, &[]).expect(1);
         assert!(!ended.stderr.contains("does not belong to this job"), "{ended}");
         ended.says(&[&format!("SHMEM_TCP_ENCRYPT is set for PE {pe} and not for PE {}", 1 - pe)]);
     }
@@ -65,10 +61,8 @@ fn fault_L2_encryption_on_one_side_is_the_reason_that_is_told_at_once() {
 #[test]
 fn rails_on_one_side_are_the_reason_that_is_told_at_once() {
     let program = program_with("eager.c", &["-Wno-deprecated-declarations"]);
-    let only = "test $PMI_RANK = 1 && export SHMEM_RAILS=2; exec \"$0\"";
     let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp");
-    let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
-    let ended = job.run(Path::new("/bin/sh"), arguments).expect(1);
+    let ended = job.run_where(1, "SHMEM_RAILS=2", &program, &[]).expect(1);
     ended.says(&["SHMEM_RAILS is 1 for PE 0 and more than 1 for PE 1", "set SHMEM_RAILS alike for all PEs"]);
 }
 

@@ -1,7 +1,5 @@
 //! Collectives through the levels of large nodes, which groups of PEs stand for here.
 
-use std::path::Path;
-
 use oxshmem_faults::{Job, JobEnd, program};
 
 fn is_right(ended: &JobEnd) {
@@ -44,10 +42,8 @@ fn results_are_right_without_levels() {
 fn the_first_pe_of_a_node_decides_on_its_levels() {
     let program = program("node_levels.c");
     for (first, others) in [("2,4", "off"), ("off", "2,4"), ("2,4", "4")] {
-        let only = format!("test $PMI_RANK = 0 && export SHMEM_NODE_LEVELS={first}; exec \"$0\" \"$@\"");
         let job = Job::new("-n 8").env("SHMEM_NODE_LEVELS", others);
-        let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str(), "9000".as_ref(), "2".as_ref()];
-        is_right(&job.run(Path::new("/bin/sh"), arguments).expect(0));
+        is_right(&job.run_where(0, &format!("SHMEM_NODE_LEVELS={first}"), &program, &["9000", "2"]).expect(0));
     }
 }
 

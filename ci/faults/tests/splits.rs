@@ -2,8 +2,6 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::Path;
-
 use oxshmem_faults::{Job, program};
 
 #[test]
@@ -43,10 +41,8 @@ fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
 #[test]
 fn a_limit_of_teams_that_differs_is_told_at_the_start() {
     let program = program("hello.c");
-    let only = "test $PMI_RANK = 2 && export SHMEM_TEAMS_MAX=5; exec \"$0\"";
     for options in ["-n 3", "-n 4 --nodes 2"] {
-        let arguments = ["-c".as_ref(), only.as_ref(), program.as_os_str()];
-        let ended = Job::new(options).run(Path::new("/bin/sh"), arguments).expect(1);
+        let ended = Job::new(options).run_where(2, "SHMEM_TEAMS_MAX=5", &program, &[]).expect(1);
         ended.says(&["SHMEM_TEAMS_MAX is ", "5 for PE 2", "not set for PE "]);
     }
 }
