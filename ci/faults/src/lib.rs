@@ -170,6 +170,25 @@ impl Running {
         self.child.as_ref().expect("the job is ended by `wait` only").id()
     }
 
+    /// The words of `oxshmem TASK` about the job.
+    pub fn ask(&self, task: &[&str]) -> String {
+        let output = tool("oxshmem").args(task).arg(self.pid().to_string()).output().expect("oxshmem starts");
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+    }
+
+    /// Asks until all these words are there: nobody knows how soon the PEs wait.
+    pub fn until_said(&self, task: &[&str], words: &[&str]) -> String {
+        let begun = Instant::now();
+        loop {
+            let said = self.ask(task);
+            match words.iter().find(|word| !said.contains(**word)) {
+                None => return said,
+                Some(word) => assert!(begun.elapsed() < LIMIT, "nothing says `{word}`:\n{said}"),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Waits for the end of the job, until it has been given this much time.
     pub fn wait(self, limit: Duration) -> JobEnd {
         let mut given = GivenTime::begin();

@@ -29,30 +29,11 @@ fn start_program(options: &str, executable: &Path, words: &[&str]) -> oxshmem_fa
     job.start(executable, words)
 }
 
-/// The output of `oxshmem TASK JOB`.
-fn ask(task: &[&str], job: u32) -> String {
-    let output = tool("oxshmem").args(task).arg(job.to_string()).output().expect("oxshmem starts");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Asks until all these words are there: nobody knows how soon the PEs wait.
-fn until_said(task: &[&str], job: u32, words: &[&str]) -> String {
-    let begun = Instant::now();
-    loop {
-        let said = ask(task, job);
-        match words.iter().find(|word| !said.contains(**word)) {
-            None => return said,
-            Some(word) => assert!(begun.elapsed() < LIMIT, "nothing says `{word}`:\n{said}"),
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 /// Runs a deadlock on one node and on two; of both, `oxshmem why` says all these words.
 fn explained(name: &str, words: &[&str]) {
     let running = JOBS.map(|options| start(options, name));
     for job in &running {
-        println!("{}", until_said(&["why"], job.pid(), words));
+        println!("{}", job.until_said(&["why"], words));
     }
 }
 
@@ -83,7 +64,7 @@ fn who_waits_behind_a_long_broadcast_is_not_missing() {
     let running = start("-n 3 --nodes 2", "missing_after_broadcast");
     let begun = Instant::now();
     loop {
-        let said = ask(&["why"], running.pid());
+        let said = running.ask(&["why"]);
         // Lines that are alike are one.
         let waits = |pe: &str| said.contains(&format!("{pe}: in shmem_barrier_all of all PEs"));
         if waits("PEs 0 and 2") || waits("PE 0") && waits("PE 2") {
@@ -204,14 +185,14 @@ fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
     for (signal, status) in [("-INT", Some(130)), ("-USR1", None)] {
         let running = start("-n 3", "opposite_teams");
         let pid = running.pid();
-        until_said(&["why"], pid, &["for 2 s", "That is a circle"]);
+        running.until_said(&["why"], &["for 2 s", "That is a circle"]);
         let sent = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill starts");
         assert!(sent.success());
         match status {
             Some(status) => drop(running.wait(LIMIT).expect(status).says(&words)),
             None => {
                 // The question does not end the job. Its answer has come before the next one.
-                until_said(&["why"], pid, &["That is a circle"]);
+                running.until_said(&["why"], &["That is a circle"]);
                 let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status();
                 assert!(sent.expect("kill starts").success());
                 running.wait(LIMIT).expect(143).says(&words);
@@ -223,30 +204,29 @@ fn the_report_comes_with_a_time_limit_an_interrupt_and_a_signal() {
 #[test]
 fn the_table_and_the_calls_of_a_job_are_told() {
     let running = start("-n 3 --nodes 2", "missing_in_barrier");
-    let pid = running.pid();
-    until_said(&["why"], pid, &["PE 1 is missing"]);
-    until_said(&["top", "--once", "-d", "0.2"], pid, &["waits      shmem_barrier_all", "1 computes"]);
-    until_said(&["top", "--once", "--json"], pid, &["\"Meeting\"", "\"Computes\""]);
-    let told = until_said(&["why", "--json"], pid, &["deadlocks.c:23", "age_ns", "PE 1 is missing"]);
+    running.until_said(&["why"], &["PE 1 is missing"]);
+    running.until_said(&["top", "--once", "-d", "0.2"], &["waits      shmem_barrier_all", "1 computes"]);
+    running.until_said(&["top", "--once", "--json"], &["\"Meeting\"", "\"Computes\""]);
+    let told = running.until_said(&["why", "--json"], &["deadlocks.c:23", "age_ns", "PE 1 is missing"]);
     assert!(told.contains("\"conclusions\"") && told.contains("\"object\": null"), "{told}");
-    until_said(&["why", "--calls", "4"], pid, &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
+    running.until_said(&["why", "--calls", "4"], &["the last of ", "shmem_barrier_all (all PEs, meeting", "not ended"]);
 }
 
 #[test]
 fn a_browser_shows_the_table_of_a_job() {
     let running = start("-n 3 --nodes 2", "missing_in_barrier");
-    until_said(&["why"], running.pid(), &["PE 1 is missing"]);
+    running.until_said(&["why"], &["PE 1 is missing"]);
     let folder = TestFolder::new("top");
     let page = folder.join("top.html");
     let name = page.to_str().expect("the path is text");
-    until_said(&["top", "--once", "-d", "0.2", "--html", name], running.pid(), &["waits      shmem_barrier_all"]);
+    running.until_said(&["top", "--once", "-d", "0.2", "--html", name], &["waits      shmem_barrier_all"]);
     let text = std::fs::read_to_string(&page).expect("the page is written");
     assert!(text.contains("<td>shmem_barrier_all</td>") && text.contains("<td>computes</td>"), "{text}");
     if has_program(browser::BROWSER) {
         browser::shows(&page, &["<td>waits</td>", "Calls of the PEs that make any."]);
     }
     std::fs::remove_file(&page).expect("the page is there");
-    until_said(&["top", "--once", "--json", "-d", "0.2", "--html", name], running.pid(), &["\"Meeting\""]);
+    running.until_said(&["top", "--once", "--json", "-d", "0.2", "--html", name], &["\"Meeting\""]);
     assert!(page.exists(), "the page is written beside JSON, too");
 }
 
@@ -254,7 +234,7 @@ fn a_browser_shows_the_table_of_a_job() {
 fn calls_made_while_the_recorder_pauses_are_not_told() {
     let running = start_program("-n 2", &program("paused_recorder.c"), &[]);
     let calls = ["why", "--calls", "16"];
-    let said = until_said(&calls, running.pid(), &["shmem_signal_wait_until", "shmem_team_sync (all PEs, meeting"]);
+    let said = running.until_said(&calls, &["shmem_signal_wait_until", "shmem_team_sync (all PEs, meeting"]);
     assert!(said.contains("shmem_barrier_all (all PEs, meeting") && !said.contains("shmem_sync_all"), "{said}");
 }
 

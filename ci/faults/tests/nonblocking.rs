@@ -2,7 +2,7 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, LIMIT, is_long, program, program_with, tool};
+use oxshmem_faults::{Job, LIMIT, is_long, program, program_with};
 
 const HEADLINE: &str = "oxshmem: deadlock: ";
 /// Jobs that run at once.
@@ -121,17 +121,6 @@ fn fault_N2_a_report_from_outside_names_the_collective() {
     let job = |options: &str| Job::new(options).env("SHMEM_DEADLOCK", "off");
     job("-n 3 --timeout 3s").run(&program, ["barrier"]).says(&words);
     let running = job("-n 3").start(&program, ["barrier"]);
-    let told = |tool_name: &str| {
-        let output = tool("oxshmem").args([tool_name, &running.pid().to_string()]).output().expect("oxshmem starts");
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-    };
-    let end = std::time::Instant::now() + LIMIT;
-    loop {
-        let why = told("why");
-        if words.iter().all(|word| why.contains(word)) {
-            assert!(!why.contains("SHMEM_CHECK"), "{why}");
-            break;
-        }
-        assert!(std::time::Instant::now() < end, "{why}");
-    }
+    let why = running.until_said(&["why"], &words);
+    assert!(!why.contains("SHMEM_CHECK"), "{why}");
 }
