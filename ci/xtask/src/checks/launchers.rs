@@ -15,7 +15,7 @@ use crate::{Outcome, command, default_prefix, rigs, target, top};
 
 mod table;
 
-use table::{ExpectedResult, LauncherRow, ROWS};
+use table::{ExpectedResult, LauncherRow, ROWS, SERVED_PES};
 
 /// How long one job may take before it counts as hung; nothing here waits on purpose.
 const HUNG: &str = "120";
@@ -147,11 +147,11 @@ impl LauncherRig<'_> {
             .map_err(|error| error.to_string())?;
         let lines = BufReader::new(launcher.stdout.take().expect("it is piped")).lines();
         let pids = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok());
-        let pes: Vec<u32> = pids.take(row.pes()).collect();
+        let pes: Vec<u32> = pids.take(SERVED_PES).collect();
         let mut servers: Vec<u32> = pes.iter().filter_map(|pe| parent(*pe)).collect();
         servers.sort_unstable();
         servers.dedup();
-        let met = pes.len() == row.pes() && !servers.is_empty();
+        let met = pes.len() == SERVED_PES && !servers.is_empty();
         if met {
             servers.iter().for_each(job::kill);
         }

@@ -139,7 +139,7 @@ mod tests {
             println!("not run: a_module_finds_its_installation_also_through_a_link: there is no tclsh here");
             return;
         }
-        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-module", std::process::id()));
+        let folder = oxshmem_faults::TestFolder::new("module");
         let (prefix, others) = (folder.join("opt/oxshmem"), folder.join("usr/share/modulefiles/oxshmem"));
         let own = prefix.join("share/oxshmem/modulefiles/oxshmem");
         for folder in [&own, &others] {
@@ -154,6 +154,5 @@ mod tests {
             let real = prefix.canonicalize().expect("it is there");
             assert_eq!(told, format!("OXSHMEM_ROOT={}\n", real.display()), "{}", file.display());
         }
-        std::fs::remove_dir_all(folder).expect("the test's own");
     }
 }

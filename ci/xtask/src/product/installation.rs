@@ -106,14 +106,9 @@ fn remove(prefix: &Path, file: &Path) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use oxshmem_faults::TestFolder;
 
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder for the test");
-        folder
-    }
+    use super::*;
 
     fn tree(at: &Path, files: &[&str]) {
         for file in files {
@@ -125,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_was_installed_is_removed_and_nothing_else() {
-        let (stage, prefix) = (folder("stage"), folder("prefix"));
+        let (stage, prefix) = (TestFolder::new("stage"), TestFolder::new("prefix"));
         tree(&stage, &["bin/oshrun", "lib/cmake/oxshmem/old.cmake"]);
         tree(&prefix, &["bin/other"]);
         put(&stage, &prefix, false).expect("installs");
@@ -136,21 +131,15 @@ mod tests {
         take_away(&prefix).expect("it knows what is there");
         assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from([PathBuf::from("bin/other")]));
         assert!(take_away(&prefix).is_err(), "there is nothing left");
-        for folder in [stage, prefix] {
-            fs::remove_dir_all(folder).expect("the test's own");
-        }
     }
 
     #[test]
     fn a_package_has_no_index_of_the_manual() {
-        let (stage, prefix) = (folder("package-stage"), folder("package-prefix"));
+        let (stage, prefix) = (TestFolder::new("package-stage"), TestFolder::new("package-prefix"));
         tree(&stage, &["share/man/man3/shmem_put.3"]);
         put(&stage, &prefix, true).expect("installs");
         let expected = ["share/man/man3/shmem_put.3", LIST].map(PathBuf::from);
         assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from(expected));
-        for folder in [stage, prefix] {
-            fs::remove_dir_all(folder).expect("the test's own");
-        }
     }
 
     #[test]

@@ -230,13 +230,11 @@ mod tests {
 
     #[test]
     fn a_path_of_this_machine_is_found() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-paths", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = oxshmem_faults::TestFolder::new("paths");
         fs::write(folder.join("good"), "/oxshmem/src/lib.rs").expect("a file");
         let mapped = [(PathBuf::from("/somebody/oxshmem"), "/oxshmem")];
         assert_eq!(no_paths_of_this_machine(&folder, &mapped), Ok(()));
         fs::write(folder.join("bad"), "\0/somebody/oxshmem/src/lib.rs").expect("a file");
         assert!(no_paths_of_this_machine(&folder, &mapped).is_err_and(|why| why.contains("bad")));
-        fs::remove_dir_all(folder).expect("the test's own");
     }
 }

@@ -29,12 +29,8 @@ pub(super) enum ExpectedResult {
     Lifeline,
 }
 
-impl LauncherRow {
-    /// How many PEs say their process number.
-    pub(super) fn pes(&self) -> usize {
-        4
-    }
-}
+/// How many PEs say their process number where the process that serves them is killed.
+pub(super) const SERVED_PES: usize = 4;
 
 use ExpectedResult::{Ends, Lifeline, Runs};
 

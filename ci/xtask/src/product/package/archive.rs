@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_same_tree_gives_the_same_bytes_whenever_it_was_made() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-xtask-{}-archive", std::process::id()));
+        let folder = oxshmem_faults::TestFolder::new("archive");
         let packed = |name: &str, mode: u32| {
             let tree = folder.join(name);
             fs::create_dir_all(tree.join("bin")).expect("folders");
@@ -79,6 +79,5 @@ mod tests {
         let program = listed.lines().find(|line| line.ends_with(&format!(" oxshmem-{VERSION}/bin/oshrun")));
         let program = program.expect("the program is in the archive");
         assert!(program.starts_with("-rwxr-xr-x 0/0 ") && program.contains("2023-11-14"), "{program}");
-        fs::remove_dir_all(folder).expect("the test's own");
     }
 }
