@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::checks::conformance::job;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
-use crate::{Outcome, command, default_prefix, rigs, target, top};
+use crate::{Outcome, command, default_prefix, rigs, target, top, watchdog};
 
 mod table;
 
@@ -148,7 +148,8 @@ impl LauncherRig<'_> {
         let lines = BufReader::new(launcher.stdout.take().expect("it is piped")).lines();
         let pids = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok());
         let pes: Vec<u32> = pids.take(SERVED_PES).collect();
-        let mut servers: Vec<u32> = pes.iter().filter_map(|pe| parent(*pe)).collect();
+        let served = watchdog::processes().into_iter().filter(|process| pes.contains(&process.pid));
+        let mut servers: Vec<u32> = served.map(|process| process.parent).filter(|parent| *parent > 1).collect();
         servers.sort_unstable();
         servers.dedup();
         let met = pes.len() == SERVED_PES && !servers.is_empty();
@@ -235,11 +236,6 @@ fn until(holds: impl Fn() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(50));
     }
     true
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok().filter(|parent| *parent > 1)
 }
 
 /// Whether it runs: a process has ended even if its parent has not waited for it.
