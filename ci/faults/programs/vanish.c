@@ -58,6 +58,9 @@ int main(int argc, char **argv)
         shmem_set_lock(far);
     if (strcmp(call, "wait") == 0 && me != last)
         shmem_long_wait_until(&word, SHMEM_CMP_NE, 0);
+    /* PE 0 is in the barrier, and has something to serve all the time. */
+    while (strcmp(call, "poll") == 0 && me == 1 && shmem_long_atomic_fetch(&word, 0) == 0)
+        ;
     if (strcmp(call, "later") == 0)
         sleep(1);
     shmem_barrier_all();

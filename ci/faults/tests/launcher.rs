@@ -29,6 +29,8 @@ fn fault_W3_a_pe_that_is_gone_without_a_word_ends_the_job() {
         ("-n 2 --nodes 2", "_exit", "barrier"),
         ("-n 2 --nodes 2", "exec", "barrier"),
         ("-n 2 --nodes 2", "_exit", "wait"),
+        ("-n 3 --nodes 3", "_exit", "poll"),
+        ("-n 3 --nodes 3 -x SHMEM_WAIT=spin", "_exit", "poll"),
     ] {
         let ended = Job::new(options).limit(LIMIT).run(&vanish, [way, call]);
         println!("{options} {way} {call}: {:?}\n{}", ended.took, ended.stderr);

@@ -10,6 +10,7 @@ pub(crate) mod bell;
 pub(crate) mod departed;
 mod gone;
 mod limits;
+mod needs;
 pub(crate) mod pace;
 mod private_variable;
 pub(crate) mod reason;
@@ -29,63 +30,10 @@ use crate::wait::bell::Bell;
 use crate::wait::limits::{BELL_SLEEP, CHECK_EVERY, LONG_SLEEP, SHORT_SLEEP, SLEEP_SHARE};
 use crate::wait::reason::WaitReason;
 use oxshmem_flight::calls::CallSubject;
-use oxshmem_flight::waits::{AwaitedCollectives, CallName, Comparand, Subject, TeamMeeting};
+use oxshmem_flight::waits::{AwaitedCollectives, CallName, Subject};
 use oxshmem_os::interrupts;
 
-/// The conditions of a wait: it ends with a message when that PE is gone, and is reported when it can never end.
-///
-/// A look of the kinds from [`Needs::Lock`] on consists of loads that change nothing, of memory that only stores of PEs change. So
-/// a look in vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is suspended
-/// may be moved on by a look of any kind, and counts its own changes.
-#[derive(Clone, Copy)]
-pub(crate) enum Needs<'a> {
-    /// Any PE may end the wait. A look may do more than look.
-    Anyone,
-    /// World number of the PE that must act. A look may do more than look.
-    One(u32),
-    /// World number of a PE to which there is no room to send. A look may do more than look.
-    Room(u32),
-    /// World number of the PE that must release a lock.
-    Lock(u32),
-    /// All these must act.
-    All(&'a dyn Gathering),
-    /// How many of the caller's variables must change.
-    Variables(u64, Comparand),
-    /// Collectives of this PE that have returned at once must be over.
-    Collectives(Collectives<'a>),
-}
-
-/// Some collectives that are suspended.
-#[derive(Clone, Copy)]
-pub(crate) enum Collectives<'a> {
-    /// All of them.
-    All,
-    /// Those of a team, which have this key.
-    Of(&'a dyn Gathering, usize),
-    /// The one of a team with this key, name and number, and so those before it.
-    One(&'a dyn Gathering, usize, &'static str, u64),
-}
-
-/// The members that meet, as a long wait needs to know them.
-pub(crate) trait Gathering {
-    /// How many they are.
-    fn size(&self) -> u32;
-    /// World number of member `member`.
-    fn world(&self, member: u32) -> u32;
-    /// The meeting that they are in.
-    fn meeting(&self) -> TeamMeeting;
-}
-
-/// One wait: the call, its object and the PE that must act.
-#[derive(Clone, Copy)]
-pub(crate) struct Reason<'a> {
-    /// The call that waits.
-    pub(crate) call: &'static str,
-    /// The address that it looks at.
-    pub(crate) address: usize,
-    /// The PE that must act.
-    pub(crate) needs: Needs<'a>,
-}
+pub(crate) use needs::{Collectives, Gathering, Needs, Reason};
 
 /// Returns the value that `ready` returns. If the runtime makes `ready` true, it rings `bell`.
 ///
@@ -186,17 +134,20 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     }
     let mut slow: Option<SlowWait> = None;
     loop {
-        // Where PEs share processors the clock is read only before a sleep.
+        // Where PEs share processors the clock is read only before a sleep, and when a peer was served.
         let Some(since) = (if pace::crowded() { Some(None) } else { spin(ready).map(Some) }) else { return };
         let mut in_vain = since.map(|_| Instant::now());
         let left = match give_way(bell.is_some(), ready) {
             RungOutcome::Idle => {
                 let in_vain = in_vain.get_or_insert_with(Instant::now);
-                let slow =
-                    slow.get_or_insert_with(|| SlowWait { begin: since.unwrap_or(*in_vain), watch: LongWait::begin() });
+                let slow = slow.get_or_insert_with(|| SlowWait::begin(since.unwrap_or(*in_vain)));
                 sleep(reason, bell, ready, in_vain, slow)
             }
-            over => over,
+            RungOutcome::Served => {
+                let slow = slow.get_or_insert_with(|| SlowWait::begin(since.unwrap_or_else(Instant::now)));
+                if slow.is_over(&reason, ready) { RungOutcome::Ready } else { RungOutcome::Served }
+            }
+            RungOutcome::Ready => RungOutcome::Ready,
         };
         if let (Some(since), Some(in_vain)) = (since, in_vain) {
             pace::note_outlived(in_vain - since, since.elapsed());
@@ -253,13 +204,32 @@ fn outlives(
 /// A wait that has outlived its first looks, and yields.
 struct SlowWait {
     begin: Instant,
+    /// When it has last asked, in spite of the peers that it serves, whether it can ever end.
+    checked: Instant,
     watch: LongWait,
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it. Returns since when nothing has come; `None`:
-/// the wait is over.
+impl SlowWait {
+    fn begin(begin: Instant) -> Self {
+        Self { begin, checked: begin, watch: LongWait::begin() }
+    }
+
+    /// A peer was served. One that asks again and again keeps the wait from its sleeps, where it would ask whether it can ever end. So it
+    /// asks here now and then. Returns whether it is over, or interrupted.
+    fn is_over(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
+        if self.checked.elapsed() < CHECK_EVERY {
+            return false;
+        }
+        self.checked = Instant::now();
+        let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
+        outlives(reason, own, &mut self.watch, self.begin.elapsed(), ready)
+    }
+}
+
+/// Looks with pause until patience ends. What comes over the network renews it, for [`CHECK_EVERY`] at most. Returns since when nothing
+/// has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
-    let mut since = None;
+    let (mut since, mut begin) = (None, None);
     loop {
         for _ in 0..32 {
             let served = network::progress();
@@ -274,8 +244,9 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
             }
             core::hint::spin_loop();
         }
-        let since = *since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= Duration::from_micros(pace::patience().into()) {
+        let now = Instant::now();
+        let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));
+        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= CHECK_EVERY {
             return Some(since);
         }
     }
@@ -310,7 +281,7 @@ fn sleep(
     bell: Option<Bell<'_>>,
     ready: &mut dyn FnMut() -> bool,
     in_vain: &mut Instant,
-    SlowWait { begin, watch }: &mut SlowWait,
+    SlowWait { begin, watch, .. }: &mut SlowWait,
 ) -> RungOutcome {
     // Without the library no PE can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };

@@ -8,7 +8,7 @@ use crate::memory::control;
 fn the_look_that_ends_a_wait_is_its_last_one() {
     control::tests::windows();
     let reason = Reason { call: "test", address: 0, needs: Needs::Anyone };
-    let mut slow = SlowWait { begin: Instant::now(), watch: LongWait::begin() };
+    let mut slow = SlowWait::begin(Instant::now());
     let mut looks = 0;
     let mut ready = || {
         looks += 1;
