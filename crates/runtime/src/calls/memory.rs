@@ -325,7 +325,7 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
     }
     let life = open_life(call);
     let old = offset_of(ptr);
-    if lock(life).outside_block(old, 1).is_some() {
+    if lock(life).block_around(old) != Some(old) {
         no_block(life, call, ptr);
     }
     if lock(life).is_guarded() {
