@@ -80,10 +80,20 @@ impl Channel {
         let param = &raw const self.params.puts[self.counter];
         // SAFETY: the endpoint is open and the key is its own; the source stays until completion, by the caller's promise.
         let put = unsafe { (self.ucx().put)(endpoint, source.cast(), n, address, key, param) };
-        if !put.is_null() {
-            self.note_put(to.pe, started(put));
+        put.is_null() || self.note_put_straight(to.pe, started(put))
+    }
+
+    /// The outcome of a put that was not complete at once. Returns whether UCX has taken it.
+    #[inline]
+    fn note_put_straight(&mut self, pe: u32, put: Started) -> bool {
+        let is_taken = !matches!(put, Started::Failed(_));
+        if is_taken {
+            self.note_put(pe, put);
+        } else {
+            self.straight += 1;
+            self.unflushed -= 1;
         }
-        true
+        is_taken
     }
 
     /// Puts a copy of `n` bytes. Returns whether it has.

@@ -1,15 +1,19 @@
 //! Channels to the only PE of a job, which serves when the test says so.
 
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
+use oxshmem_ucx_sys::{UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_ptr_t};
 
 use super::Channel;
 use super::question::MOST_UNACKNOWLEDGED;
 use crate::devices::Devices;
+use crate::load;
 use crate::net::Net;
 use crate::objects::UcxContext;
 
@@ -17,11 +21,24 @@ const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 
 /// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is printed where UCX is missing.
 fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Net, &mut Channel)) {
+    alone_over(name, settings, memory, |ucx| ucx, play);
+}
+
+/// The same over what `change` makes of UCX.
+fn alone_over(
+    name: &str,
+    settings: &Settings,
+    memory: &mut [u8],
+    change: impl FnOnce(&'static Ucx) -> &'static Ucx,
+    play: impl FnOnce(&Net, &mut Channel),
+) {
     let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
-    let context = match context {
+    let mut context = match context {
         Ok(made) => made,
         Err(error) => return println!("not run: {name}: {error}"),
     };
+    let made = Arc::get_mut(&mut context).expect("nobody else has it");
+    made.ucx = change(made.ucx);
     let net = Arc::new(Net::new(&Participant::new(0, 1, settings, &[0; 48]), context.clone(), false));
     net.open_service().expect("it listens");
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
@@ -119,6 +136,65 @@ fn a_signal_does_not_follow_a_put_that_was_refused() {
         signalled = Some(word(net, signal.offset));
     });
     assert!(signalled.is_none_or(|signalled| signalled == 0), "the signal tells of data that is not there");
+}
+
+/// Memory that may only be read.
+static TABLE: [u8; 20_000] = {
+    let mut table = [0; 20_000];
+    let mut i = 0;
+    while i < table.len() {
+        table[i] = (i % 251) as u8;
+        i += 1;
+    }
+    table
+};
+
+/// UCX's put over a card, which cannot register such memory.
+unsafe extern "C" fn put_of_a_card(
+    endpoint: ucp_ep_h,
+    from: *const c_void,
+    n: usize,
+    to: u64,
+    key: ucp_rkey_h,
+    param: *const ucp_request_param_t,
+) -> ucs_status_ptr_t {
+    if TABLE.as_ptr_range().contains(&from.cast::<u8>()) {
+        return ptr::without_provenance_mut((UCS_ERR_IO_ERROR as isize).cast_unsigned());
+    }
+    let put = load::library().expect("it is open").put;
+    // SAFETY: the arguments of a call of UCX's go unchanged to it.
+    unsafe { put(endpoint, from, n, to, key, param) }
+}
+
+#[test]
+fn a_put_from_memory_that_may_only_be_read_is_copied() {
+    const NAME: &str = "a_put_from_memory_that_may_only_be_read_is_copied";
+    let mut target = vec![0_u8; TABLE.len() + 64];
+    let signal = Remote { offset: TABLE.len() as u64, ..HEAP };
+    let change = |ucx: &'static Ucx| -> &'static Ucx { Box::leak(Box::new(Ucx { put: put_of_a_card, ..*ucx })) };
+    let mut signalled = None;
+    alone_over(NAME, &Settings::default(), &mut target, change, |net, channel| {
+        // SAFETY: the source is static.
+        while unsafe { channel.put(&net.peers, HEAP, TABLE.as_ptr(), 8) }.is_err() {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        complete(net, channel);
+        channel.allow_straight(0);
+        // SAFETY: the source is static.
+        let straight = unsafe { channel.put_straight(HEAP, TABLE.as_ptr(), TABLE.len()) };
+        assert_eq!((straight, channel.outstanding()), (false, 0), "a put that was refused counts");
+        let update = SignalUpdate::Set(1);
+        // SAFETY: the source is static.
+        unsafe { channel.put_signal(&net.peers, HEAP, TABLE.as_ptr(), TABLE.len(), signal, update) }
+            .expect("there is room");
+        complete(net, channel);
+        signalled = Some(word(net, signal.offset));
+    });
+    if let Some(signalled) = signalled {
+        assert_eq!(signalled, 1);
+        assert!(target[..TABLE.len()] == TABLE, "the copies have not arrived whole");
+    }
 }
 
 #[test]
@@ -264,7 +340,7 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         }
         whole(channel, BYTES as u64, None);
         // SAFETY: no old value is asked for.
-        unsafe { channel.amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), std::ptr::null_mut()) }
+        unsafe { channel.amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), ptr::null_mut()) }
             .expect("there is room");
         let mut waited = false;
         while !turn(channel) {

@@ -35,8 +35,12 @@ impl Channel {
         self.transfer(peers, to, n, |channel, target, start, n| {
             let param = channel.params.puts[channel.counter];
             // SAFETY: the source is readable for this part until completion, by the caller's promise.
-            let put = unsafe { channel.put_piece(target, source.add(start), n, &param) };
-            channel.note_put(to.pe, put);
+            unsafe {
+                match channel.put_piece(target, source.add(start), n, &param) {
+                    Started::Failed(_) => channel.put_copies(to.pe, target, source.add(start), n),
+                    put => channel.note_put(to.pe, put),
+                }
+            }
         })
     }
 
@@ -58,19 +62,45 @@ impl Channel {
         self.start(peers)?;
         self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {
             // SAFETY: the source is readable for this part during the call, by the caller's promise.
-            let bytes = unsafe { slice::from_raw_parts(source.add(start), n) }.to_vec();
-            let copy = CopiedPut { bytes, counter: channel.counter, inbox: Rc::as_ptr(&channel.inbox) };
-            // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
-            let (put, back) = unsafe {
-                start_owning(Box::new(copy), copy_done, blank(), |copy, param| {
-                    channel.put_piece(target, (*copy).bytes.as_ptr(), n, param)
-                })
-            };
-            if back.is_some() {
-                channel.spare_copy = back;
-            }
-            channel.note_put(to.pe, put);
+            unsafe { channel.put_one_copy(to.pe, target, source.add(start), n) };
         })
+    }
+
+    /// Puts copies of `n` bytes that UCX has refused to put from where they are. A card reads memory that is registered, which the kernel
+    /// refuses where memory may only be read or too much is locked already.
+    ///
+    /// # Safety
+    /// `source` has `n` bytes.
+    #[cold]
+    unsafe fn put_copies(&mut self, pe: u32, target: RemotePiece, source: *const u8, n: usize) {
+        for start in (0..n).step_by(COPIED) {
+            let target = RemotePiece { address: target.address.wrapping_add(start as u64), ..target };
+            // SAFETY: `start` is below `n`, and the source has `n` bytes, by the caller's promise.
+            unsafe { self.put_one_copy(pe, target, source.add(start), COPIED.min(n - start)) };
+            if self.has_failed() {
+                return;
+            }
+        }
+    }
+
+    /// Puts a copy of `n` bytes.
+    ///
+    /// # Safety
+    /// `source` has `n` bytes.
+    unsafe fn put_one_copy(&mut self, pe: u32, target: RemotePiece, source: *const u8, n: usize) {
+        // SAFETY: the source has `n` bytes, by the caller's promise.
+        let bytes = unsafe { slice::from_raw_parts(source, n) }.to_vec();
+        let copy = CopiedPut { bytes, counter: self.counter, inbox: Rc::as_ptr(&self.inbox) };
+        // SAFETY: `copy_done` takes a boxed copy, which keeps the bytes until UCX is done with them.
+        let (put, back) = unsafe {
+            start_owning(Box::new(copy), copy_done, blank(), |copy, param| {
+                self.put_piece(target, (*copy).bytes.as_ptr(), n, param)
+            })
+        };
+        if back.is_some() {
+            self.spare_copy = back;
+        }
+        self.note_put(pe, put);
     }
 
     /// The outcome of a put to `pe`, whose callback counts it off.
@@ -159,7 +189,7 @@ pub(super) struct CopiedPut {
 pub(super) const PUT_DONE: [Over; 2] = [put_done::<0>, put_done::<1>];
 
 pub(super) unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
-    // SAFETY: `copy` is the box of `put_copy`, which UCX hands back once.
+    // SAFETY: `copy` is the box of `put_one_copy`, which UCX hands back once.
     let copy = unsafe { Box::from_raw(copy.cast::<CopiedPut>()) };
     // SAFETY: the inbox is that of the channel whose worker calls.
     let inbox = unsafe { &*copy.inbox };
