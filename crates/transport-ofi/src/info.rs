@@ -85,6 +85,15 @@ impl Info {
         text(self.domain().name)
     }
 
+    /// The kernel's name for its card, to which its domain's may add a word (EFA's `-rdm`). An entry that does not know its card has its
+    /// domain's.
+    pub(crate) fn card_name(&self) -> String {
+        // SAFETY: the card's attributes are null or parts of the entry, which lives as long as `self`.
+        let device = unsafe { self.get().nic.as_ref().and_then(|nic| nic.device_attr.as_ref()) };
+        let name = device.map(|device| text(device.name)).filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| self.domain_name())
+    }
+
     /// Its fabric and its domain.
     pub(crate) fn place(&self) -> (String, String) {
         (text(self.fabric().name), self.domain_name())

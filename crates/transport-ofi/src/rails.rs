@@ -26,10 +26,16 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
         [_, _, ..] => named,
         _ => selection.nearest.iter().map(String::as_str).collect(),
     };
-    let place = |info: &Info| order.iter().position(|name| info.domain_name() == *name).unwrap_or(order.len());
+    let place = |info: &Info| {
+        let names = [info.domain_name(), info.card_name()];
+        order.iter().position(|wanted| names.iter().any(|name| name == wanted)).unwrap_or(order.len())
+    };
     let leading_out = interfaces::leading_out();
     // Stable: libfabric's order otherwise.
-    found.sort_by_key(|info| (place(info), info.endpoint().order(), !leading_out.contains(&info.domain_name())));
+    found.sort_by_key(|info| {
+        let (domain, card) = (info.domain_name(), info.card_name());
+        (place(info), info.endpoint().order(), !leading_out.contains(&domain), domain != card)
+    });
     let first = found.remove(0);
     let usual = if first.endpoint().card { selection.cards_each } else { 1 };
     let wanted = selection.rails.unwrap_or(usual).clamp(1, MOST_RAILS);
@@ -38,6 +44,11 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
     for info in found {
         if further.len() + 1 == wanted {
             break;
+        }
+        // A card may have several domains.
+        let is_its_card = |rail: &Info| rail.card_name() == info.card_name();
+        if selection.domain.is_none() && (is_its_card(&first) || further.iter().any(is_its_card)) {
+            continue;
         }
         match first.unlike(&info, selection) {
             None => further.push(info),

@@ -8,7 +8,7 @@ use oxshmem_libfabric_sys as fi;
 
 use super::datagram::EndName;
 use super::end::MockEnd;
-use super::entries::card_name;
+use super::entries::domain_name;
 use super::nature::NATURES;
 use super::objects::{MEMORY, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
 use super::operation::Registered;
@@ -45,7 +45,7 @@ unsafe extern "C" fn open_domain(
     // SAFETY: a fabric and an entry of this library, and the caller's variable; zero is a value of every member of a table.
     unsafe {
         let (end, name) = (end_of(fabric), CStr::from_ptr((*(*info).domain_attr).name));
-        let card = (0..end.nature.cards).position(|card| *card_name(end.nature, card) == *name);
+        let card = (0..end.nature.cards).position(|card| *domain_name(end.nature, card) == *name);
         let Some(card) = card.filter(|&card| card < 3) else { return -libc::ENODEV };
         end.domain = card;
         let mut ops: fi::fi_ops_domain = zeroed();

@@ -17,6 +17,8 @@ struct MockEntry {
     pub(super) ep: fi::fi_ep_attr,
     pub(super) domain: fi::fi_domain_attr,
     pub(super) fabric: fi::fi_fabric_attr,
+    pub(super) nic: fi::fid_nic,
+    pub(super) device: fi::fi_device_attr,
 }
 
 fn entry(from: Option<&MockEntry>) -> *mut fi::fi_info {
@@ -29,6 +31,8 @@ fn entry(from: Option<&MockEntry>) -> *mut fi::fi_info {
         entry.info.ep_attr = &raw mut entry.ep;
         entry.info.domain_attr = &raw mut entry.domain;
         entry.info.fabric_attr = &raw mut entry.fabric;
+        entry.info.nic = &raw mut entry.nic;
+        entry.nic.device_attr = &raw mut entry.device;
         ptr::from_mut(entry).cast()
     }
 }
@@ -86,7 +90,8 @@ pub(super) unsafe extern "C" fn getinfo(
         whole.domain.mr_mode = nature.mr_mode;
         let progress = if nature.by_software { fi::FI_PROGRESS_MANUAL } else { fi::FI_PROGRESS_AUTO };
         (whole.domain.data_progress, whole.domain.control_progress) = (progress, progress);
-        whole.domain.name = card_name(nature, card).into_raw();
+        whole.domain.name = domain_name(nature, card).into_raw();
+        whole.device.name = CString::new(card_name(nature, card)).expect("no zero byte").into_raw();
         whole.fabric.name = CString::from(nature.name).into_raw();
         whole.fabric.prov_name = CString::from(nature.name).into_raw();
         next = info;
@@ -96,8 +101,11 @@ pub(super) unsafe extern "C" fn getinfo(
     if next.is_null() { -fi::FI_ENODATA } else { 0 }
 }
 
-pub(super) fn card_name(nature: &Nature, card: usize) -> CString {
+pub(super) fn domain_name(nature: &Nature, card: usize) -> CString {
+    CString::new(card_name(nature, card) + nature.word).expect("no zero byte")
+}
+
+fn card_name(nature: &Nature, card: usize) -> String {
     let name = nature.name.to_string_lossy();
-    let name = if card == 0 { name.into_owned() } else { format!("{name}_{card}") };
-    CString::new(name).expect("no zero byte")
+    if card == 0 { name.into_owned() } else { format!("{name}_{card}") }
 }

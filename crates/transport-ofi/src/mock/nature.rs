@@ -24,7 +24,9 @@ pub(super) struct Nature {
     pub(super) by_software: bool,
     /// How many operations to each peer are answered with `FI_EAGAIN` while a connection is made.
     pub(super) connects_for: usize,
-    /// Domains that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
+    /// The word that its domains have behind the names of their cards.
+    pub(super) word: &'static str,
+    /// Cards that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
     /// pieces of memory and no more, the fourth cannot be opened.
     pub(super) cards: usize,
 }
@@ -75,6 +77,7 @@ const USUAL: Nature = Nature {
     lacks: &[],
     by_software: false,
     connects_for: 0,
+    word: "",
     cards: 2,
 };
 
@@ -123,6 +126,7 @@ pub(super) const NATURES: &[Nature] = &[
         longest: 64 << 10,
         lacks: ALL_ATOMICS,
         by_software: true,
+        word: "-rdm",
         ..USUAL
     },
     // Verbs by ofi_rxm: fewer bytes are injected than reported, and a completed put may not be there.

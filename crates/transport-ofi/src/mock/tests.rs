@@ -319,6 +319,8 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
         selection.domain = Some("mock_slingshot_1, mock_slingshot".into());
     });
     assert_eq!(found.as_deref(), Some("mock_slingshot_1 and mock_slingshot"));
+    let found = cards("mock_efa", &|selection| selection.nearest = vec!["mock_efa_1".into(), "mock_efa".into()]);
+    assert_eq!(found.as_deref(), Some("mock_efa_1-rdm and mock_efa-rdm"));
     assert_eq!(cards("mock_orderly", &|_| {}).as_deref(), Some("mock_orderly"));
     let found = cards("mock_orderly", &|selection| selection.rails = Some(2));
     assert_eq!(found.as_deref(), Some("mock_orderly and mock_orderly_1"));
