@@ -53,6 +53,8 @@ pub(crate) struct Endpoint {
     reads_at_once: bool,
     /// How many slots wait for messages; none on a further rail.
     receives: usize,
+    /// Those of them that libfabric could not take yet.
+    unposted: Vec<*mut OperationSlot>,
 }
 
 // SAFETY: libfabric's objects belong to no thread, and the engine's lock lets one thread at a time use them.
@@ -98,8 +100,11 @@ impl Endpoint {
             broken: None,
             local,
             receives,
+            unposted: Vec::new(),
         };
-        posted.into_iter().for_each(|slot| endpoint.receive(slot));
+        for slot in posted {
+            endpoint.receive(slot);
+        }
         endpoint.broken.clone().map_or(Ok(endpoint), Err)
     }
 
@@ -218,21 +223,32 @@ impl Endpoint {
         taken
     }
 
-    /// Gives libfabric a slot for a message to come.
-    fn receive(&mut self, slot: *mut OperationSlot) {
+    /// Gives libfabric a slot for a message to come. Returns whether it has taken it. A card that recovers from a flood of messages takes
+    /// none before that is over, which its completions bring nearer; the slot waits.
+    fn receive(&mut self, slot: *mut OperationSlot) -> bool {
         // SAFETY: the slot is ours until its completion; its room has the length that is given.
-        let attempt = || unsafe {
+        let code = unsafe {
             let room = self.slots.room(slot);
             let desc = self.room_descriptor();
             fi_recv(self.objects.ep, room.cast(), self.slots.room_length(), desc, fi::FI_ADDR_UNSPEC, context(slot))
         } as c_int;
-        // An endpoint that has just been enabled or has just given one back has a place.
-        let code = (0..1000).map(|_| attempt()).find(|&code| code != -fi::FI_EAGAIN).unwrap_or(-fi::FI_EAGAIN);
-        if code != 0 {
+        if code == -fi::FI_EAGAIN {
+            self.unposted.push(slot);
+        } else if code != 0 {
             let provider = self.objects.info.provider();
             let error = Error::new(format!("the endpoint of {provider} takes no room for messages"))
                 .because(self.objects.meaning(code));
             self.broken.get_or_insert(error);
+        }
+        code == 0
+    }
+
+    /// Gives libfabric the slots that it could not take before.
+    fn receive_again(&mut self) {
+        while let Some(slot) = self.unposted.pop() {
+            if !self.receive(slot) {
+                return;
+            }
         }
     }
 

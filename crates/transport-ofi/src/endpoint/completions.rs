@@ -50,6 +50,7 @@ impl Endpoint {
     #[inline(never)]
     fn unread(&mut self, code: c_int, heard: &mut Vec<Heard>) -> Option<usize> {
         if code == -fi::FI_EAGAIN || code == 0 {
+            self.receive_again();
             return None;
         }
         if code == -(fi::FI_EAVAIL as c_int) {

@@ -49,6 +49,8 @@ pub(super) struct MockEnd {
     pub(super) carried: usize,
     /// How many operations to each peer were answered with `FI_EAGAIN` because it was not connected.
     refusals: HashMap<usize, usize>,
+    /// How many looks at its completions it takes until it has room for messages again.
+    recovering: usize,
     numbers: u64,
     dice: Dice,
     pub(super) keys: u64,
@@ -74,6 +76,7 @@ impl MockEnd {
             domain: 0,
             carried: 0,
             refusals: HashMap::new(),
+            recovering: 0,
             numbers: 0,
             dice: Dice::stream(name.process, name.number),
             keys: 0,
@@ -100,6 +103,15 @@ impl MockEnd {
         let refused = self.refusals.entry(to).or_default();
         *refused = (*refused + 1).min(most + 1);
         *refused <= most || self.pending.len() + self.done.len() >= self.nature.queue
+    }
+
+    /// Whether it takes room for a message now. A flood of messages, which begins by chance, stops it for a while.
+    pub(super) fn takes_room(&mut self) -> bool {
+        let takes = self.recovering == 0;
+        if takes && self.nature.recovers_for > 0 && self.dice.one_in(64) {
+            self.recovering = self.nature.recovers_for;
+        }
+        takes
     }
 
     /// Issues an operation on `n` bytes that has a completion; returns libfabric's code.
@@ -131,6 +143,7 @@ impl MockEnd {
 
     /// A thread looks at the completions: operations go on.
     pub(super) fn progress(&mut self) {
+        self.recovering = self.recovering.saturating_sub(1);
         if self.nature.by_software {
             let _ = (0..4).all(|_| self.card.serve());
         }

@@ -24,6 +24,8 @@ pub(super) struct Nature {
     pub(super) by_software: bool,
     /// How many operations to each peer are answered with `FI_EAGAIN` while a connection is made.
     pub(super) connects_for: usize,
+    /// How many looks at its completions it takes to recover from a flood of messages; until then it takes no room for others.
+    pub(super) recovers_for: usize,
     /// The word that its domains have behind the names of their cards.
     pub(super) word: &'static str,
     /// Cards that it offers: `NAME`, `NAME_1`, ... All but the first are slow; the third registers three
@@ -77,12 +79,14 @@ const USUAL: Nature = Nature {
     lacks: &[],
     by_software: false,
     connects_for: 0,
+    recovers_for: 0,
     word: "",
     cards: 2,
 };
 
 pub(super) const NATURES: &[Nature] = &[
-    // Slingshot: keys of its own, registrations that belong to an endpoint, order of messages but not of long puts.
+    // Slingshot: keys of its own, registrations that belong to an endpoint, order of messages but not of long puts; floods of messages
+    // stop it for a while.
     Nature {
         name: c"mock_slingshot",
         mr_mode: fi::FI_MR_ENDPOINT | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
@@ -92,6 +96,7 @@ pub(super) const NATURES: &[Nature] = &[
         waw: 192,
         queue: 256,
         longest: (1 << 32) - 1,
+        recovers_for: 30,
         cards: 4,
         ..USUAL
     },

@@ -54,10 +54,13 @@ unsafe extern "C" fn receive(
     context: *mut c_void,
 ) -> isize {
     let (at, context) = (buffer.expose_provenance(), context.expose_provenance());
-    mark(context);
     // SAFETY: an endpoint of this library.
     let end = unsafe { end_of(ep) };
     end.demand_registered(at, n, desc);
+    if !end.takes_room() {
+        return -(fi::FI_EAGAIN as isize);
+    }
+    mark(context);
     end.receives.push_back((at, n, context));
     0
 }
