@@ -6,6 +6,7 @@ mod issue;
 mod straight;
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub(crate) struct Endpoint {
     receives: usize,
     /// Those of them that libfabric could not take yet.
     unposted: Vec<*mut OperationSlot>,
+    /// The addresses of the last source that libfabric has refused to put from where it is.
+    refused: Range<usize>,
 }
 
 // SAFETY: libfabric's objects belong to no thread, and the engine's lock lets one thread at a time use them.
@@ -101,6 +104,7 @@ impl Endpoint {
             local,
             receives,
             unposted: Vec::new(),
+            refused: 0..0,
         };
         for slot in posted {
             endpoint.receive(slot);

@@ -38,9 +38,10 @@
 //! ours; addresses are distances (no `FI_MR_VIRT_ADDR`). Its inject size is 192 bytes. It orders messages among each other
 //! (`FI_ORDER_SAS`) and puts among each other (`FI_ORDER_WAW`), but no message behind a put (no `FI_ORDER_SAW`) and no get
 //! behind a put (no `FI_ORDER_RAW`), so a fence waits for completions. While a card recovers from a flood of messages (its flow
-//! control), `fi_recv` answers `FI_EAGAIN`, and the endpoint keeps the slot until later. A job may use its card only if the launcher has made
-//! a VNI for it and says so in `SLINGSHOT_VNIS`, `SLINGSHOT_SVC_IDS` and `SLINGSHOT_DEVICES`; where these are missing and a
-//! card is there, the error says which option of the launcher makes them.
+//! control), `fi_recv` answers `FI_EAGAIN`, and the endpoint keeps the slot until later. Older versions of `cxi` refuse to put from
+//! memory that may only be read; such a source is copied. A job may use its card only if the launcher has made a VNI for it and
+//! says so in `SLINGSHOT_VNIS`, `SLINGSHOT_SVC_IDS` and `SLINGSHOT_DEVICES`; where these are missing and a card is there, the
+//! error says which option of the launcher makes them.
 #![cfg_attr(test, allow(non_snake_case, reason = "tests carry the number of the fault"))]
 
 mod address;

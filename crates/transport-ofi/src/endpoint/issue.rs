@@ -162,6 +162,10 @@ impl Endpoint {
     /// # Safety
     /// As for the operations of a `Lane`.
     unsafe fn piece(&mut self, aim: Aim, transfer: Transfer, n: usize) -> Issued<usize> {
+        let transfer = match transfer {
+            Transfer::Put(source, false) if self.refused.contains(&source.addr()) => Transfer::Put(source, true),
+            usual => usual,
+        };
         let slot = self.take(Use::Put { account: aim.account, pe: aim.pe })?;
         // SAFETY: the slot was just taken.
         let room = unsafe { self.slots.room(slot) };
@@ -242,6 +246,17 @@ impl Endpoint {
             unsafe { self.slots.give_back(slot) };
             // SAFETY: the local buffer has `n` bytes, by the caller's promise.
             return unsafe { self.piece(aim, transfer, n) };
+        }
+        // A provider that maps local buffers by itself may not be able to: older versions of cxi map all of them for writing, which the
+        // kernel refuses where memory may only be read. If the refusal meant something else, the copied put tells.
+        if let Transfer::Put(source, false) = transfer
+            && ![0, -fi::FI_EAGAIN].contains(&(code as c_int))
+        {
+            self.refused = source.addr()..source.addr() + n;
+            // SAFETY: libfabric has refused the operation, so it does not have the slot.
+            unsafe { self.slots.give_back(slot) };
+            // SAFETY: the source has `n` bytes, by the caller's promise.
+            return unsafe { self.piece(aim, Transfer::Put(source, true), n) };
         }
         self.posted(account, pe, slot, code as c_int).map(|()| n)
     }

@@ -24,6 +24,8 @@ pub(super) struct Nature {
     pub(super) by_software: bool,
     /// How many operations to each peer are answered with `FI_EAGAIN` while a connection is made.
     pub(super) connects_for: usize,
+    /// It maps local buffers by itself, for writing as well, and refuses a put from memory that may only be read.
+    pub(super) maps_for_writing: bool,
     /// How many looks at its completions it takes to recover from a flood of messages; until then it takes no room for others.
     pub(super) recovers_for: usize,
     /// The word that its domains have behind the names of their cards.
@@ -79,6 +81,7 @@ const USUAL: Nature = Nature {
     lacks: &[],
     by_software: false,
     connects_for: 0,
+    maps_for_writing: false,
     recovers_for: 0,
     word: "",
     cards: 2,
@@ -96,6 +99,7 @@ pub(super) const NATURES: &[Nature] = &[
         waw: 192,
         queue: 256,
         longest: (1 << 32) - 1,
+        maps_for_writing: true,
         recovers_for: 30,
         cards: 4,
         ..USUAL

@@ -20,6 +20,7 @@ use super::entries::{dupinfo, freeinfo, getinfo};
 use super::nature::NATURES;
 use super::objects::end_of;
 use super::operation::MockEffect;
+use super::transfer::CONSTANTS;
 use super::wire;
 use crate::list::Selection;
 use crate::provider::open_with;
@@ -273,6 +274,23 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
         settle();
         assert_eq!(flag, 0, "the signal tells of data that is not there");
         lane.lane.progress().expect_err("a rail has lost data");
+    });
+}
+
+#[test]
+fn a_source_that_the_provider_cannot_map_is_copied() {
+    let _alone = alone();
+    one_sided("mock_slingshot", 1, |lane, _| {
+        for _ in 0..2 {
+            // SAFETY: the source stays.
+            unsafe { lane.issue(|lane| lane.put_nbi(DATA, CONSTANTS.as_ptr(), CONSTANTS.len())) };
+            lane.quiet();
+        }
+        let mut got = vec![0_u8; CONSTANTS.len()];
+        // SAFETY: the destination stays until the get is complete.
+        unsafe { lane.issue(|lane| lane.get_nbi(got.as_mut_ptr(), DATA, CONSTANTS.len())) };
+        lane.quiet();
+        assert!(got == CONSTANTS, "the copies have not arrived whole");
     });
 }
 

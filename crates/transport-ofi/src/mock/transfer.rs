@@ -10,6 +10,9 @@ use super::broken;
 use super::objects::end_of;
 use super::operation::{MockEffect, MockOperation, mark};
 
+/// Memory that may only be read.
+pub(super) static CONSTANTS: [u8; 100_000] = [7; 100_000];
+
 /// The calls of an endpoint for messages.
 pub(super) fn messages() -> fi::fi_ops_msg {
     // SAFETY: zero is a value of every member of a table.
@@ -115,6 +118,10 @@ unsafe extern "C" fn writemsg(ep: *mut fi::fid_ep, message: *const fi::fi_msg_rm
     }
     if injected && n > end.nature.injects {
         return -(fi::FI_EINVAL as isize);
+    }
+    let from = iov.iov_base.cast_const().cast::<u8>();
+    if !injected && end.nature.maps_for_writing && CONSTANTS.as_ptr_range().contains(&from) {
+        return -(libc::EFAULT as isize);
     }
     if flags & fi::FI_DELIVERY_COMPLETE != 0 && !end.nature.delivers {
         broken("a completion is asked for that the provider has not got");
