@@ -14,9 +14,9 @@ pub(crate) enum SignalWish {
 }
 
 impl SignalWish {
-    /// Whether a process that does not handle the signal ends by it.
+    /// Whether the signal ends processes of the job that do not handle it. SIGUSR1 is a question, and goes to no others.
     pub(crate) fn is_an_end(signal: i32) -> bool {
-        !matches!(signal, libc::SIGCONT | libc::SIGWINCH)
+        !matches!(signal, libc::SIGCONT | libc::SIGWINCH | libc::SIGUSR1)
     }
 
     /// Whether no PE shall be started any more after the signal.

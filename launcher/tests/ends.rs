@@ -205,5 +205,20 @@ fn output_that_nobody_takes_keeps_no_job_that_a_signal_has_ended() {
     }
 }
 
+#[test]
+fn a_question_about_pes_that_have_ended_costs_none_of_their_output() {
+    use std::io::Read;
+    let mut job = Running::script(2, "head -c 100000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK");
+    let pids = job.pids(2);
+    until("both PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
+    send("USR1", job.pid());
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    assert!(job.child.try_wait().expect("our child").is_none(), "a reader may come");
+    let mut output = Vec::new();
+    job.child.stdout.take().expect("a pipe").read_to_end(&mut output).expect("it ends");
+    job.wait().expect(0).says(&["the PEs of the job do this"]);
+    assert_eq!(output.iter().filter(|&&byte| byte == 0).count(), 200_000);
+}
+
 /// Fills its output and ends by no signal but one.
 const STUBBORN: &str = "trap '' TERM INT; echo $$ > $HERE/pe.$PMI_RANK; exec yes";
