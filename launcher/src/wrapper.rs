@@ -319,9 +319,13 @@ fn words(text: OsString) -> Vec<OsString> {
 }
 
 /// Users set `OSHCC=oshcc` for their build system. A wrapper that obeyed it would call itself for ever.
+/// It may stand behind another program, as in `ccache oshcc`.
 fn names_a_compiler(words: &[OsString]) -> bool {
-    let name = words.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
-    name.is_some_and(|name| Language::of_name(name).is_none())
+    let is_ours = |word: &OsString| {
+        let name = Path::new(word).file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| Language::of_name(name).is_some())
+    };
+    !words.is_empty() && !words.iter().any(is_ours)
 }
 
 fn joined(flag: &str, folder: &Path) -> OsString {

@@ -115,6 +115,8 @@ fn another_compiler_may_be_named_but_not_ourselves() {
     assert_eq!(command(&[("OSHCC", "clang -m64")]), Action::Print("clang -m64".into()));
     assert_eq!(command(&[("SHMEM_CC", "gcc-12")]), Action::Print("gcc-12".into()));
     assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
+    assert_eq!(command(&[("OSHCC", "ccache gcc")]), Action::Print("ccache gcc".into()));
+    assert_eq!(command(&[("OSHCC", "ccache /usr/bin/oshcc")]), Action::Print("cc".into()), "it would never end");
     assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
 }
 
