@@ -11,6 +11,7 @@ use super::{ScratchFile, SimArgs};
 use crate::captured::{self, Captured};
 use crate::machine::beside;
 use crate::scratch::Scratch;
+use crate::wrapper::quoted;
 
 /// The exit status of `oshrun` after its `--timeout`.
 const TIMED_OUT: i32 = 124;
@@ -55,9 +56,10 @@ impl JobUnderSim {
         head.into_iter().chain(nodes).chain(self.program.iter().cloned()).collect()
     }
 
-    /// The command that repeats a run.
+    /// The command that repeats a run, as a shell reads it back.
     pub(super) fn command_line(&self, words: &str) -> String {
-        format!("oshrun {}", self.arguments(words).join(" "))
+        let arguments: Vec<String> = self.arguments(words).iter().map(|word| quoted(word.as_ref())).collect();
+        format!("oshrun {}", arguments.join(" "))
     }
 
     /// Runs the job with this choice and `more` of it.
@@ -156,6 +158,15 @@ impl SimulatedRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_that_repeats_a_run_survives_a_shell() {
+        let program = ["./flag", "two words", "*"].map(str::to_owned).to_vec();
+        let scratch = Arc::new(Scratch::new("test").expect("a folder"));
+        let oshrun = PathBuf::from("oshrun");
+        let job = JobUnderSim { oshrun, pes: 4, nodes: Some(2), timeout: 60, race: false, program, scratch };
+        assert_eq!(job.command_line("lazy:7"), "oshrun --sim=lazy:7 -n 4 --nodes=2 ./flag 'two words' '*'");
+    }
 
     #[test]
     fn the_launcher_s_error_keeps_its_parts() {
