@@ -192,6 +192,6 @@ fn a_pe_that_leaves_before_the_others_have_met_ends_the_job() {
 #[test]
 fn a_pe_that_leaves_without_finalize_is_noted_once() {
     let ended = run("-n 3 PROBE desert").expect(0);
-    ended.says(&["PE 1 (pid", "without shmem_finalize; 2 PEs still run"]);
+    ended.says(&["PE 1 (pid", "without shmem_finalize, or by _exit after it; 2 PEs still run"]);
     assert_eq!(ended.stderr.lines().count(), 1);
 }

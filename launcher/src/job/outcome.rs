@@ -201,7 +201,7 @@ impl RunningJob {
             && self.phase.is_open()
         {
             let (name, still) = (self.roster.named(pe), verdict::still_running(self.roster.running()));
-            say(&format!("note: {name} exited with status 0 without shmem_finalize; {still}"));
+            say(&format!("note: {name} exited with status 0 without shmem_finalize, or by _exit after it; {still}"));
         }
     }
 
