@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::guardian::MARK;
+use crate::hosts::allocation::OPTIONS_OF_SRUN;
 use crate::hosts::is_here;
 use crate::link::child;
 use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDescription};
@@ -135,6 +136,9 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     let mut command = Command::new(&words[0]);
     // The agent must find its own address there and not that of the connection that started us.
     command.args(&words[1..]).env(MARK, mark).env_remove(SSH_CONNECTION).stderr(Stdio::piped());
+    for name in OPTIONS_OF_SRUN {
+        command.env_remove(name);
+    }
     child::piped(&mut command).spawn().map_err(|error| {
         format!(
             "the remote shell cannot be started: {}: {error}; install it, or name another with --launch-agent",

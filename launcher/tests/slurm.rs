@@ -4,7 +4,7 @@ mod launch;
 
 use std::process::{Command, Stdio};
 
-use launch::{ended, probe};
+use launch::{ended, oshrun, probe};
 
 const RIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/rigs/slurm-two-nodes");
 /// With this status the rig says why it cannot be had here.
@@ -13,6 +13,7 @@ const NOT_PERMITTED: i32 = 77;
 /// All of it in one allocation: Slurm takes seconds to start.
 const JOBS: &str = "\
 echo == places; $OSHRUN sh -c 'echo $SLURMD_NODENAME $PMI_RANK' | sort
+echo == labels; SLURM_LABELIO=1 SRUN_CPUS_PER_TASK=1 $OSHRUN -n 4 sh -c 'echo $PMI_RANK' | sort
 echo == values; $OSHRUN -n 4 $PROBE exchange | sort
 echo == one host; $OSHRUN -H n2 -n 2 sh -c 'echo $SLURMD_NODENAME'
 echo == failure; $OSHRUN -n 4 sh -c '[ $PMI_RANK = 3 ] && exit 5; exec sleep 600' 2>&1; echo status $?
@@ -35,6 +36,7 @@ fn a_slurm_allocation_is_used() {
         found.unwrap_or_else(|| panic!("no part `{name}` in\n{}{}", ended.stdout, ended.stderr))[1..].to_vec()
     };
     assert_eq!(part("places"), ["n1 0", "n1 1", "n2 2", "n2 3"], "{}", ended.stderr);
+    assert_eq!(part("labels"), ["0", "1", "2", "3"], "{}", ended.stderr);
     assert_eq!(part("values"), ["PE 0 exchanged", "PE 1 exchanged", "PE 2 exchanged", "PE 3 exchanged"]);
     assert_eq!(part("one host"), ["n2", "n2"]);
     let failure = part("failure");
@@ -48,4 +50,11 @@ fn a_slurm_allocation_is_used() {
     assert!(refused.ends_with("status 2"), "{refused}");
     assert_eq!(part("more all the same"), ["6"]);
     assert_eq!(part("nobody"), ["0"], "steps that are left");
+}
+
+#[test]
+fn options_of_srun_that_would_harm_an_agent_are_kept_from_it() {
+    let words = ["-H", "a,b", "--launch-agent", "env ON={host}", "-n", "2", "sh", "-c", "echo ${SLURM_LABELIO-none}"];
+    let ended = ended(oshrun(words).env("SLURM_LABELIO", "1")).expect(0);
+    assert_eq!(ended.sorted(), ["none", "none"]);
 }
