@@ -1,6 +1,7 @@
 //! An agent: the part of a launcher on another host. It is the same program. Its standard input and output are the pipe
 //! to the process that started it. When that pipe ends, the agent ends everything here.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::link::frame::{self, AgentOrder, AgentReport, Frames, JobDescription};
 use crate::link::greeting;
 pub use crate::link::greeting::{ARGUMENT, WITH_STATUS};
 use crate::link::pulse::{Need, Pulse};
+use crate::plan::JobPlan;
 use crate::prepare::Prepared;
 use crate::profile::gathering;
 use crate::subtree::Subtree;
@@ -157,13 +159,22 @@ async fn attend(
 
 /// Goes where the launcher is and finds the programs.
 fn prepare(description: &Rc<JobDescription>) -> Result<Prepared, crate::program::Unusable> {
-    std::env::set_current_dir(&description.folder).map_err(|error| {
+    if let Err(error) = std::env::set_current_dir(&description.folder)
+        && needs_folder(&description.plan)
+    {
         let error = oxshmem_base::Error::new(format!("cannot run in {}", description.folder.display()))
             .because(error)
-            .fix("start the job in a directory that all hosts have, or name one with --wdir");
-        (2, error)
-    })?;
+            .fix("start the job in a directory that all hosts have, or name one by its whole path: --wdir /DIR");
+        return Err((2, error));
+    }
     Prepared::new(Rc::clone(description), description.host_pes[0].clone(), false)
+}
+
+/// Whether a path of the job begins in the launcher's folder.
+fn needs_folder(plan: &JobPlan) -> bool {
+    let is_whole = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.is_absolute());
+    plan.output_dir.as_ref().is_some_and(|folder| folder.is_relative())
+        || !plan.programs.iter().all(|program| is_whole(&program.wdir))
 }
 
 /// The way up.

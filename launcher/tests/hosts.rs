@@ -200,6 +200,20 @@ fn variables_and_folders_travel() {
 }
 
 #[test]
+fn a_host_without_the_folder_of_the_launcher_serves_where_the_user_names_another_one() {
+    let gone = Folder::new();
+    let job = |options: &[&str]| {
+        std::fs::create_dir_all(&gone.0).unwrap();
+        let oshrun = on("h1,h2", &[options, &["-n", "2", "/bin/pwd"]].concat());
+        let mut job = Command::new("sh");
+        job.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&gone.0);
+        ended(job.arg(oshrun.get_program()).args(oshrun.get_args()).stdin(Stdio::null()))
+    };
+    job(&[]).expect(2).says(&["cannot run in", "to fix:", "--wdir /DIR"]);
+    assert_eq!(job(&["--wdir", "/"]).expect(0).sorted(), ["/", "/"]);
+}
+
+#[test]
 fn problem_20_the_first_failure_decides_and_names_its_host() {
     let fails = script(&["-n", "4"], "[ $PMI_RANK = 2 ] && exit 3; exec sleep 600");
     let failed = ended(&mut on("h1,h2", &fails)).expect(3);
