@@ -98,11 +98,13 @@ impl DoctorArgs {
         if is_here(name) {
             return Ok((Facts { host: name.to_owned(), ..Facts::gather() }, None));
         }
+        let (check, way) = match &self.launch_agent {
+            None => ("ssh", format!("`ssh -o BatchMode=yes {name} true` work without a question (ssh-copy-id {name})")),
+            Some(agent) => ("remote shell", format!("`{agent}` start `true` on {name}")),
+        };
         let unreachable = |why: String| {
-            Box::new(Diagnosis::fault(name, "ssh", "the host cannot be looked at").because(why).fix(format!(
-                "make `ssh -o BatchMode=yes {name} true` work without a question (ssh-copy-id {name}), and\n\
-                                  install oxshmem there at the same path as here"
-            )))
+            let fix = format!("make {way}, and\ninstall oxshmem there at the same path as here");
+            Box::new(Diagnosis::fault(name, check, "the host cannot be looked at").because(why).fix(fix))
         };
         let words = self.command(name).map_err(unreachable)?;
         let before = facts::now();
@@ -126,5 +128,22 @@ impl DoctorArgs {
         let shell = self.launch_agent.as_deref().unwrap_or(shell::SSH);
         let libraries = std::env::var_os(shell::LIBRARY_PATH).map(|folders| folders.to_string_lossy().into_owned());
         shell::tool(shell, name, &tool, INSPECT, libraries.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_shell_of_the_user_is_not_taken_for_ssh() {
+        let fix = |launch_agent: Option<&str>| {
+            let doctor = DoctorArgs { hosts: None, launch_agent: launch_agent.map(str::to_owned), json: false };
+            let fault = doctor.look("192.0.2.7").map(drop).expect_err("no tool of ours is beside a test");
+            (fault.check, fault.fix.expect("each fault has one"))
+        };
+        let (check, own) = fix(Some("/nowhere/shell {host}"));
+        assert!(check == "remote shell" && own.starts_with("make `/nowhere/shell {host}` start"), "{check}: {own}");
+        assert!(fix(None).1.contains("ssh-copy-id 192.0.2.7"));
     }
 }
