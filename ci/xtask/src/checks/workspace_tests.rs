@@ -40,8 +40,9 @@ pub(super) fn features() -> Outcome<CheckCounts> {
     let mut counts = cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())?;
     let tests = ["--test", "messages", "--test", "active", "--test", "array"];
     counts += cargo_test(&[&selection[..], &tests].concat())?;
-    // The race detector accuses neither the examples nor the crate's own messages.
-    let race = ["--package", "oxshmem", "--features", "oxshmem/race,oxshmem/serde"];
+    // The race detector accuses neither the examples nor the crate's own messages. The provider is there for the same reason.
+    let race =
+        ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--features", "oxshmem/race,oxshmem/serde"];
     command::run_cargo(&[&["build", "--quiet", "--examples"], &race[..]].concat())?;
     let tests = ["--test", "race_detector", "--test", "examples", "--test", "messages"];
     counts += cargo_test(&[&race[..], &tests].concat())?;
