@@ -12,6 +12,7 @@ use oxshmem_faults::{AT_ONCE, in_parallel};
 
 use crate::checks::packages;
 use crate::checks::random::job;
+use crate::checks::workspace_tests::LIKE_ALL;
 use crate::counts::{CheckCounts, skipped};
 use crate::product::build;
 use crate::{Outcome, command, top};
@@ -27,8 +28,8 @@ struct PlantedFault {
 enum FoundBy {
     /// Jobs of a program over the simulated network: its arguments, PEs, nodes, the strategy.
     Sim(&'static SimulatedJobs),
-    /// `cargo test` with this selection.
-    Tests(&'static [&'static str]),
+    /// The test of this name, beside the code of one of [`WITH_TESTS`].
+    Test(&'static str),
 }
 
 /// Jobs of one program.
@@ -84,16 +85,18 @@ const fn sim(name: &'static str, what: &'static str, job: &'static SimulatedJobs
     PlantedFault { name, what, found_by: FoundBy::Sim(job) }
 }
 
-const fn tests(name: &'static str, what: &'static str, selection: &'static [&'static str]) -> PlantedFault {
-    PlantedFault { name, what, found_by: FoundBy::Tests(selection) }
+const fn test(name: &'static str, what: &'static str, test: &'static str) -> PlantedFault {
+    PlantedFault { name, what, found_by: FoundBy::Test(test) }
 }
 
-/// The protocol of TCP's sessions in virtual time, and the software around every provider.
-const SESSIONS: &[&str] = &["--package", "oxshmem-transport-tcp", "--lib", "proto"];
-const PIECES: &[&str] = &["--package", "oxshmem-transport", "--lib", "pieces"];
-const REQUESTER: &[&str] = &["--package", "oxshmem-transport", "--lib", "requester"];
-const CHANNEL: &[&str] = &["--package", "oxshmem-transport-ucx", "--lib", "what_comes_behind_a_long_put"];
-const MAILBOXES: &[&str] = &["--package", "oxshmem-runtime", "--lib", "a_word_is_cleared"];
+/// The packages whose tests find faults, beside those of [`LIKE_ALL`]: so cargo takes the test programs that the step unit has built.
+const WITH_TESTS: [&str; 6] =
+    ["--package", "oxshmem-transport", "--package", "oxshmem-transport-ucx", "--package", "oxshmem-runtime"];
+
+/// The protocol of TCP's sessions in virtual time, whose connections are cut.
+const CUTS: &str = "cuts_lose_nothing_and_repeat_nothing";
+/// A channel of UCX, which must be here.
+const LONG_PUT: &str = "what_comes_behind_a_long_put_waits";
 
 /// All planted faults. A new one is a row here and a `planted!` in the source.
 const FAULTS: &[PlantedFault] = &[
@@ -125,14 +128,34 @@ const FAULTS: &[PlantedFault] = &[
     sim("blocking-before-its-turn", "a collective that waits overtakes those that have returned at once", BEHIND),
     sim("leaves-without-meeting", "a PE that finalizes does not wait for those that still read its memory", FINALIZES),
     sim("signal-before-its-data", "a long put and its signal have no order", SIGNAL),
-    tests("key-of-another-piece", "memory that has grown is reached by the key that it had before", PIECES),
-    tests("acknowledged-unexecuted", "a frame of TCP is acknowledged before it has been executed", SESSIONS),
-    tests("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", SESSIONS),
-    tests("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", SESSIONS),
-    tests("acknowledged-by-an-earlier-question", "an answer acknowledges what was sent after its question", REQUESTER),
-    tests("message-before-its-batch", "a message overtakes those that wait for company", REQUESTER),
-    tests("long-put-overtaken", "what comes behind a put by rendezvous is done before it has arrived", CHANNEL),
-    tests("mailboxes-never-cleared", "stamps of mailboxes come again after 2^31 runs", MAILBOXES),
+    test(
+        "key-of-another-piece",
+        "memory that has grown is reached by the key that it had before",
+        "bytes_are_found_in_the_piece_that_holds_them",
+    ),
+    test(
+        "acknowledged-unexecuted",
+        "a frame of TCP is acknowledged before it has been executed",
+        "a_get_alone_completes_unasked",
+    ),
+    test("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", CUTS),
+    test("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", CUTS),
+    test(
+        "acknowledged-by-an-earlier-question",
+        "an answer acknowledges what was sent after its question",
+        "an_answer_completes_nothing_after_its_question",
+    ),
+    test(
+        "message-before-its-batch",
+        "a message overtakes those that wait for company",
+        "messages_that_follow_one_another_go_in_one_batch",
+    ),
+    test("long-put-overtaken", "what comes behind a put by rendezvous is done before it has arrived", LONG_PUT),
+    test(
+        "mailboxes-never-cleared",
+        "stamps of mailboxes come again after 2^31 runs",
+        "a_word_is_cleared_before_its_stamp_comes_again",
+    ),
 ];
 
 /// Names the arguments, and what shows each.
@@ -182,7 +205,7 @@ pub(crate) fn run(names: &[String]) -> Outcome<CheckCounts> {
 
 impl FoundBy {
     fn needs_ucx(&self) -> bool {
-        matches!(self, FoundBy::Tests(selection) if selection.contains(&"oxshmem-transport-ucx"))
+        matches!(self, FoundBy::Test(LONG_PUT))
     }
 }
 
@@ -191,10 +214,11 @@ impl PlantedFault {
     fn look(&self, library: &Path) -> Outcome<Option<String>> {
         let mut command = match &self.found_by {
             FoundBy::Sim(jobs) => jobs.command(library, "0", SEEDS, jobs.limit)?,
-            FoundBy::Tests(selection) => {
+            FoundBy::Test(name) => {
                 let mut command = command::cargo();
+                command.args(["test", "--quiet", "--lib"]).args(LIKE_ALL).args(WITH_TESTS);
                 // The output of a test that passes would not be seen.
-                command.args(["test", "--quiet"]).args(*selection).args(["--", "--nocapture"]);
+                command.args(["--", "--nocapture", *name]);
                 command
             }
         };
@@ -204,7 +228,7 @@ impl PlantedFault {
             return Ok(None);
         }
         // Of a simulated job `oxshmem sim` shows a part of the output only.
-        if matches!(self.found_by, FoundBy::Tests(_)) && !is_reached(&output, self.name) {
+        if matches!(self.found_by, FoundBy::Test(_)) && !is_reached(&output, self.name) {
             return Err(format!("planted {}: a test failed before it had reached the place of the fault", self.name));
         }
         let Some(words) = first_line(&output) else {

@@ -19,6 +19,11 @@ pub(super) fn unit_packages() -> Vec<&'static str> {
     ["--workspace"].into_iter().chain(ELSEWHERE.iter().flat_map(|package| ["--exclude", package])).collect()
 }
 
+/// The words that select packages for which cargo chooses all features below them as it does for the step unit: the provider asks for
+/// the suite of the transports, the benches for the defaults of `num-traits`. So nothing below is compiled anew.
+pub(super) const LIKE_ALL: [&str; 6] =
+    ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--package", "oxshmem-benches"];
+
 /// The tests beside the code and in `tests`, then those in the documentation.
 pub(super) fn unit() -> Outcome<CheckCounts> {
     let packages = unit_packages();
@@ -32,17 +37,14 @@ pub(super) fn unit() -> Outcome<CheckCounts> {
 
 /// The tests that need features of `oxshmem`. A test that is named does not make cargo build the examples which it runs.
 pub(super) fn features() -> Outcome<CheckCounts> {
-    // The provider asks for the suite of the transports, as the whole workspace does: so nothing below is compiled anew.
-    let selection = ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--features"];
-    let selection =
-        [&selection[..], &["oxshmem/c,oxshmem/bytemuck,oxshmem/zerocopy,oxshmem/rayon,oxshmem/serde"]].concat();
+    let features = ["--features", "oxshmem/c,oxshmem/bytemuck,oxshmem/zerocopy,oxshmem/rayon,oxshmem/serde"];
+    let selection = [&LIKE_ALL[..], &features].concat();
     command::run_cargo(&[&["build", "--quiet", "--examples"], &selection[..]].concat())?;
     let mut counts = cargo_test(&[&selection[..], &["--test", "examples", "languages"]].concat())?;
     let tests = ["--test", "messages", "--test", "active", "--test", "array"];
     counts += cargo_test(&[&selection[..], &tests].concat())?;
-    // The race detector accuses neither the examples nor the crate's own messages. The provider is there for the same reason.
-    let race =
-        ["--package", "oxshmem", "--package", "oxshmem-transport-tcp", "--features", "oxshmem/race,oxshmem/serde"];
+    // The race detector accuses neither the examples nor the crate's own messages.
+    let race = [&LIKE_ALL[..], &["--features", "oxshmem/race,oxshmem/serde"]].concat();
     command::run_cargo(&[&["build", "--quiet", "--examples"], &race[..]].concat())?;
     let tests = ["--test", "race_detector", "--test", "examples", "--test", "messages"];
     counts += cargo_test(&[&race[..], &tests].concat())?;
