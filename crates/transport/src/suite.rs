@@ -342,3 +342,13 @@ fn pattern(seed: u64, n: usize) -> Vec<u8> {
 fn rounds(many: usize) -> usize {
     if cfg!(miri) { many.div_ceil(100) } else { many }
 }
+
+/// Rounds of which any may meet what is looked for: a third of them, because the suite runs some sixty times in every run of the
+/// checks; all with `CHECK_LONG=1`.
+fn tries(many: usize) -> usize {
+    rounds(if is_long() || cfg!(miri) { many } else { many / 3 })
+}
+
+fn is_long() -> bool {
+    std::env::var_os("CHECK_LONG").is_some()
+}

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::{SuitePe, base, heap, rounds};
+use super::{SuitePe, base, heap, rounds, tries};
 use crate::{Amo, AmoDomain, Region, Width};
 
 /// Does `amo` and waits for the old value.
@@ -90,7 +90,7 @@ pub(super) fn atomics_follow_their_model(pe: &mut SuitePe) {
 
 /// All PEs add to counters of all widths on PE 0 at once; totals are exact and every old value comes once.
 pub(super) fn hammered_totals_are_exact(pe: &mut SuitePe) {
-    let count = rounds(2_000) as u64;
+    let count = tries(2_000) as u64;
     let offset = |width: Width| 4096 + 64 * width.bytes() as u64;
     clear(pe);
     for _ in 0..count {
@@ -170,7 +170,7 @@ pub(super) fn processor_and_provider_update_one_word(pe: &mut SuitePe) {
         return println!("  not run: the provider's atomics are of the domain {domain:?}");
     }
     clear(pe);
-    let count = rounds(3_000) as u64;
+    let count = tries(3_000) as u64;
     for i in 0..count {
         for width in Width::ALL {
             let offset = 256 + 8 * width.bytes() as u64;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{SuitePe, heap, rounds};
+use super::{SuitePe, heap, rounds, tries};
 use crate::{Amo, Region, SignalUpdate, Width};
 
 /// Words of the game, in every PE's heap: written by the previous PE, except the last one, by the next PE.
@@ -18,7 +18,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
     let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 1_000);
     let mut round = 0u64;
     for n in lengths {
-        let many = if n < 10_000 { rounds(400) } else { 12 };
+        let many = if n < 10_000 { tries(400) } else { 12 };
         for _ in 0..many {
             round += 1;
             let update = if round.is_multiple_of(2) { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
@@ -70,7 +70,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
 pub(super) fn a_fence_separates_puts(pe: &mut SuitePe) {
     reset(pe);
     let lengths = if cfg!(miri) { [8, 100, 12, 50] } else { [8, 300, 20_000, 150_000] };
-    for round in 1..=rounds(800) as u64 {
+    for round in 1..=tries(800) as u64 {
         let n = lengths[round as usize % 4];
         let source = vec![round as u8; n];
         if round % 3 == 0 {
@@ -95,7 +95,7 @@ pub(super) fn a_fence_separates_puts(pe: &mut SuitePe) {
 /// Data, fence, atomic; atomic, fence, put: the last writer wins.
 pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
     reset(pe);
-    for round in 1..=rounds(800) as u64 {
+    for round in 1..=tries(800) as u64 {
         let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
         // SAFETY: `source` lives until `quiet` returns; null asks for no old value.
         unsafe {
