@@ -122,7 +122,8 @@ fn a_deadlock_says_who_waits_where() {
         }
         world.barrier();
     };
-    for world in [threads(2), threads(2).seed(3), threads(2).seed(4).delayed()] {
+    let worlds = [threads(2).seed(4).delayed(), threads(2), threads(2).seed(3)];
+    for world in worlds.into_iter().take(if cfg!(miri) { 1 } else { 3 }) {
         let panic = catch_unwind(|| world.run(wait)).expect_err("PE 1 waits for ever");
         let words = panic.downcast_ref::<String>().unwrap();
         assert!(words.contains("deadlock: PE 0 waits in shmem_barrier_all, PE 1 waits in shmem_wait_until"), "{words}");
