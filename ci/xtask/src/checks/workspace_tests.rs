@@ -53,7 +53,8 @@ pub(super) fn features() -> Outcome<CheckCounts> {
 
 /// Tests of faults whose programs wait for silence, limits and full queues most of the time, so they leave the processors to
 /// the others.
-const WAITING: [&str; 6] = ["deadlock", "deadlocks", "full_queue", "handles", "launcher", "requests"];
+const WAITING: [&str; 8] =
+    ["deadlock", "deadlocks", "full_queue", "handles", "launcher", "nonblocking", "requests", "wrong_programs"];
 
 /// The tests of faults: those that wait beside those that compute.
 pub(super) fn faults() -> Outcome<CheckCounts> {
