@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, in_parallel, not_run, program, program_with};
+use oxshmem_faults::{Job, in_parallel, is_long, not_run, program, program_with};
 
 #[test]
 fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
@@ -95,7 +95,7 @@ fn fault_W1_members_that_meet_level_by_level_end_with_a_sentence_or_wait() {
 
 #[test]
 fn fault_W1_what_crashed_is_named_on_both_sides() {
-    for (one, other, words) in [
+    for (i, (one, other, words)) in [
         ("free", "barrier_all", ["an allocation or free of symmetric memory", "a barrier or sync"]),
         ("barrier_issued", "barrier_all", ["a barrier or sync that returns at once", "a barrier or sync"]),
         ("barrier_issued", "sync_all", ["a barrier or sync that returns at once", "a barrier or sync"]),
@@ -105,9 +105,14 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
         ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
         ("split_many", "split_color", ["a split of a team", "a split of a team by colour"]),
-    ] {
-        for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
-            for check in ["0", "3"] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (j, options) in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"].into_iter().enumerate() {
+            // Each pair has both levels, and each shape has both.
+            let (levels, one_of_two) = (["0", "3"], (i + j) % 2);
+            for check in if is_long() { &levels[..] } else { &levels[one_of_two..=one_of_two] } {
                 let job = Job::new(options).env("SHMEM_CHECK", check);
                 job.run(&MISMATCH, [one, other]).expect(1).says(&["the PEs make different calls"]).says(&words);
             }
@@ -140,11 +145,12 @@ fn fault_W2_levels_that_differ_confuse_nobody() {
 }
 
 /// Pairs of calls over the transports that are here, several at once because most wait. One call with every other one over
-/// libfabric and UCX; `OXSHMEM_PAIRS=tcp` (`node`, `ofi:tcp`, `ucx:tcp`, `all`) tries every pair, which takes minutes, and
-/// `OXSHMEM_PAIRS_WITH=max_six` those with that call.
+/// libfabric and UCX, by turns as the first and as the second of the two, with `CHECK_LONG=1` as both. `OXSHMEM_PAIRS=tcp` (`node`,
+/// `ofi:tcp`, `ucx:tcp`, `all`) tries every pair, which takes minutes, and `OXSHMEM_PAIRS_WITH=max_six` those with that call.
 #[test]
 fn fault_W1_all_pairs() {
     let (wanted, mut with) = (std::env::var("OXSHMEM_PAIRS").ok(), std::env::var("OXSHMEM_PAIRS_WITH").ok());
+    let in_both_orders = wanted.is_some() || is_long();
     if wanted.is_none() {
         not_run("all pairs take minutes (OXSHMEM_PAIRS=all runs them)");
         with = with.or_else(|| Some("max_six".into()));
@@ -167,14 +173,15 @@ fn fault_W1_all_pairs() {
             _ => format!("-n 4 --nodes 2 -x SHMEM_TRANSPORT={transport}"),
         };
         let all = calls();
-        let pairs: Vec<(usize, &str, &str)> = all
-            .iter()
-            .enumerate()
-            .flat_map(|(i, one)| all.iter().map(move |other| (i, one.as_str(), other.as_str())))
-            .filter(|(_, one, other)| one != other)
-            .filter(|(_, one, other)| with.as_ref().is_none_or(|with| with == one || with == other))
-            .collect();
-        at_once(&pairs, |(i, one, other)| try_pair(&options, ["0", "1", "2", "3"][i % 4], one, other));
+        let is_chosen = |i: usize, j: usize| {
+            let is_turn = |partner: usize, turn: usize| in_both_orders || partner % 2 == turn;
+            let is_wanted = |with: &String| *with == all[i] && is_turn(j, 0) || *with == all[j] && is_turn(i, 1);
+            i != j && with.as_ref().is_none_or(is_wanted)
+        };
+        let numbers = || 0..all.len();
+        let pairs: Vec<(usize, usize)> =
+            numbers().flat_map(|i| numbers().map(move |j| (i, j))).filter(|&(i, j)| is_chosen(i, j)).collect();
+        at_once(&pairs, |(i, j)| try_pair(&options, ["0", "1", "2", "3"][(i + j) / 2 % 4], &all[i], &all[j]));
         println!("{} pairs: {transport}", pairs.len());
     }
 }
