@@ -86,7 +86,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
     .into_iter()
     .enumerate()
     {
-        // Where the PEs are makes no difference to an argument, and is by turns on one node and on two.
+        // The place of the PEs makes no difference to an argument: they are on one node and on two by turns.
         let (jobs, one_of_two) = (["-n 4", "-n 4 --nodes 2"], i % 2);
         for options in if is_long() { &jobs[..] } else { &jobs[one_of_two..=one_of_two] } {
             let job = Job::new(options).env("SHMEM_CHECK", check).env("SHMEM_DEADLOCK", "abort");

@@ -13,8 +13,8 @@ use crate::rigs::{self, Ending};
 /// Conformance cases: collectives, signals, ordering and transfers.
 const CASES: &str = "collectives/,broadcast/,reduce/,signals/,ordering/,rma/RMA_1";
 
-/// Those over libfabric and UCX in a brief run: types and operators, of which `reduce/` has all, come to the library's own connections.
-/// Reductions are among the mixed collectives, too.
+/// Those over libfabric and UCX in a brief run. Reductions of all types, operators and lengths take only the library's own connections
+/// then; others are among the mixed collectives.
 const BRIEF: &str = "collectives/,broadcast/,signals/,ordering/,rma/RMA_1";
 
 /// The faults' programs between nodes, each with its arguments and PEs, one on each node.
