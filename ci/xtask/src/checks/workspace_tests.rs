@@ -86,11 +86,10 @@ pub(super) fn loom() -> Outcome<CheckCounts> {
     }
     let mut command = command::cargo();
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
-    // These programs are not kept, so they are built in parts and without lines, which is quicker.
-    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     command.args([
         "test",
-        "--release",
+        "--profile",
+        "loom",
         "--package",
         "oxshmem-runtime",
         "--package",
