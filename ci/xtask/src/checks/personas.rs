@@ -22,6 +22,8 @@ const PERSONAS: [(&str, &str); 8] = [
 
 /// The cases of every run of the checks; with `CHECK_LONG=1` all that move data between nodes.
 const BRIEF: &str = "rma/RMA_1_,amo/AMO_4,signals/SIG_4,ordering/ORD_1,reduce/RED_1_in";
+/// Those of a persona that has run with the other device of atomics: plain puts and gets have none.
+const ATOMICS: &str = "amo/AMO_4,signals/SIG_4,ordering/ORD_1,reduce/RED_1_in";
 const LONG: &str = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/,collectives/,broadcast/,collect/,alltoall/,\
     scan/,active_sets/,strided/,heap/";
 
@@ -46,12 +48,21 @@ pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
     let folder = target().join("personas");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     instructions::libfabric("personas", "libpersonas.a", &folder)?;
-    let usual = if std::env::var_os("CHECK_LONG").is_some() { LONG } else { BRIEF };
-    let cases = arguments.filter.clone().unwrap_or_else(|| usual.into());
+    let is_long = std::env::var_os("CHECK_LONG").is_some();
     let path = ("LD_LIBRARY_PATH".to_string(), folder.display().to_string());
     let mut counts = CheckCounts::default();
-    for (persona, atomics) in PERSONAS.into_iter().filter(|(persona, _)| persona.contains(&arguments.only)) {
-        let mut selection = CaseSelection::between(&format!("ofi:{persona}"), 2, 4, Some(cases.clone()));
+    for (at, (persona, atomics)) in PERSONAS.into_iter().enumerate() {
+        if !persona.contains(&arguments.only) {
+            continue;
+        }
+        let has_run = PERSONAS[..at].iter().any(|(earlier, _)| *earlier == persona);
+        let usual = match (is_long, has_run) {
+            (true, _) => LONG,
+            (false, true) => ATOMICS,
+            (false, false) => BRIEF,
+        };
+        let cases = arguments.filter.clone().unwrap_or_else(|| usual.into());
+        let mut selection = CaseSelection::between(&format!("ofi:{persona}"), 2, 4, Some(cases));
         // Each message takes turns of three threads, which a crowded machine gives slowly.
         selection.limit = Some(Duration::from_secs(180));
         for environment in &mut selection.environments {
