@@ -138,7 +138,7 @@ fn chains(world: &oxshmem::World, rounds: usize) {
 #[test]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_A1_finish_comes_behind_all_calls_of_handlers() {
-    let rounds = if std::env::var_os("CHECK_LONG").is_some() { 10_000 } else { 1000 };
+    let rounds = if std::env::var_os("CHECK_LONG").is_some() { 10_000 } else { 300 };
     [2, 4, 8].iter().for_each(|&pes| processes(pes, |world| chains(world, rounds)));
     processes_on(3, 6, |world| chains(world, rounds));
     if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
