@@ -1,10 +1,11 @@
 //! `oshcc --race`: what it costs, and that a large hybrid job runs.
 //!
-//! `cargo test -p oxshmem-faults --test race_costs -- --nocapture` prints the costs. The time decides nothing: it is the machine's.
+//! `cargo test -p oxshmem-faults --test race_costs -- --nocapture` prints the costs, with `CHECK_LONG=1` beside those of ThreadSanitizer. The
+//! time decides nothing: it is the machine's.
 
 use std::path::{Path, PathBuf};
 
-use oxshmem_faults::{FOUND, Job, JobEnd, compile, program_with};
+use oxshmem_faults::{FOUND, Job, JobEnd, compile, is_long, program_with};
 
 /// The processor's seconds and the peak of memory in KiB of a PE.
 fn cost(program: &Path, arguments: [&str; 2]) -> (f64, f64) {
@@ -16,9 +17,12 @@ fn numbers(ended: &JobEnd) -> (f64, f64) {
     (numbers.next().expect("seconds"), numbers.next().expect("memory"))
 }
 
-/// The same program under the compiler's ThreadSanitizer, which knows nothing of PEs: what a call for each access costs anywhere. Nothing
-/// where the compiler has none, or the kernel lays out memory in a way that it does not take.
+/// The same program under the compiler's ThreadSanitizer, which knows nothing of PEs: what a call for each access costs anywhere. It is for
+/// the table alone. Nothing where the compiler has none, or the kernel lays out memory in a way that it does not take.
 fn sanitized() -> Option<PathBuf> {
+    if !is_long() {
+        return None;
+    }
     let (program, output) = compile("race/cost.c", &["-O2", "-fsanitize=thread"]);
     output.status.success().then_some(program)
 }
