@@ -352,8 +352,11 @@ pub fn hide_from_core(address: usize, len: usize) {
 /// Has the kernel provide the pages of these mapped addresses, so that no access has to fault for one later. Where it
 /// cannot, they come when they are touched.
 pub fn populate(address: usize, len: usize) {
+    // The kernel refuses an address at which no page begins, and provides the last page whole.
+    let start = address & !(page_size() - 1);
+    let len = address - start + len;
     // SAFETY: this advice changes neither contents nor access of whatever is mapped there.
-    let populated = unsafe { syscall!(madvise(address as *mut libc::c_void, len, libc::MADV_POPULATE_WRITE)) };
+    let populated = unsafe { syscall!(madvise(start as *mut libc::c_void, len, libc::MADV_POPULATE_WRITE)) };
     // A kernel before 5.14 does not know it, and a full file system has no page: what cannot be had now is no reason to fail.
     drop(populated);
 }

@@ -62,6 +62,21 @@ fn a_file_costs_nothing_until_it_is_committed_and_again_after_release() {
 }
 
 #[test]
+fn pages_are_provided_where_the_addresses_begin_in_the_middle_of_one() {
+    let page = page_size();
+    let memory = memory(4 * page as u64);
+    let mut range = AddressRange::reserve(4 * page, page).expect("addresses");
+    range.map(0, &memory, 0, 4 * page).expect("mapped");
+    let base = range.base().addr();
+    populate(base, 1);
+    if backed(&memory) != page as u64 {
+        return println!("SKIPPED: this kernel does not provide single pages before they are touched");
+    }
+    populate(base + page + 64, page);
+    assert_eq!(backed(&memory), 3 * page as u64);
+}
+
+#[test]
 fn pieces_become_so_small_that_signals_hinder_nobody() {
     let (mut tried, mut backed) = (0, 0);
     // A signal comes in the time of two mebibytes.
