@@ -141,17 +141,20 @@ pub(crate) fn open(
     let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
 
     let small = memory::page_size();
-    const RAISE: &str = "raise the limit of addresses (ulimit -v)";
-    let control = map_whole(&control_file, members, control::SHIFT, small, "control windows").map_err(|error| {
-        error.fix(format!("{RAISE}: addresses cost no memory, and these do not depend on the heap"))
-    })?;
+    // A process without a limit has as many addresses as the kernel gives one: on some machines half a tebibyte.
+    let more = match memory::addresses_left() {
+        Some(_) => "raise the limit of addresses (ulimit -v): addresses cost no memory",
+        None => "run fewer PEs on a node: the kernel gives a process no more addresses",
+    };
+    let control =
+        map_whole(&control_file, members, control::SHIFT, small, "control windows").map_err(|error| error.fix(more))?;
     placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(control.base() as usize, control.len(), me as u32);
     ControlBlock::own().show(job.rank());
     let roll = Roll::enter(roll_file.into(), me as u32, members as u32)
         .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
     let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")
-        .map_err(|error| error.fix(format!("{RAISE}, or lower SHMEM_SYMMETRIC_SIZE")))?;
+        .map_err(|error| error.fix(format!("lower SHMEM_SYMMETRIC_SIZE, or {more}")))?;
     placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
     let heap_start = heap.base() as usize + (me << terms.heap_shift);
     FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
@@ -183,7 +186,7 @@ pub(crate) fn open(
     Ok((windows, symmetric, gathered.circle))
 }
 
-/// The most addresses that one arena takes: a quarter of what x86-64 and AArch64 give a process.
+/// The most addresses that one arena takes: a quarter of the 47 bits that x86-64 gives a process. AArch64 gives 39 to 48 bits.
 const MOST_ADDRESSES: u64 = 1 << 45;
 
 /// Runs on the leader: makes the files that all share. The tightest limit of addresses leaves `left`.
