@@ -10,7 +10,7 @@ use oxshmem_faults::{
     Job, JobEnd, TestFolder, browser, has_fortran_modules, has_program, line_of, program, program_with, tool,
 };
 use oxshmem_profile::job::RecordedJob;
-use oxshmem_profile::ledger::PeerTraffic;
+use oxshmem_profile::ledger::{CallLedger, PeerTraffic};
 use oxshmem_profile::totals::{self, Totals};
 use serde_json::Value;
 
@@ -331,6 +331,11 @@ fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded()
     let sites = job.ledgers.iter().flat_map(|ledger| ledger.sites.values());
     let waits = sites.filter(|site| site.routine == "shmem_long_wait_until");
     assert_eq!(waits.map(|site| (site.calls, site.timed)).collect::<Vec<_>>(), [(1000, 1000); 2]);
+    // The first meeting is that of `start_pes`: calls that do nothing are none, and the number of the last one is the same on both PEs.
+    let last = |ledger: &CallLedger| ledger.meetings.last().map(|meeting| meeting.number);
+    assert_eq!(job.ledgers.iter().map(last).collect::<Vec<_>>(), [Some(40_000); 2]);
+    // A failed init records nothing and asks for no number, and the exit ends the life that `start_pes` has begun.
+    assert!(!ended.stderr.contains("not initialised") && !ended.stderr.contains("did not finalize"), "{ended}");
 }
 
 #[test]

@@ -157,6 +157,13 @@ extern "C" fn oxprof_open(
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *mut OpenLedger {
     let Some(folder) = folder() else { return std::ptr::null_mut() };
+    if !library().is_initialized() {
+        // `shmem_init_thread` has failed and said why. The PE is in no job: it has no number, and meets nobody.
+        *FIRST.lock() = None;
+        let Some(ledger) = mine else { return std::ptr::null_mut() };
+        ledger.finish(call, RoutineKind::Collective, 0, None);
+        return ledger;
+    }
     // They come before all that splits make.
     for team in library().predefined() {
         teams::of_team(team);
@@ -191,6 +198,14 @@ extern "C" fn oxprof_end_life(mine: Option<&mut OpenLedger>, call: Begun) {
     }
     if is_over {
         teams::forget_all();
+    }
+}
+
+/// The process exits. A life that `start_pes` has begun is over then, and the program has made no call that says so.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_leave(mine: Option<&mut OpenLedger>) {
+    if let Some(ledger) = mine.filter(|ledger| !ledger.has_ended() && !library().is_initialized()) {
+        ledger.end();
     }
 }
 

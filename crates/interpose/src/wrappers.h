@@ -40,6 +40,7 @@ struct oxprof_begun oxprof_begin(struct oxprof_ledger *mine, const struct oxprof
 struct oxprof_begun oxprof_open(struct oxprof_ledger *mine, const struct oxprof_routine *routine, const void *caller);
 struct oxprof_ledger *oxprof_begin_life(struct oxprof_ledger *mine, struct oxprof_begun call);
 void oxprof_exit(struct oxprof_ledger *mine, struct oxprof_begun call);
+void oxprof_leave(struct oxprof_ledger *mine);
 void oxprof_end_life(struct oxprof_ledger *mine, struct oxprof_begun call);
 void oxprof_call(struct oxprof_ledger *mine, struct oxprof_begun call, uint32_t category, uint64_t bytes);
 void oxprof_transfer(struct oxprof_ledger *mine, struct oxprof_begun call, const void *context, int pe, uint32_t way,
@@ -56,6 +57,13 @@ const void *oxprof_fortran_team(int64_t handle);
 /* The child of a fork has no ledger. */
 void oxprof_detach(void) {
     oxprof_mine = NULL;
+}
+
+/* Runs behind the functions of atexit, with one of which the library ends the life of a program of start_pes. */
+__attribute__((destructor)) static void oxprof_at_exit(void) {
+    if (oxprof_mine != NULL) {
+        oxprof_leave(oxprof_mine);
+    }
 }
 
 #define OXPROF_BEGIN(number)                                                                                   \

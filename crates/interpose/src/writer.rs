@@ -175,6 +175,11 @@ impl OpenLedger {
         self.set(head::ENDED, 1);
     }
 
+    /// Whether the PE has left the job.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.get(head::ENDED) != 0
+    }
+
     /// Takes back that the PE has left the job: the library begins another life.
     pub(crate) fn go_on(&self) {
         self.set(head::ENDED, 0);
