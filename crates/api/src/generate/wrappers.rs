@@ -75,8 +75,8 @@ enum RecordedPart {
     Team { team: String, bytes: String },
     /// The active set, and the bytes.
     Set { start: String, stride: String, size: String, bytes: String },
-    /// A meeting of the world, with the bytes. If the result is an address of the heap, it is one.
-    World { bytes: String, address: bool },
+    /// A meeting of the world, with the bytes, if there is one for these arguments. If the result is an address of the heap, it is one.
+    World { bytes: String, address: bool, meets: Option<&'static str> },
     /// The address that is waited for.
     Wait { address: String },
     /// A handle that is no longer valid behind the call.
@@ -217,7 +217,9 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("lock" | "fortran", "clear_lock" | "test_lock") => is(WAITING, RecordedPart::Call),
         ("counting", "wait") | ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
         ("request", _) => is(COLLECTIVE, RecordedPart::Bytes { bytes }),
-        ("order", "barrier_all" | "sync_all") => is(COLLECTIVE, RecordedPart::World { bytes, address: false }),
+        ("order", "barrier_all" | "sync_all") => {
+            is(COLLECTIVE, RecordedPart::World { bytes, address: false, meets: None })
+        }
         ("order", _) => is(ORDERING, RecordedPart::Call),
         (
             "extension",
@@ -229,10 +231,17 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
                 true => format!("(uint64_t){} * (uint64_t){}", of.value(&["count"]), of.value(&["size"])),
                 false => of.value(&["size"]),
             };
-            is(COLLECTIVE, RecordedPart::World { bytes, address })
+            // Without bytes or a block such a call does nothing, and one PE alone may make it.
+            let meets = match name {
+                "free" => "ptr",
+                "realloc" => "ptr || size",
+                "calloc" => "count && size",
+                _ => "size",
+            };
+            is(COLLECTIVE, RecordedPart::World { bytes, address, meets: Some(meets) })
         }
         ("fortran", "shpalloc" | "shpclmove" | "shpdeallc") => {
-            is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: false })
+            is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: false, meets: None })
         }
         ("active_set", _) => {
             let [start, stride, size] = ["PE_start", "logPE_stride", "PE_size"].map(|name| of.value(&[name]));
@@ -292,9 +301,13 @@ fn around(category: u32, what: &RecordedPart) -> (String, String) {
         RecordedPart::Set { start, stride, size, bytes } => {
             behind(format!("oxprof_set(mine, call, {start}, {stride}, {size}, {bytes})"))
         }
-        RecordedPart::World { bytes, address } => {
+        RecordedPart::World { bytes, address, meets } => {
             let address = if *address { "result" } else { "NULL" };
-            behind(format!("oxprof_world(mine, call, {bytes}, {address})"))
+            let meeting = format!("oxprof_world(mine, call, {bytes}, {address})");
+            behind(match meets {
+                None => meeting,
+                Some(meets) => format!("if ({meets}) {meeting}; else oxprof_call(mine, call, {category}, 0)"),
+            })
         }
         RecordedPart::Wait { address } => behind(format!("oxprof_wait(mine, call, {address})")),
         RecordedPart::Forget { handle } => {
@@ -356,7 +369,9 @@ mod tests {
             ("shmemx_team_destroy_", "oxprof_forget(oxprof_fortran_team(*newteam))"),
             ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
             ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
-            ("shmem_malloc", "oxprof_world(mine, call, size, result)"),
+            ("shmem_malloc", "if (size) oxprof_world(mine, call, size, result); else oxprof_call(mine, call, 5, 0)"),
+            ("shmem_realloc", "if (ptr || size) oxprof_world(mine, call, size, result)"),
+            ("shmem_free", "if (ptr) oxprof_world(mine, call, 0, NULL)"),
             ("shmem_calloc", "oxprof_world(mine, call, (uint64_t)count * (uint64_t)size, result)"),
             ("shmem_put8_", "NULL, *pe, 0, (uint64_t)*nelems * 8,"),
             (
