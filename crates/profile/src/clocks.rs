@@ -54,7 +54,10 @@ fn barriers(ledgers: &[CallLedger]) -> Vec<BTreeMap<Boot, Seen>> {
             };
             // Names of Fortran's routines are in upper case.
             let routine = site.routine.to_lowercase();
-            if !["barrier", "sync", "init", "start_pes", "finalize"].iter().any(|word| routine.contains(word)) {
+            // An init inside a life returns at once. Only that of the first meeting is certain to have begun one.
+            let begins = ["init", "start_pes"].iter().any(|word| routine.contains(word));
+            let meets = ["barrier", "sync", "finalize"].iter().any(|word| routine.contains(word));
+            if !(meets || begins && meeting.number == 0) {
                 continue;
             }
             let seen = barriers.entry((team.key, meeting.number)).or_default();
@@ -128,6 +131,19 @@ mod tests {
             align(&mut ledgers);
             assert!(ledgers[1].meetings[0].span.0.abs_diff(5_002_000) < 4_000, "{routine}: {:?}", ledgers[1].meetings);
         }
+    }
+
+    #[test]
+    fn an_init_inside_a_life_bounds_no_clock() {
+        let (here, there) =
+            ([(5_000_000, 5_003_000), (9_000_000, 9_000_100)], [(5_002_500, 5_003_000), (6_000_000, 6_000_100)]);
+        let mut ledgers = [ledger(0, 1, 0, &here), ledger(1, 2, 987_654_321, &there)];
+        ledgers
+            .iter_mut()
+            .flat_map(|ledger| ledger.sites.values_mut())
+            .for_each(|site| site.routine = "shmem_init".into());
+        align(&mut ledgers);
+        assert!(ledgers[1].meetings[0].span.0.abs_diff(5_002_500) < 4_000, "{:?}", ledgers[1].meetings);
     }
 
     #[test]
