@@ -1,5 +1,6 @@
 //! The report in words: the wait of each PE, and why it never ends.
 
+mod chains;
 mod teams;
 
 use std::fmt::Write as _;
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 use crate::calls::CallEntry;
 use crate::waits::{AwaitedCollectives, Comparand, Subject, TeamMeeting, WaitEntry};
 use crate::{Activity, State, Witness};
+use chains::{chain, steps};
 use teams::{different_teams, is_team, missing, named, team};
 
 /// Beyond this number of PEs, those whose lines are alike share one.
@@ -207,7 +209,7 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
         );
     }
     let chain = chain(known);
-    let steps: Vec<String> = chain.windows(2).map(|pair| step(pair[0], pair[1], known)).collect();
+    let steps = steps(&chain, known);
     let why = if steps.is_empty() { String::new() } else { format!("  {}.\n", steps.join("; ")) };
     if chain.len() == 2 && chain[0] == chain[1] {
         return why + "  No other PE can end this wait.\n";
@@ -266,23 +268,6 @@ fn is_active(one: &Witness) -> bool {
     !one.is_waiting() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
 }
 
-/// The PEs that must act for a PE's waits to end, as far as they can be named.
-fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
-    let mut pes = Vec::new();
-    for wait in one.waits.iter().filter(|wait| wait.has_thread()) {
-        match wait.subject {
-            Subject::Lock { after } => pes.push(after),
-            Subject::Meeting(meeting) => pes.extend(missing(&meeting, one.pe, known)),
-            Subject::Collectives(collectives) => {
-                let first = under_way(one, &collectives);
-                pes.extend(first.flat_map(|(_, meeting)| missing(&meeting, one.pe, known)));
-            }
-            Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => {}
-        }
-    }
-    pes
-}
-
 /// The collectives of a PE that are under way and come before the end of a wait, with their meetings.
 fn under_way<'a>(
     one: &'a Witness,
@@ -293,61 +278,6 @@ fn under_way<'a>(
         Subject::Meeting(meeting) if team.is_none_or(|team| is_team(&team, &meeting)) => Some((wait, meeting)),
         _ => None,
     })
-}
-
-/// From a PE to one that it waits for, and on, to a PE that waits for no known one or was there before. A circle is
-/// preferred.
-fn chain(known: &[Witness]) -> Vec<u32> {
-    let mut longest = Vec::new();
-    for start in known.iter().filter(|one| !needed(one, known).is_empty()) {
-        let mut chain = vec![start.pe];
-        while let Some(one) = known.iter().find(|one| Some(&one.pe) == chain.last()) {
-            let Some(&next) = needed(one, known).first() else { break };
-            if let Some(begin) = chain.iter().position(|pe| *pe == next) {
-                chain.drain(..begin);
-                chain.push(next);
-                return chain;
-            }
-            chain.push(next);
-        }
-        if chain.len() > longest.len() {
-            longest = chain;
-        }
-    }
-    if longest.is_empty() {
-        let waiting = known.iter().find(|one| one.is_waiting());
-        longest.extend(waiting.or(known.first()).map(|one| one.pe));
-    }
-    longest
-}
-
-/// One step of the chain in words.
-fn step(from: u32, to: u32, known: &[Witness]) -> String {
-    let of = |pe: u32| known.iter().find(|one| one.pe == pe);
-    let at = |wait: &WaitEntry| wait.sites.first().map_or_else(String::new, |site| format!(" ({site})"));
-    let waits = of(to).and_then(own_wait);
-    let doing = waits.map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
-    let Some((one, wait)) = of(from).and_then(|one| Some((one, own_wait(one)?))) else {
-        return format!("PE {from} waits for PE {to}");
-    };
-    let call = &wait.call;
-    match wait.subject {
-        Subject::Meeting(_) => {
-            let doing = doing.replace(", which", " and");
-            format!("PE {from} waits in {call} for PE {to}, which has not come there{doing}")
-        }
-        _ if from == to => {
-            let held = if call.ends_with("set_lock") { ": it holds this lock already" } else { "" };
-            format!("PE {from} waits in {call}{} for itself{held}", at(wait))
-        }
-        Subject::Collectives(collectives) => {
-            let lacks = |(_, meeting): &(&WaitEntry, TeamMeeting)| missing(meeting, from, known).contains(&to);
-            let it = under_way(one, &collectives).find(lacks).map_or("it", |(wait, _)| wait.call.as_str());
-            let doing = doing.replace(", which", " and");
-            format!("PE {from} waits in {call} for PE {to}, which has not come to {it}{doing}")
-        }
-        _ => format!("PE {from} waits in {call} for PE {to}{doing}"),
-    }
 }
 
 /// Two PEs that are at one meeting in calls of different names.

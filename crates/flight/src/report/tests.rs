@@ -88,6 +88,17 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
 }
 
 #[test]
+fn a_long_queue_of_a_lock_is_followed_to_its_end_and_told_in_part() {
+    let in_line = |pe: u32| waits(pe, "shmem_set_lock", Subject::Lock { after: pe - 1 });
+    let mut known: Vec<Witness> = (1..10_000).map(in_line).collect();
+    known.push(Witness::new(0, State::Running, Vec::new()));
+    let text = cause(&known, Certainty::Seen);
+    let start = "  PE 9999 waits in shmem_set_lock for PE 9998, which waits in shmem_set_lock; PE 9998 waits ";
+    let end = "; and so on, 9990 more; PE 1 waits in shmem_set_lock for PE 0.\n  PE 0 is missing: not waiting in the library.\n";
+    assert!(text.starts_with(start) && text.ends_with(end) && text.matches("; ").count() == 9, "{text}");
+}
+
+#[test]
 fn fault_D1_syncs_of_all_pes_are_one_call_whatever_their_names() {
     for (one, other) in [("shmem_sync_all", "shmem_team_sync"), ("shmem_barrier_all", "SHMEM_BARRIER_ALL")] {
         let known = [

@@ -1,0 +1,106 @@
+//! Chains of PEs that wait for each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::teams::missing;
+use super::{own_wait, under_way};
+use crate::Witness;
+use crate::waits::{Subject, TeamMeeting, WaitEntry};
+
+/// Steps of a chain that are told before its last one.
+const STEPS: usize = 8;
+
+/// The PEs that must act for a PE's waits to end, as far as they can be named.
+fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
+    let mut pes = Vec::new();
+    for wait in one.waits.iter().filter(|wait| wait.has_thread()) {
+        match wait.subject {
+            Subject::Lock { after } => pes.push(after),
+            Subject::Meeting(meeting) => pes.extend(missing(&meeting, one.pe, known)),
+            Subject::Collectives(collectives) => {
+                let first = under_way(one, &collectives);
+                pes.extend(first.flat_map(|(_, meeting)| missing(&meeting, one.pe, known)));
+            }
+            Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => {}
+        }
+    }
+    pes
+}
+
+/// From a PE to one that it waits for, and on, to a PE that waits for no known one or was there before. A circle is
+/// preferred.
+pub(super) fn chain(known: &[Witness]) -> Vec<u32> {
+    let next: BTreeMap<u32, u32> =
+        known.iter().filter_map(|one| Some((one.pe, *needed(one, known).first()?))).collect();
+    // How many steps lead from a PE on. Thousands may stand in the queue of one lock, so no part of a chain is walked twice.
+    let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut longest: Option<(usize, u32)> = None;
+    for start in known.iter().map(|one| one.pe).filter(|pe| next.contains_key(pe)) {
+        let (mut walk, mut there) = (Vec::new(), BTreeSet::new());
+        let (mut at, mut length) = (Some(start), 0);
+        while let Some(pe) = at {
+            if let Some(rest) = lengths.get(&pe) {
+                length = rest + 1;
+                break;
+            }
+            if !there.insert(pe) {
+                walk.drain(..walk.iter().position(|one| *one == pe).unwrap_or(0));
+                walk.push(pe);
+                return walk;
+            }
+            walk.push(pe);
+            at = next.get(&pe).copied();
+        }
+        lengths.extend(walk.into_iter().rev().zip(length..));
+        let length = lengths[&start];
+        if longest.is_none_or(|(most, _)| length > most) {
+            longest = Some((length, start));
+        }
+    }
+    match longest {
+        Some((_, start)) => std::iter::successors(Some(start), |pe| next.get(pe).copied()).collect(),
+        None => known.iter().find(|one| one.is_waiting()).or(known.first()).map(|one| one.pe).into_iter().collect(),
+    }
+}
+
+/// The steps of a chain in words: of a long one the first ones, and the last.
+pub(super) fn steps(chain: &[u32], known: &[Witness]) -> Vec<String> {
+    let told = |pair: &[u32]| step(pair[0], pair[1], known);
+    let pairs: Vec<&[u32]> = chain.windows(2).collect();
+    let (first, rest) = pairs.split_at(pairs.len().min(STEPS));
+    let mut steps: Vec<String> = first.iter().map(|pair| told(pair)).collect();
+    if let Some((last, between)) = rest.split_last() {
+        steps.extend((!between.is_empty()).then(|| format!("and so on, {} more", between.len())));
+        steps.push(told(last));
+    }
+    steps
+}
+
+/// One step of the chain in words.
+fn step(from: u32, to: u32, known: &[Witness]) -> String {
+    let of = |pe: u32| known.iter().find(|one| one.pe == pe);
+    let at = |wait: &WaitEntry| wait.sites.first().map_or_else(String::new, |site| format!(" ({site})"));
+    let waits = of(to).and_then(own_wait);
+    let doing = waits.map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
+    let Some((one, wait)) = of(from).and_then(|one| Some((one, own_wait(one)?))) else {
+        return format!("PE {from} waits for PE {to}");
+    };
+    let call = &wait.call;
+    match wait.subject {
+        Subject::Meeting(_) => {
+            let doing = doing.replace(", which", " and");
+            format!("PE {from} waits in {call} for PE {to}, which has not come there{doing}")
+        }
+        _ if from == to => {
+            let held = if call.ends_with("set_lock") { ": it holds this lock already" } else { "" };
+            format!("PE {from} waits in {call}{} for itself{held}", at(wait))
+        }
+        Subject::Collectives(collectives) => {
+            let lacks = |(_, meeting): &(&WaitEntry, TeamMeeting)| missing(meeting, from, known).contains(&to);
+            let it = under_way(one, &collectives).find(lacks).map_or("it", |(wait, _)| wait.call.as_str());
+            let doing = doing.replace(", which", " and");
+            format!("PE {from} waits in {call} for PE {to}, which has not come to {it}{doing}")
+        }
+        _ => format!("PE {from} waits in {call} for PE {to}{doing}"),
+    }
+}
