@@ -133,6 +133,7 @@ pub const INTERNAL: &[&str] = &[
     "oxshmem_heap_is_collected",
     "oxshmem_interrupt_check",
     "oxshmem_interrupt_only_ends_calls",
+    "oxshmem_lie_together",
     "oxshmem_lies_apart",
     "oxshmem_program_line",
     "oxshmem_sum_over",

@@ -36,6 +36,17 @@ extern "C" fn oxshmem_heap_is_collected() {
     oxshmem_runtime::heap_is_collected();
 }
 
+/// Whether the elements of an array follow each other, which was passed to a routine of the Fortran module: see
+/// [`fortran::lie_together`].
+///
+/// # Safety
+/// See there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_lie_together(array: *const isize, dimensions: c_int) -> c_int {
+    // SAFETY: the caller passes an array's descriptor and the number of its dimensions.
+    c_int::from(unsafe { fortran::lie_together(array, dimensions.max(0) as usize) })
+}
+
 /// A section whose elements lie apart was passed to a routine of the Fortran module: see [`fortran::lies_apart`].
 ///
 /// # Safety

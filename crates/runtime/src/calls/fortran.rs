@@ -155,6 +155,32 @@ pub unsafe fn complex_xor_to_all<C>(
     }
 }
 
+/// Whether the elements of an array follow each other in memory. The compiler's own answer may be no for a section that has a
+/// dimension of one element, such as u(2:5, 3:3), or no element at all.
+///
+/// # Safety
+/// `descriptor` is what gfortran and flang pass to C: the address, the length of an element, a word of flags, and for each dimension
+/// its lower bound, its extent and the distance of its elements in bytes.
+pub unsafe fn lie_together(descriptor: *const isize, dimensions: usize) -> bool {
+    // SAFETY: the caller promises three words before the dimensions and three for each of them.
+    let words = unsafe { core::slice::from_raw_parts(descriptor, 3 + 3 * dimensions) };
+    let (head, dimensions) = words.split_at(3);
+    follow_each_other(head[1], dimensions)
+}
+
+/// [`lie_together`] of elements of so many bytes. The distance of a dimension of one element does not matter.
+fn follow_each_other(element: isize, dimensions: &[isize]) -> bool {
+    if dimensions.chunks_exact(3).any(|words| words[1] <= 0) {
+        return true;
+    }
+    let mut expected = element;
+    dimensions.chunks_exact(3).filter(|words| words[1] != 1).all(|words| {
+        let follows = words[2] == expected;
+        expected = expected.wrapping_mul(words[1]);
+        follows
+    })
+}
+
 /// Ends the job: a section whose elements lie apart was passed to a routine of the module `shmem_f08`.
 #[cold]
 pub fn lies_apart(routine: &str, argument: &str) -> ! {
@@ -321,6 +347,19 @@ pub unsafe fn shpclmove(addr: *mut *mut c_void, length: c_int, status: *mut c_in
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dimension_of_one_element_keeps_no_elements_apart() {
+        // Lower bound, extent and distance in bytes of each dimension of real(8) arrays.
+        for together in
+            [&[][..], &[1, 4, 8], &[1, 4, 8, 1, 1, 80], &[1, 1, 80, 1, 1, 8], &[1, 4, 8, 1, 3, 32], &[1, 0, 80]]
+        {
+            assert!(follow_each_other(8, together), "{together:?}");
+        }
+        for apart in [&[1, 4, 80][..], &[1, 4, -8], &[1, 1, 8, 1, 4, 80], &[1, 4, 8, 1, 2, 80], &[1, 2, -8, 1, 2, 32]] {
+            assert!(!follow_each_other(8, apart), "{apart:?}");
+        }
+    }
 
     #[test]
     fn a_section_is_passed_by_a_strided_routine_or_as_a_copy() {

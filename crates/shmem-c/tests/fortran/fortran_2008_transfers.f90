@@ -153,7 +153,7 @@ contains
     ! Parentheses make a copy of a part that does not lie together.
     subroutine strided()
         integer, save :: row(4), square(4, 4), target(4, 4)
-        integer :: at
+        integer :: at, none
         square = reshape([(at, at=1, 16)], [4, 4]) + 100 * me
         target = 0
         call shmem_barrier_all()
@@ -170,7 +170,15 @@ contains
         call check(all(row == [4, 8, 12, 16] + 100 * next), 'a row fetched')
         call shmem_ibget(row, square, 2, 8, 2, 2, next)
         call check(all(row == [1, 2, 9, 10] + 100 * next), 'strided blocks fetched')
+        target = 0
+        none = 0
         call shmem_barrier_all()
+        call shmem_put(target(2:3, 4:4), square(2:3, 1:1), pe=next)
+        call shmem_putmem(target(1:1, 2:2), square(3:3, 1:1), 4, next)
+        call shmem_put(target(3, 1:none), square(1, 1:none), pe=next)
+        call shmem_barrier_all()
+        call check(all(target(2:3, 4) == [2, 3] + 100 * previous), 'a column with two dimensions')
+        call check(target(1, 2) == 3 + 100 * previous .and. count(target /= 0) == 3, 'one element, and none')
     end subroutine
 
     subroutine nonblocking()

@@ -212,7 +212,7 @@ fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argum
         text += "        integer(c_int) :: status\n";
     }
     for Argument { name, .. } in arguments.iter().filter(|argument| argument.is_block()) {
-        text += &format!("        if (.not. is_contiguous({name})) call lies_apart('{generic}', '{name}')\n");
+        text += &format!("        if (.not. is_contiguous({name})) call lies_apart('{generic}', '{name}', {name})\n");
     }
     text += &length_check(generic, arguments).unwrap_or_default();
     let passed: Vec<&str> = arguments.iter().map(|argument| argument.passed.as_str()).collect();
