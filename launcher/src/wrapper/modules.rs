@@ -1,7 +1,7 @@
 //! The compiled Fortran modules of an installation. They are missing where gfortran came after the installation, and those of one
 //! compiler cannot be read by another one. `oshfort --make-modules` makes them from the installed sources.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,8 +14,9 @@ pub const OPTION: &str = "--make-modules";
 const SOURCES: [&str; 3] = ["shmem.f90", "shmemx.f90", "shmem_f08.f90"];
 /// The archive of that object file.
 pub(super) const ARCHIVE: &str = "liboxshmem_f08.a";
-/// Endings of files that gfortran takes for Fortran.
-const ENDINGS: [&str; 12] = ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "F90", "F03", "F08"];
+/// Endings of files that compilers take for Fortran.
+const ENDINGS: [&str; 17] =
+    ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "FOR", "FTN", "fpp", "FPP", "F90", "F95", "F03", "F08"];
 /// No source of a program is longer.
 const LONGEST: u64 = 64 << 20;
 
@@ -81,10 +82,9 @@ impl FortranModules {
             let mut compiler = Command::new(&self.compiler[0]);
             // A module's file repeats the name of its source as the compiler was given it.
             compiler.args(&self.compiler[1..]).current_dir(&self.include);
-            match *source == SOURCES[SOURCES.len() - 1] {
-                // Programs whose addresses the loader chooses are linked with the object.
-                true => compiler.args(["-O2", "-fPIC", "-std=f2018", "-Wno-c-binding-type", "-c", "-o"]).arg(&object),
-                false => compiler.arg("-fsyntax-only"),
+            match options(&self.compiler[0], source) {
+                Some(options) => compiler.args(options).args(["-c", "-o"]).arg(&object),
+                None => compiler.arg("-fsyntax-only"),
             };
             run(compiler.arg(source))?;
         }
@@ -94,6 +94,18 @@ impl FortranModules {
             let _ = std::fs::remove_file(&object);
         }
         Ok(format!("the Fortran modules are in {}", self.include.display()))
+    }
+}
+
+/// The options by which a source becomes an object file; `None` if it need not. Only gfortran is known to write a module without an
+/// object, and to take its own options: flang refuses a warning that it does not know. Programs whose addresses the loader
+/// chooses are linked with the last object.
+fn options(compiler: &OsStr, source: &str) -> Option<&'static [&'static str]> {
+    let name = Path::new(compiler).file_name().unwrap_or_default().to_string_lossy();
+    match (name.contains("gfortran"), source == SOURCES[SOURCES.len() - 1]) {
+        (true, false) => None,
+        (true, true) => Some(&["-O2", "-fPIC", "-std=f2018", "-Wno-c-binding-type"]),
+        (false, _) => Some(&["-O2", "-fPIC"]),
     }
 }
 
@@ -111,6 +123,18 @@ fn run(command: &mut Command) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_compilers_get_no_option_of_gfortran() {
+        let made = |compiler: &str, source| options(compiler.as_ref(), source).map(|options| options.join(" "));
+        for gfortran in ["gfortran", "/opt/gcc/bin/x86_64-linux-gnu-gfortran-13"] {
+            assert_eq!(made(gfortran, "shmem.f90"), None);
+            assert!(made(gfortran, "shmem_f08.f90").is_some_and(|options| options.contains("-std=f2018")));
+        }
+        for source in SOURCES {
+            assert_eq!(made("/usr/bin/flang", source).as_deref(), Some("-O2 -fPIC"), "{source}");
+        }
+    }
 
     #[test]
     fn lines_that_use_a_module_are_known() {
