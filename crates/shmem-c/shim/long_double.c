@@ -5,22 +5,22 @@
 #define WEAK(name) __attribute__((weak, alias("p" #name)))
 
 void pshmem_longdouble_p(long double *dest, long double value, int pe) {
-    pshmem_putmem(dest, &value, sizeof value, pe);
+    pshmem_longdouble_put(dest, &value, 1, pe);
 }
 
 void pshmem_ctx_longdouble_p(shmem_ctx_t ctx, long double *dest, long double value, int pe) {
-    pshmem_ctx_putmem(ctx, dest, &value, sizeof value, pe);
+    pshmem_ctx_longdouble_put(ctx, dest, &value, 1, pe);
 }
 
 long double pshmem_longdouble_g(const long double *source, int pe) {
     long double value;
-    pshmem_getmem(&value, source, sizeof value, pe);
+    pshmem_longdouble_get(&value, source, 1, pe);
     return value;
 }
 
 long double pshmem_ctx_longdouble_g(shmem_ctx_t ctx, const long double *source, int pe) {
     long double value;
-    pshmem_ctx_getmem(ctx, &value, source, sizeof value, pe);
+    pshmem_ctx_longdouble_get(ctx, &value, source, 1, pe);
     return value;
 }
 
