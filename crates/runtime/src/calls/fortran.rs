@@ -136,7 +136,7 @@ pub unsafe fn complex_xor_to_all<C>(
     sync: *mut core::ffi::c_long,
 ) {
     let each = (size_of::<C>() / size_of::<u32>()) as c_int;
-    let Some(words) = nreduce.checked_mul(each) else {
+    let Some(words) = nreduce.checked_mul(each).filter(|&words| words >= 0) else {
         errors::bad_argument(name, "nreduce", nreduce.into(), &format!("0 to {}", c_int::MAX / each))
     };
     // SAFETY: the caller promises symmetric arrays of `nreduce` complex numbers, which are `words` words.
