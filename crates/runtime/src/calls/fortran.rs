@@ -159,13 +159,15 @@ pub unsafe fn complex_xor_to_all<C>(
 /// dimension of one element, such as u(2:5, 3:3), or no element at all.
 ///
 /// # Safety
-/// `descriptor` is what gfortran and flang pass to C: the address, the length of an element, a word of flags, and for each dimension
-/// its lower bound, its extent and the distance of its elements in bytes.
+/// `descriptor` has three words before the dimensions and three for each of them.
 pub unsafe fn lie_together(descriptor: *const isize, dimensions: usize) -> bool {
-    // SAFETY: the caller promises three words before the dimensions and three for each of them.
+    // SAFETY: the caller promises so many words.
     let words = unsafe { core::slice::from_raw_parts(descriptor, 3 + 3 * dimensions) };
-    let (head, dimensions) = words.split_at(3);
-    follow_each_other(head[1], dimensions)
+    let (head, bounds) = words.split_at(3);
+    // What gfortran and flang pass to C: the address, the length of an element, a version with the rank behind it, and for each
+    // dimension its lower bound, its extent and the distance of its elements in bytes. Another layout has the rank elsewhere.
+    let rank = head[2].to_ne_bytes()[4];
+    usize::from(rank) == dimensions && follow_each_other(head[1], bounds)
 }
 
 /// [`lie_together`] of elements of so many bytes. The distance of a dimension of one element does not matter.
