@@ -195,7 +195,9 @@ impl BenchArgs {
             contenders.push(Contender::other(&name, compiler, launcher, &shape, scratch.path())?);
         }
         let (date, mut machine) = (surroundings::now(), surroundings::describe());
-        surroundings::note().iter().for_each(|note| process::say(&format!("oxshmem: note: {note}\n")));
+        if let Some(note) = surroundings::note() {
+            process::say(&format!("oxshmem: note: {note}\n"));
+        }
         let processors = surroundings::ProcessorTime::so_far();
         let mut findings = measure(&contenders, &self.effort())?;
         machine.extend(processors.of_others().map(|share| (surroundings::OTHERS.to_owned(), format!("{share:.0} %"))));

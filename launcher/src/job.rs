@@ -112,7 +112,9 @@ async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) 
     let mut job = RunningJob::new(Rc::clone(&description));
     match &prepared {
         Some(prepared) => {
-            prepared.crowding().iter().for_each(|note| say(note));
+            if let Some(note) = prepared.crowding() {
+                say(&note);
+            }
             job.subtree.start_processes(prepared);
         }
         None => {

@@ -173,7 +173,9 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
     let shell = granted.and_then(|granted| granted.shell).filter(by_place).map(String::from);
     let named = match plan.places.launch_agent {
         None => {
-            hosts::note_of_domains(named).iter().for_each(|note| say(note));
+            if let Some(note) = hosts::note_of_domains(named) {
+                say(&note);
+            }
             hosts::together_here(named)
         }
         // The user's own remote shell knows which of its names mean one machine.

@@ -77,14 +77,18 @@ fn symmetric_name(node: &RaceNode, object: *const c_void) -> Option<u64> {
 
 hook! {
     fn race_locked(lock: *const c_void) |node, strand| {
-        symmetric_name(node, lock).into_iter().for_each(|lock| strand.lock(lock))
+        if let Some(name) = symmetric_name(node, lock) {
+            strand.lock(name);
+        }
     }
 }
 
 hook! {
     fn race_unlocking(lock: *const c_void) |node, strand| {
         quiet(node, strand, Stream::Default);
-        symmetric_name(node, lock).into_iter().for_each(|lock| strand.unlock(lock));
+        if let Some(name) = symmetric_name(node, lock) {
+            strand.unlock(name);
+        }
     }
 }
 

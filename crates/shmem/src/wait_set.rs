@@ -114,7 +114,9 @@ impl<T: AtomicValue> WaitSet<'_, T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn leave_out(&mut self, i: usize) {
-        self.left_out.get_mut(i).into_iter().for_each(|out| *out = 1);
+        if let Some(status) = self.left_out.get_mut(i) {
+            *status = 1;
+        }
     }
 
     /// Takes variable `i` in again; nothing changes if there is none.
@@ -129,7 +131,9 @@ impl<T: AtomicValue> WaitSet<'_, T> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn take_in(&mut self, i: usize) {
-        self.left_out.get_mut(i).into_iter().for_each(|out| *out = 0);
+        if let Some(status) = self.left_out.get_mut(i) {
+            *status = 0;
+        }
     }
 
     /// The variables that are in it.

@@ -31,11 +31,15 @@ impl OpenLedger {
     pub(crate) fn of_team(&self, entry: &TeamEntry, bytes: u64, timing: Option<Timing>) {
         let at = TEAMS.at(entry.slot);
         if self.get(at + team::SIZE) == 0 {
-            entry.identity.iter().enumerate().for_each(|(place, word)| self.set(at + place, *word));
+            for (place, word) in entry.identity.iter().enumerate() {
+                self.set(at + place, *word);
+            }
         }
         self.add(at + team::CALLS, 1);
         self.add(at + team::BYTES, bytes);
-        timing.iter().for_each(|timing| self.add(at + team::TICKS, timing.ticks * timing.weight));
+        if let Some(timing) = timing {
+            self.add(at + team::TICKS, timing.ticks * timing.weight);
+        }
     }
 
     /// Keeps a meeting, if it is one of those that are kept. `number` is the same on all members.
@@ -65,7 +69,9 @@ impl OpenLedger {
             let from = MEETINGS.at(number);
             if self.get(from + 1).is_multiple_of(stride) {
                 let to = MEETINGS.at(kept);
-                (0..MEETINGS.width).for_each(|word| self.set(to + word, self.get(from + word)));
+                for word in 0..MEETINGS.width {
+                    self.set(to + word, self.get(from + word));
+                }
                 kept += 1;
             }
         }

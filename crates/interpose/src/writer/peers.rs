@@ -59,7 +59,10 @@ impl OpenLedger {
             }
             if self.get(at) == address {
                 self.add(at + 1, 1);
-                return timing.iter().for_each(|timing| self.add(at + 2, timing.ticks * timing.weight));
+                if let Some(timing) = timing {
+                    self.add(at + 2, timing.ticks * timing.weight);
+                }
+                return;
             }
         }
     }

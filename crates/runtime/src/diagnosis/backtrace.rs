@@ -17,7 +17,11 @@ fn program_part(all: &str) -> String {
     let mut frames: Vec<(&str, Option<&str>)> = Vec::new();
     for line in all.lines().map(str::trim) {
         match (line.strip_prefix("at "), line.split_once(": ")) {
-            (Some(place), _) => frames.iter_mut().last().into_iter().for_each(|frame| frame.1 = Some(place)),
+            (Some(place), _) => {
+                if let Some((_, of_frame)) = frames.last_mut() {
+                    *of_frame = Some(place);
+                }
+            }
             // The library's own frames have no names where it is stripped.
             (None, Some((_, "<unknown>"))) => {}
             (None, Some((_, name))) => frames.push((name, None)),

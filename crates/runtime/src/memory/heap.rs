@@ -71,7 +71,9 @@ impl SymmetricHeap {
 
     /// Paints what guards the new block at `offset`, whose memory is there.
     pub(crate) fn paint(&mut self, offset: u64) {
-        self.guard.iter_mut().for_each(|guard| guard.paint(&own_memory(), offset));
+        if let Some(guard) = &mut self.guard {
+            guard.paint(&own_memory(), offset);
+        }
     }
 
     /// A write that should not have been, if blocks are guarded and there was one.

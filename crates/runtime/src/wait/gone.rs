@@ -9,7 +9,9 @@ use crate::start::state;
 /// A PE among those that a wait needs which has ended without finalize.
 pub(super) fn among(needs: Needs<'_>) -> Option<u32> {
     let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
-    state::current().iter().for_each(|life| life.windows.roll().call(first));
+    if let Some(life) = state::current() {
+        life.windows.roll().call(first);
+    }
     match needs {
         Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All) => last_to_go(),
         Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => first_gone(std::iter::once(pe)),

@@ -174,7 +174,11 @@ impl Service {
             self.waits.store(true, Ordering::Relaxed);
             drop(coalescer);
             // There may be no caller that polls and sends it.
-            self.asleep.remind(|| self.thread.get().into_iter().for_each(|thread| thread.wake()));
+            self.asleep.remind(|| {
+                if let Some(thread) = self.thread.get() {
+                    thread.wake();
+                }
+            });
             return Ok(());
         }
         if planted!("message-before-its-batch", true, false) {

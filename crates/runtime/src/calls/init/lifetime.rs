@@ -158,7 +158,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
             node.count
         ));
         process::print(&format!("oxshmem: {}\n", placement::describe()));
-        state::current().iter().for_each(|life| process::print(&format!("{}\n", life.choice.describe(n, node.count))));
+        if let Some(life) = state::current() {
+            process::print(&format!("{}\n", life.choice.describe(n, node.count)));
+        }
     }
     tracing::debug!(pes = n, epoch, "initialised");
     Ok(())
