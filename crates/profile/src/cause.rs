@@ -17,8 +17,8 @@ const PART: f64 = 0.5;
 pub struct LateCause {
     /// The one that came late, then the PE for which it waited, and so on up to the cause.
     pub chain: Vec<u32>,
-    /// Where the first one waited: the ledger of this number, and the site.
-    pub site: (usize, u32),
+    /// Where the first one waited.
+    pub site: LedgerSite,
     /// Nanoseconds that the cause is outside of the library.
     pub outside: f64,
     /// The mean of all PEs.
@@ -32,11 +32,20 @@ impl LateCause {
     }
 }
 
-/// The longest wait of a PE for variables and locks.
-struct LongestWait {
+/// A site of one thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LedgerSite {
+    /// The index of the thread's ledger in the job.
+    pub ledger: usize,
+    /// The site's number in this ledger.
+    pub number: u32,
+}
+
+/// The waits of a PE for another one at variables and locks.
+struct PeWait {
     reason: u32,
     time: f64,
-    site: (usize, u32),
+    site: LedgerSite,
 }
 
 /// Follows the waits of a PE that came late. Nothing if it works longer than others itself, or if no such PE is at the end.
@@ -65,22 +74,23 @@ pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
     longest_wait(job, totals, pe).map(|wait| wait.reason)
 }
 
-/// The PE for which a PE waited longest outside of collectives, and where it did.
-fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<LongestWait> {
+/// The PE for which a PE waited longest outside of collectives, at all sites together, and the site where it waited longest.
+fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
     let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();
-    let mut sites: Vec<(u32, f64, (usize, u32))> = Vec::new();
+    let mut at_sites: Vec<PeWait> = Vec::new();
     for (index, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
-        for (number, _) in ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting) {
-            let at_site = totals.blame.reasons.get(&(pe, ledger.thread, *number));
-            for (&reason, &time) in at_site.into_iter().flatten().filter(|(reason, _)| **reason != pe) {
+        for (&number, _) in ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting) {
+            let here = totals.blame.reasons.get(&(pe, ledger.thread, number));
+            for (&reason, &time) in here.into_iter().flatten().filter(|(reason, _)| **reason != pe) {
                 *reasons.entry(reason).or_default() += time;
-                sites.push((reason, time, (index, *number)));
+                at_sites.push(PeWait { reason, time, site: LedgerSite { ledger: index, number } });
             }
         }
     }
     let (reason, time) = reasons.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let at = sites.into_iter().filter(|(of, ..)| *of == reason).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(LongestWait { reason, time, site: at.2 })
+    let for_reason = at_sites.into_iter().filter(|wait| wait.reason == reason);
+    let longest = for_reason.max_by(|a, b| a.time.total_cmp(&b.time))?;
+    Some(PeWait { time, ..longest })
 }
 
 #[cfg(test)]
@@ -117,14 +127,15 @@ mod tests {
     #[test]
     fn a_pe_that_waited_for_a_longer_worker_is_not_the_cause() {
         let found = cause(&[(105, 0.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 3 waited for PE 2");
-        assert_eq!((found.pe(), &found.chain[..], found.site), (2, &[3, 2][..], (3, 1)));
+        assert_eq!((found.pe(), &found.chain[..]), (2, &[3, 2][..]));
+        assert_eq!(found.site, LedgerSite { ledger: 3, number: 1 });
         assert_eq!((found.outside, found.mean), (605.0, 231.25));
     }
 
     #[test]
     fn waits_are_followed_from_pe_to_pe() {
         let found = cause(&[(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 0 waited for PE 3");
-        assert_eq!((&found.chain[..], found.site), (&[0, 3, 2][..], (0, 1)));
+        assert_eq!((&found.chain[..], found.site), (&[0, 3, 2][..], LedgerSite { ledger: 0, number: 1 }));
     }
 
     #[test]

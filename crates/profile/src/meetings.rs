@@ -81,48 +81,72 @@ pub struct LateComer {
     pub compared: u64,
     /// Nanoseconds that others waited for it, together.
     pub waited: f64,
-    /// Between which two of its collectives it was when the others waited most: the sites in the ledger of this number, without the
-    /// earlier one if it had been in none. Nothing if only some of its meetings are known.
-    pub between: Option<(usize, Option<u32>, u32)>,
+    /// Between which two of its collectives it was when the others waited most. Nothing if only some of its meetings are known.
+    pub between: Option<BetweenSites>,
+}
+
+/// The part of a thread's time between two of its collectives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BetweenSites {
+    /// The index of the thread's ledger in the job.
+    pub ledger: usize,
+    /// The site of the earlier one; nothing if there was none before.
+    pub from: Option<u32>,
+    /// The site of the later one.
+    pub to: u32,
+}
+
+/// The meetings to which a PE came last while others waited.
+#[derive(Default)]
+struct LateMeetings {
+    count: u64,
+    /// Nanoseconds that others waited, together.
+    waited: f64,
+}
+
+/// When a thread came last to a meeting.
+struct LateArrival {
+    came: u64,
+    /// Nanoseconds that others waited for it, together.
+    waited: f64,
 }
 
 /// Finds the PE that kept others waiting longest in collectives, if any did.
 pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
     let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
     let all = meetings(job, stride);
-    let mut late: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
-    let mut moments: BTreeMap<(u32, u32), Vec<(u64, f64)>> = BTreeMap::new();
+    let mut late: BTreeMap<u32, LateMeetings> = BTreeMap::new();
+    let mut arrivals: BTreeMap<(u32, u32), Vec<LateArrival>> = BTreeMap::new();
     for parts in all.values().filter(|parts| parts.len() > 1) {
         let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
         let stayed = parts.iter().filter(|part| part.span.1 >= last.span.0);
         let waited: f64 = stayed.map(|part| (last.span.0 - part.span.0) as f64 * stride as f64).sum();
         if waited > 0.0 {
             let of_pe = late.entry(last.pe).or_default();
-            *of_pe = (of_pe.0 + 1, of_pe.1 + waited);
-            moments.entry((last.pe, last.thread)).or_default().push((last.span.0, waited));
+            of_pe.count += 1;
+            of_pe.waited += waited;
+            let arrival = LateArrival { came: last.span.0, waited };
+            arrivals.entry((last.pe, last.thread)).or_default().push(arrival);
         }
     }
-    let (&pe, &(count, waited)) = late.iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let (&pe, latest) = late.iter().max_by(|a, b| a.1.waited.total_cmp(&b.1.waited))?;
     let compared = all.values().filter(|parts| parts.len() > 1).count() as u64;
-    let between = if stride == 1 { between(job, pe, &moments) } else { None };
-    Some(LateComer { pe, late: count, compared, waited, between })
+    let between = if stride == 1 { between(job, pe, &arrivals) } else { None };
+    Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, between })
 }
 
-/// Between which two collectives a PE was when others waited for it, weighted by how long they did.
-fn between(
-    job: &RecordedJob,
-    pe: u32,
-    moments: &BTreeMap<(u32, u32), Vec<(u64, f64)>>,
-) -> Option<(usize, Option<u32>, u32)> {
-    let mut weights: BTreeMap<(usize, Option<u32>, u32), f64> = BTreeMap::new();
+/// Between which two collectives a PE was when others waited for it, weighted by how long they did. `arrivals` are by PE and thread.
+fn between(job: &RecordedJob, pe: u32, arrivals: &BTreeMap<(u32, u32), Vec<LateArrival>>) -> Option<BetweenSites> {
+    let mut weights: BTreeMap<BetweenSites, f64> = BTreeMap::new();
     for (number, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
-        let mut own: Vec<(u64, u32)> = ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
-        own.sort_unstable();
-        for (entry, waited) in moments.get(&(pe, ledger.thread)).into_iter().flatten() {
-            let at = own.partition_point(|(when, _)| when < entry);
-            if let Some((_, to)) = own.get(at) {
-                let from = at.checked_sub(1).map(|earlier| own[earlier].1);
-                *weights.entry((number, from, *to)).or_default() += waited;
+        let mut entries: Vec<(u64, u32)> =
+            ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
+        entries.sort_unstable();
+        for arrival in arrivals.get(&(pe, ledger.thread)).into_iter().flatten() {
+            let at = entries.partition_point(|(when, _)| *when < arrival.came);
+            if let Some((_, to)) = entries.get(at) {
+                let from = at.checked_sub(1).map(|earlier| entries[earlier].1);
+                *weights.entry(BetweenSites { ledger: number, from, to: *to }).or_default() += arrival.waited;
             }
         }
     }
@@ -181,7 +205,9 @@ fn for_variables(job: &RecordedJob, blame: &mut Blame) {
         // A ledger says for what was waited and where, but not where for what: each place gets its share.
         for (number, site) in waiting.iter().filter(|_| all > 0.0) {
             let at_site = blame.reasons.entry((ledger.pe, ledger.thread, **number)).or_default();
-            reasons.iter().for_each(|(pe, time)| *at_site.entry(*pe).or_default() += time * site.time / all);
+            for (pe, time) in &reasons {
+                *at_site.entry(*pe).or_default() += time * site.time / all;
+            }
         }
         let unexplained = all - explained;
         if unexplained > 0.0 {
@@ -258,7 +284,7 @@ mod tests {
         // PE 1 came last in meetings 0 and 2, and others waited longest before the last one.
         let late = late_comer(&job).unwrap();
         assert_eq!((late.pe, late.late, late.compared, late.waited), (1, 2, 3, 150.0 + 170.0));
-        assert_eq!(late.between, Some((1, Some(4), 5)));
+        assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: Some(4), to: 5 }));
         let shared = shared(&job);
         assert_eq!(shared[&(0, 0, 4, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
         assert_eq!(late_comer(&RecordedJob::of(vec![ledger(0, 1, &[])])), None);
@@ -272,7 +298,8 @@ mod tests {
             ledger(2, 1, &[(0, 40, 301), (1, 410, 421)]),
         ]);
         let late = late_comer(&job).unwrap();
-        assert_eq!((late.pe, late.late, late.between), (1, 2, Some((1, None, 7))));
+        assert_eq!((late.pe, late.late), (1, 2));
+        assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: None, to: 7 }));
     }
 
     #[test]

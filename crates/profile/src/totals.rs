@@ -46,7 +46,7 @@ impl Total {
         self.waiting += waiting;
         self.longest = self.longest.max(site.longest);
         *self.by_pe.entry(pe).or_default() += site.time;
-        reasons.iter().for_each(|(pe, time)| *self.reasons.entry(*pe).or_default() += time);
+        add_by_pe(&mut self.reasons, reasons);
     }
 
     /// Adds the calls of another place.
@@ -56,8 +56,8 @@ impl Total {
         self.time += other.time;
         self.waiting += other.waiting;
         self.longest = self.longest.max(other.longest);
-        other.by_pe.iter().for_each(|(pe, time)| *self.by_pe.entry(*pe).or_default() += time);
-        other.reasons.iter().for_each(|(pe, time)| *self.reasons.entry(*pe).or_default() += time);
+        add_by_pe(&mut self.by_pe, &other.by_pe);
+        add_by_pe(&mut self.reasons, &other.reasons);
     }
 
     /// How much longer than the mean of all PEs the slowest one was: 1 if they are alike.
@@ -75,6 +75,12 @@ impl Total {
             true => most(&self.reasons).map(|(pe, time)| SlowPe::Awaited(pe, time)),
             false => most(&self.by_pe).map(|(pe, time)| SlowPe::Longest(pe, time)),
         }
+    }
+}
+
+fn add_by_pe(sums: &mut BTreeMap<u32, f64>, more: &BTreeMap<u32, f64>) {
+    for (pe, time) in more {
+        *sums.entry(*pe).or_default() += time;
     }
 }
 
@@ -109,6 +115,17 @@ pub struct PeTime {
     pub heap: u64,
 }
 
+/// The calls of one team.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TeamTotal {
+    /// Calls.
+    pub calls: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Nanoseconds.
+    pub time: f64,
+}
+
 /// The figures of a job.
 #[derive(Clone, Debug)]
 pub struct Totals {
@@ -118,8 +135,8 @@ pub struct Totals {
     pub routines: BTreeMap<(String, RoutineKind), Total>,
     /// By routine and place.
     pub sites: BTreeMap<(String, CallPlace), Total>,
-    /// By team: calls and bytes and time of all members.
-    pub teams: BTreeMap<TeamKey, (u64, u64, f64)>,
+    /// By team: of all members together.
+    pub teams: BTreeMap<TeamKey, TeamTotal>,
     /// By the PE that calls and the PE that it names: puts, gets, atomics.
     pub pairs: BTreeMap<(u32, u32), [PeerTraffic; 3]>,
     /// The waits of PEs for each other.
@@ -197,7 +214,9 @@ impl Totals {
     fn add_teams(&mut self, ledger: &CallLedger) {
         for team in ledger.teams.values() {
             let sum = self.teams.entry(team.key).or_default();
-            *sum = (sum.0 + team.calls, sum.1 + team.bytes, sum.2 + team.time);
+            sum.calls += team.calls;
+            sum.bytes += team.bytes;
+            sum.time += team.time;
         }
     }
 

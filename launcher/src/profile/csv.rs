@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use oxshmem_base::Error;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::{PeerTraffic, TeamKey};
-use oxshmem_profile::totals::{PeTime, Total, Totals};
+use oxshmem_profile::totals::{PeTime, TeamTotal, Total, Totals};
 
 use super::places::{ProgramPlaces, by_time};
 use crate::results;
@@ -119,10 +119,10 @@ fn pes(totals: &Totals) -> CsvTable {
 }
 
 fn teams(totals: &Totals) -> CsvTable {
-    let row = |(key, (calls, bytes, time)): (&TeamKey, &(u64, u64, f64))| {
+    let row = |(key, team): (&TeamKey, &TeamTotal)| {
         let number = key.number.map_or_else(String::new, |number| number.to_string());
         let members = [key.first, key.stride, key.size].map(|word| word.to_string());
-        [members.to_vec(), vec![number, calls.to_string(), bytes.to_string(), whole(*time)]].concat()
+        [members.to_vec(), vec![number, team.calls.to_string(), team.bytes.to_string(), whole(team.time)]].concat()
     };
     CsvTable {
         name: "teams",

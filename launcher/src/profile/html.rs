@@ -309,13 +309,13 @@ fn teams(page: &mut Document, totals: &Totals) {
     let rows: Vec<Vec<String>> = totals
         .teams
         .iter()
-        .map(|(team, (calls, bytes, time))| {
+        .map(|(team, total)| {
             vec![
                 described(team, totals.pes),
                 team.size.to_string(),
-                calls.to_string(),
-                units::size(*bytes as f64),
-                units::time(*time),
+                total.calls.to_string(),
+                units::size(total.bytes as f64),
+                units::time(total.time),
             ]
         })
         .collect();

@@ -4,7 +4,7 @@ use oxshmem_profile::cause::{self, LateCause, UNEVEN};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::CallLedger;
-use oxshmem_profile::meetings::{self, LateComer};
+use oxshmem_profile::meetings::{self, BetweenSites, LateComer};
 use oxshmem_profile::totals::{self, Totals};
 use oxshmem_report::units;
 
@@ -61,8 +61,8 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
 
 /// Between which of its calls the late PE was.
 fn between(job: &RecordedJob, late: &LateComer, places: &mut ProgramPlaces) -> String {
-    let Some((number, from, to)) = late.between else { return String::new() };
-    let ledger = &job.ledgers[number];
+    let Some(BetweenSites { ledger, from, to }) = late.between else { return String::new() };
+    let ledger = &job.ledgers[ledger];
     let mut name = |site: u32| ledger.sites.get(&site).map(|site| places.name(&totals::place(ledger, site)));
     let Some(to) = name(to) else { return String::new() };
     // Without lines a place is its function.
@@ -87,9 +87,9 @@ fn worker(cause: &LateCause) -> String {
 
 /// For whom the late PE waited, where, and for whom that one did.
 fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> String {
-    let (number, site) = cause.site;
-    let ledger = &job.ledgers[number];
-    let place = ledger.sites.get(&site).map(|site| places.name(&totals::place(ledger, site)));
+    let ledger = &job.ledgers[cause.site.ledger];
+    let site = ledger.sites.get(&cause.site.number);
+    let place = site.map(|site| places.name(&totals::place(ledger, site)));
     let at = place.as_deref().map_or_else(String::new, behind_verb);
     let followed = &cause.chain[1..];
     let mut links: Vec<String> = followed.iter().take(LONGEST_CHAIN).map(|pe| format!("PE {pe}")).collect();
