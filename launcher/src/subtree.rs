@@ -3,6 +3,8 @@
 //!
 //! The launcher is a subtree with the user's wishes on top, an agent is one with a pipe on top.
 
+mod branches;
+
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
@@ -12,7 +14,7 @@ use oxshmem_os::limits::Kills;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use crate::link::frame::{self, AgentOrder, AgentReport, FAN_OUT, HostPes, JobDescription};
+use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
 use crate::link::pulse::{Need, Pulse};
 use crate::output;
 use crate::pmi::{JobEffect, PmiServer};
@@ -21,6 +23,7 @@ use crate::processes::{Outlet, Processes, raw};
 use crate::remote::{AgentEvent, RemoteAgent};
 use crate::signals::SignalWish;
 use crate::watch::Event;
+use branches::branches;
 
 pub(crate) struct Subtree {
     description: Rc<JobDescription>,
@@ -110,7 +113,7 @@ impl Subtree {
 
     /// Starts agents for these hosts.
     pub(crate) fn start_remotes(&mut self, host_pes: &[HostPes]) {
-        for group in groups(host_pes) {
+        for group in branches(host_pes) {
             let index = self.remotes.len();
             self.remotes.push(RemoteAgent::start(index, &self.description, group.to_vec(), self.tell.clone()));
         }
@@ -162,21 +165,11 @@ impl Subtree {
             AgentOrder::Fenced { values, last } => {
                 self.server.learn(values);
                 if last {
-                    self.remotes.iter_mut().for_each(|remote| remote.fenced = false);
-                    let (members, is_next_complete) = self.server.open();
-                    members.into_iter().for_each(|i| self.processes.answer(i, &Reply::BarrierOut));
-                    if is_next_complete {
-                        self.take_part_in_fence();
-                    }
+                    self.open_fence();
                 }
             }
             AgentOrder::Look { question, calls } => self.processes.look(question, calls as usize),
-            AgentOrder::Census => {
-                let asked = self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over());
-                asked.for_each(|remote| remote.counts = true);
-                self.census = Some(DeathCensus { dying: self.processes.dying() });
-                self.look_at_census();
-            }
+            AgentOrder::Census => self.begin_census(),
             AgentOrder::Finish { status } => {
                 self.processes.sweep(status != 0);
                 self.finishing = true;
@@ -184,6 +177,28 @@ impl Subtree {
             // The agent of that host has its own PEs' questions.
             AgentOrder::Told { .. } | AgentOrder::Start(_) | AgentOrder::Beat => {}
         }
+    }
+
+    /// Lets the PEs of this host and the agents below out of the fence.
+    fn open_fence(&mut self) {
+        for remote in &mut self.remotes {
+            remote.fenced = false;
+        }
+        let (members, is_next_complete) = self.server.open();
+        for member in members {
+            self.processes.answer(member, &Reply::BarrierOut);
+        }
+        if is_next_complete {
+            self.take_part_in_fence();
+        }
+    }
+
+    fn begin_census(&mut self) {
+        for remote in self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over()) {
+            remote.counts = true;
+        }
+        self.census = Some(DeathCensus { dying: self.processes.dying() });
+        self.look_at_census();
     }
 
     /// Ends everything here at once; agents below notice that their pipes end.
@@ -264,18 +279,7 @@ impl Subtree {
         remote.pulse.heard(Instant::now());
         match news {
             AgentEvent::Greeted => remote.greeted = true,
-            AgentEvent::Over(why) => {
-                let hosts: Vec<u32> = remote.hosts.iter().copied().collect();
-                remote.over();
-                self.ended |= !hosts.is_empty();
-                self.ready.push_back(match hosts.is_empty() {
-                    // A wait for the end of all agents looks again.
-                    true => AgentReport::Beat,
-                    false => AgentReport::Lost { hosts, why },
-                });
-                self.look_at_census();
-                self.look_for_stuck_fence();
-            }
+            AgentEvent::Over(why) => self.lose_branch(index, why),
             AgentEvent::Report(AgentReport::Beat) => {}
             AgentEvent::Report(AgentReport::Fence { values, last }) => {
                 self.values.extend(values);
@@ -286,25 +290,47 @@ impl Subtree {
                 remote.counts = false;
                 self.look_at_census();
             }
-            AgentEvent::Report(report) => {
-                match &report {
-                    AgentReport::Ended { pe, .. } => {
-                        remote.pes.remove(pe);
-                        self.ended = true;
-                    }
-                    AgentReport::Done { host } => drop(remote.hosts.remove(host)),
-                    AgentReport::Lost { hosts, .. } => {
-                        remote.hosts.retain(|host| !hosts.contains(host));
-                        self.ended = true;
-                    }
-                    _ => {}
-                }
-                let ended = matches!(report, AgentReport::Ended { .. });
-                self.ready.push_back(report);
-                if ended {
-                    self.look_for_stuck_fence();
-                }
+            AgentEvent::Report(report) => self.pass_up(index, report),
+        }
+    }
+
+    /// An agent has gone, with the hosts that it still looked after.
+    fn lose_branch(&mut self, index: usize, why: String) {
+        let remote = &mut self.remotes[index];
+        let hosts: Vec<u32> = remote.hosts.iter().copied().collect();
+        remote.over();
+        if hosts.is_empty() {
+            // A wait for the end of all agents looks again.
+            self.ready.push_back(AgentReport::Beat);
+        } else {
+            self.ended = true;
+            self.ready.push_back(AgentReport::Lost { hosts, why });
+        }
+        self.look_at_census();
+        self.look_for_stuck_fence();
+    }
+
+    /// Notes which PEs and hosts a report from below takes away, and passes it on.
+    fn pass_up(&mut self, index: usize, report: AgentReport) {
+        let remote = &mut self.remotes[index];
+        let is_end = matches!(report, AgentReport::Ended { .. });
+        match &report {
+            AgentReport::Ended { pe, .. } => {
+                remote.pes.remove(pe);
+                self.ended = true;
             }
+            AgentReport::Done { host } => {
+                remote.hosts.remove(host);
+            }
+            AgentReport::Lost { hosts, .. } => {
+                remote.hosts.retain(|host| !hosts.contains(host));
+                self.ended = true;
+            }
+            _ => {}
+        }
+        self.ready.push_back(report);
+        if is_end {
+            self.look_for_stuck_fence();
         }
     }
 
@@ -361,37 +387,6 @@ impl Subtree {
                 Need::Beat if remote.greeted => remote.send(&AgentOrder::Beat),
                 Need::Beat | Need::Nothing => {}
             }
-        }
-    }
-}
-
-/// Seats in at most as many groups as one place can look after, as even as can be.
-fn groups(host_pes: &[HostPes]) -> Vec<&[HostPes]> {
-    let count = host_pes.len().min(FAN_OUT);
-    let cut = |i: usize| i * host_pes.len() / count.max(1);
-    (0..count).map(|i| &host_pes[cut(i)..cut(i + 1)]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn depth(host_pes: &[HostPes]) -> usize {
-        match host_pes {
-            [] => 0,
-            [_, below @ ..] => 1 + groups(below).into_iter().map(depth).max().unwrap_or(0),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_tree_reaches_every_host_once(hosts in 0u32..3000) {
-            let host_pes: Vec<HostPes> = (0..hosts).map(|host| HostPes { host, name: String::new(), pes: vec![] }).collect();
-            let groups = groups(&host_pes);
-            prop_assert!(groups.len() <= FAN_OUT && groups.iter().all(|group| !group.is_empty()));
-            prop_assert_eq!(&groups.concat(), &host_pes);
-            prop_assert!(groups.into_iter().map(depth).max().unwrap_or(0) <= 3);
         }
     }
 }
