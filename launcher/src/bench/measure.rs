@@ -94,7 +94,7 @@ impl Findings {
 }
 
 /// The least number of rounds, however long they take: one alone says nothing of the spread.
-const LEAST: u32 = 2;
+const LEAST_ROUNDS: u32 = 2;
 
 /// Makes all rounds. What our own library cannot do is an error; what another one cannot do is noted.
 pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findings, Error> {
@@ -104,37 +104,49 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
     let mut progress = ProgressBar::new(steps);
     for round in 0..effort.rounds {
         let took = begun.elapsed();
-        let next = took + took / round.max(1);
-        if round >= LEAST && effort.limit.is_some_and(|limit| next > limit) {
+        let end_of_next = took + took / round.max(1);
+        if round >= LEAST_ROUNDS && effort.limit.is_some_and(|limit| end_of_next > limit) {
             break;
         }
-        for group in [START].into_iter().chain(GROUPS) {
-            // No library is always the first.
-            let turn = |place: usize| (place + round as usize) % contenders.len();
-            for (place, contender) in (0..contenders.len()).map(|place| (place, &contenders[turn(place)])) {
-                progress.step(&format!("round {} of {}: {group}, {}", round + 1, effort.rounds, contender.name));
-                if findings.lacks(&contender.name, group) || findings.unwanted.contains(&group) {
-                    continue;
-                }
-                let is_ours = turn(place) == 0;
-                match run(contender, group, effort, &mut findings) {
-                    // In the first round ours is the first, so no other library starts a job without patterns.
-                    Ok(0) if is_ours => findings.unwanted.push(group),
-                    Ok(_) => {}
-                    Err(error) if is_ours => return Err(error),
-                    Err(error) => findings.missing.push(Unmeasured {
-                        contender: contender.name.clone(),
-                        group: group.to_owned(),
-                        why: error.in_one_line(),
-                    }),
-                }
-            }
-        }
+        measure_round(round, contenders, effort, &mut progress, &mut findings)?;
         findings.rounds = round + 1;
     }
     let place = |subject: &Entrant| contenders.iter().position(|contender| contender.name == subject.name);
     findings.subjects.sort_by_key(place);
     Ok(findings)
+}
+
+/// Runs every group of patterns once under each library.
+fn measure_round(
+    round: u32,
+    contenders: &[Contender],
+    effort: &Effort,
+    progress: &mut ProgressBar,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    for group in [START].into_iter().chain(GROUPS) {
+        for place in 0..contenders.len() {
+            // No library is always the first.
+            let turn = (place + round as usize) % contenders.len();
+            let (contender, is_ours) = (&contenders[turn], turn == 0);
+            progress.step(&format!("round {} of {}: {group}, {}", round + 1, effort.rounds, contender.name));
+            if findings.lacks(&contender.name, group) || findings.unwanted.contains(&group) {
+                continue;
+            }
+            match run(contender, group, effort, findings) {
+                // In the first round ours is the first, so no other library starts a job without patterns.
+                Ok(0) if is_ours => findings.unwanted.push(group),
+                Ok(_) => {}
+                Err(error) if is_ours => return Err(error),
+                Err(error) => findings.missing.push(Unmeasured {
+                    contender: contender.name.clone(),
+                    group: group.to_owned(),
+                    why: error.in_one_line(),
+                }),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs one job and adds what it has measured, also of a job that breaks off. Returns how many patterns it had.
