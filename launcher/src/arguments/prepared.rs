@@ -46,6 +46,23 @@ fn next_word(rest: &std::slice::Iter<'_, OsString>) -> Option<String> {
     Some(word.to_string_lossy().into_owned()).filter(|word| !word.starts_with('-') && !word.starts_with("./"))
 }
 
+/// The option `--bind` with its word, which may be left out, so it is told from a program's name; and the remedy if the word that
+/// follows is meant as one of its words.
+fn bind(rest: &mut std::slice::Iter<'_, OsString>) -> (OsString, Option<String>) {
+    let word = rest.as_slice().first().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
+    if let Some(word) = word {
+        rest.next();
+        return (format!("--bind={}", word.word()).into(), None);
+    }
+    let hint = next_word(rest).map(|word| format!("--bind takes core, numa or none, and `{word}` is none of them"));
+    (format!("--bind={}", BindTo::Core.word()).into(), hint)
+}
+
+/// Whether the value of an option may be meant as the program: a number is never one.
+fn may_be_program(value: &OsStr) -> bool {
+    value.to_str().is_none_or(|text| text.parse::<f64>().is_err())
+}
+
 /// The remedy if the word is a variable with its value, which the shell takes before a command, and `oshrun` behind `-x`.
 fn variable(word: &OsStr) -> Option<String> {
     let (name, _) = word.to_str()?.split_once('=')?;
@@ -53,6 +70,14 @@ fn variable(word: &OsStr) -> Option<String> {
     let word = word.display();
     is_name
         .then(|| format!("a variable stands before oshrun, or behind -x: `{word} oshrun ...`, `oshrun -x {word} ...`"))
+}
+
+/// The name of the option's value, if it takes one.
+fn value_name(command: &clap::Command, option: &str) -> Option<String> {
+    let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
+    let known = valued.find(|known| is_called(known, option))?;
+    let name = known.get_value_names().and_then(|names| names.first());
+    Some(name.map_or("VALUE".into(), |name| name.to_string()))
 }
 
 /// Whether a command line names the option so, as `-N` or `--ppn`.
@@ -67,12 +92,6 @@ pub(super) fn is_called(known: &clap::Arg, name: &str) -> bool {
 /// before the program. The launcher does not read the program's arguments. It refuses an option of another launcher before clap
 /// reads each character behind its dash as an option of its own.
 pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result<PreparedWords, Error> {
-    // The name of the option's value, if it takes one.
-    let value_name = |option: &str| {
-        let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
-        let known = valued.find(|known| is_called(known, option))?;
-        Some(known.get_value_names().and_then(|names| names.first()).map_or("VALUE".into(), |name| name.to_string()))
-    };
     let mut prepared: Vec<OsString> = vec!["oshrun".into()];
     let (mut hint, mut swallowed) = (None, None);
     let mut rest = arguments.iter();
@@ -93,32 +112,22 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
                 prepared.push(argument.clone());
                 hint = next_word(&rest).map(|word| format!("--sim takes its seed with `=`: --sim={word}"));
             }
-            // Its word may be left out, so it must be told from a program's name.
             Some("--bind") => {
-                let word = rest.clone().next().and_then(|word| BindTo::from_str(word.to_str()?, false).ok());
-                if word.is_some() {
-                    rest.next();
-                }
-                if word.is_none() {
-                    hint = next_word(&rest)
-                        .map(|word| format!("--bind takes core, numa or none, and `{word}` is none of them"));
-                }
-                let word = word.unwrap_or(BindTo::Core);
-                prepared.push(format!("--bind={}", word.word()).into());
+                let (option, of_word) = bind(&mut rest);
+                prepared.push(option);
+                hint = of_word;
             }
             Some(option) if option.starts_with('-') && option != "--" => {
-                let next = rest.clone().next().and_then(|word| word.to_str());
+                let next = rest.as_slice().first().and_then(|word| word.to_str());
                 if let Some(error) = foreign(option).or_else(|| foreign_order(option, next)) {
                     return Err(error);
                 }
                 prepared.push(argument.clone());
-                if let Some(name) = value_name(option) {
-                    let value = rest.next().cloned();
-                    // A number is never a program.
-                    let program =
-                        value.as_ref().filter(|value| value.to_str().is_none_or(|v| v.parse::<f64>().is_err()));
+                if let Some(name) = value_name(&command, option) {
+                    let value = rest.next();
+                    let program = value.filter(|value| may_be_program(value));
                     swallowed = program.map(|value| SwallowedWord::new(option, &name, value));
-                    prepared.extend(value);
+                    prepared.extend(value.cloned());
                 }
             }
             _ => {
