@@ -81,6 +81,18 @@ struct Arrivals {
 }
 
 impl Arrivals {
+    /// A put with this signal arrives at a PE.
+    fn signal(&mut self, pe: u32, signal: PutSignal, at: f64) {
+        match signal {
+            PutSignal::Set { word, value } => self.set(pe, word, value, at),
+            PutSignal::Count => {
+                let (count, last) = &mut self.counts[pe as usize];
+                *count += 1;
+                *last = last.max(at as f32);
+            }
+        }
+    }
+
     fn set(&mut self, pe: u32, word: u32, value: u64, at: f64) {
         match value as u16 {
             0 => self.first[word as usize * self.size + pe as usize] = at as f32,
@@ -111,71 +123,81 @@ pub fn simulate<A: Algorithm>(
     let start = |rank: usize| setting.skew * (hash(rank as u64) >> 40) as f64 / f64::from(1 << 24);
     let mut pes: Vec<SimulatedPe> =
         (0..size).map(|rank| SimulatedPe { time: start(rank), adapter: 0.0, pc: 0 }).collect();
-    let last_start = pes.iter().map(|pe| pe.time).fold(0.0, f64::max);
-    let mut arrivals = Arrivals {
+    let arrivals = Arrivals {
         size,
         first: vec![0.0; size * algorithm.words(plan) as usize],
         later: BTreeMap::new(),
         counts: vec![(0, 0.0); size],
     };
-    let mut outcome = Outcome { time: 0.0, messages: 0, bytes: 0, by_symmetry: false };
-    let (mut over, mut steps) = (0, 0);
-    while over < size {
-        let before = steps;
-        for (rank, place) in pes.iter_mut().enumerate() {
-            let mut pe = *place;
-            if pe.pc == OVER {
-                continue;
-            }
-            let me = Caller::new(rank as u32);
-            // A visit ends at the first wait after a put: PEs that run in step then pass memory in order.
-            let (mut sent, seat) = (false, machine.seat(me.rank));
-            loop {
-                match algorithm.step(plan, &me, pe.pc) {
-                    Step::Put { to, len, signal, .. } => {
-                        let bytes = len * setting.element;
-                        let at = machine.send(&mut pe, machine.distance_from(seat, to), bytes);
-                        match signal {
-                            PutSignal::Set { word, value } => arrivals.set(to, word, value, at),
-                            PutSignal::Count => {
-                                let (count, last) = &mut arrivals.counts[to as usize];
-                                (*count, *last) = (*count + 1, last.max(at as f32));
-                            }
-                        }
-                        outcome.messages += 1;
-                        outcome.bytes += bytes;
-                        sent = true;
-                    }
-                    Step::Wait { .. } | Step::WaitCount { .. } if sent => break,
-                    Step::Wait { word, value } => match arrivals.take(me.rank, word, value) {
-                        Some(at) => machine.receive(&mut pe, at),
-                        None => break,
-                    },
-                    Step::WaitCount { total } => match arrivals.counts[rank] {
-                        (count, last) if u64::from(count) >= total => machine.receive(&mut pe, f64::from(last)),
-                        _ => break,
-                    },
-                    Step::Done => {
-                        outcome.time = outcome.time.max(pe.time - last_start);
-                        (pe.pc, over) = (OVER, over + 1);
-                        steps += 1;
-                        break;
-                    }
-                    local => machine.work(&mut pe, &local, setting.element),
-                }
-                pe.pc += 1;
-                steps += 1;
-                if steps > setting.budget {
-                    return Err(SimulationFailure::TooLong);
-                }
-            }
-            *place = pe;
+    let last_start = pes.iter().map(|pe| pe.time).fold(0.0, f64::max);
+    let outcome = Outcome { time: 0.0, messages: 0, bytes: 0, by_symmetry: false };
+    let mut call = SimulatedCall { algorithm, plan, machine, setting, arrivals, last_start, outcome, steps: 0 };
+    while pes.iter().any(|pe| pe.pc != OVER) {
+        let before = call.steps;
+        for (rank, pe) in (0..).zip(&mut pes).filter(|(_, pe)| pe.pc != OVER) {
+            call.visit(rank, pe)?;
         }
-        if steps == before {
+        if call.steps == before {
             return Err(SimulationFailure::Stuck);
         }
     }
-    Ok(outcome)
+    Ok(call.outcome)
+}
+
+/// One call of all PEs, as far as it has come.
+struct SimulatedCall<'a, A> {
+    algorithm: &'a A,
+    plan: &'a Plan,
+    machine: &'a Cluster,
+    setting: &'a Setting,
+    arrivals: Arrivals,
+    /// When the last PE makes the call.
+    last_start: f64,
+    outcome: Outcome,
+    /// Steps of all PEs.
+    steps: u64,
+}
+
+impl<A: Algorithm> SimulatedCall<'_, A> {
+    /// Runs a PE until it waits for something that has not arrived, or is over. A visit also ends at the first wait after a put:
+    /// PEs that run in step then pass memory in order.
+    fn visit(&mut self, rank: u32, pe: &mut SimulatedPe) -> Result<(), SimulationFailure> {
+        let (me, seat) = (Caller::new(rank), self.machine.seat(rank));
+        let mut sent = false;
+        loop {
+            match self.algorithm.step(self.plan, &me, pe.pc) {
+                Step::Put { to, len, signal, .. } => {
+                    let bytes = len * self.setting.element;
+                    let at = self.machine.send(pe, self.machine.distance_from(seat, to), bytes);
+                    self.arrivals.signal(to, signal, at);
+                    self.outcome.messages += 1;
+                    self.outcome.bytes += bytes;
+                    sent = true;
+                }
+                Step::Wait { .. } | Step::WaitCount { .. } if sent => return Ok(()),
+                Step::Wait { word, value } => match self.arrivals.take(rank, word, value) {
+                    Some(at) => self.machine.receive(pe, at),
+                    None => return Ok(()),
+                },
+                Step::WaitCount { total } => match self.arrivals.counts[rank as usize] {
+                    (count, last) if u64::from(count) >= total => self.machine.receive(pe, f64::from(last)),
+                    _ => return Ok(()),
+                },
+                Step::Done => {
+                    self.outcome.time = self.outcome.time.max(pe.time - self.last_start);
+                    self.steps += 1;
+                    pe.pc = OVER;
+                    return Ok(());
+                }
+                local => self.machine.work(pe, &local, self.setting.element),
+            }
+            pe.pc += 1;
+            self.steps += 1;
+            if self.steps > self.setting.budget {
+                return Err(SimulationFailure::TooLong);
+            }
+        }
+    }
 }
 
 /// Simulates one PE of a schedule that looks alike from all of them: what arrives is what this PE sends at that place
