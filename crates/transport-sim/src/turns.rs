@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oxshmem_os::{bystanders, futex};
 
-use crate::arena::{Actor, ActorState, SimArena, TurnHolder};
+use crate::arena::{Actor, ActorState, ArenaLock, SimArena, TurnHolder};
 use crate::network::Pe;
 use crate::strategy::{FAIR, NextCandidate, SchedulerDecision, Situation};
 use crate::watch::{self, TurnWatch};
@@ -216,30 +216,28 @@ impl Pe {
                     arena.give(TurnHolder::Actor(actor));
                     return true;
                 }
-                SchedulerDecision::Nothing => {
-                    // Only something outside can end a wait: all threads look again, one after the other.
-                    let after = caller.map_or(0, |now| now + 1);
-                    match next_present(arena, after) {
-                        Some(actor) if caller == Some(actor) => {
-                            drop(lock);
-                            std::thread::sleep(IDLE);
-                            return false;
-                        }
-                        Some(actor) => {
-                            drop(lock);
-                            std::thread::sleep(IDLE / self.pes.max(1));
-                            let _lock = arena.lock();
-                            arena.give(TurnHolder::Actor(actor));
-                            return true;
-                        }
-                        None => {
-                            arena.give(TurnHolder::Nobody);
-                            return true;
-                        }
-                    }
-                }
+                SchedulerDecision::Nothing => return self.give_to_next(arena, lock, caller),
             }
         }
+    }
+
+    /// No step is left, so only something outside can end a wait: all threads look again, one after the other. Returns what
+    /// `give_on` returns.
+    fn give_to_next(&self, arena: &SimArena, lock: ArenaLock<'_>, caller: Option<u32>) -> bool {
+        let after = caller.map_or(0, |now| now + 1);
+        let Some(next) = next_present(arena, after) else {
+            arena.give(TurnHolder::Nobody);
+            return true;
+        };
+        drop(lock);
+        if caller == Some(next) {
+            std::thread::sleep(IDLE);
+            return false;
+        }
+        std::thread::sleep(IDLE / self.pes.max(1));
+        let _lock = arena.lock();
+        arena.give(TurnHolder::Actor(next));
+        true
     }
 
     /// One more step. Where nothing can happen there is none, so that the number of looks outside does not count.
@@ -255,32 +253,12 @@ impl Pe {
 
     fn decide(&self, arena: &SimArena, caller: Option<u32>) -> SchedulerDecision {
         let step = arena.step.load(Relaxed);
-        let waited = |chosen: &AtomicU64| step.saturating_sub(chosen.load(Relaxed));
-        let mut situation = Situation::default();
-        for (number, actor) in (0..).zip(arena.used()) {
-            let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
-            // A thread of the PE may store without a call, which is not counted: a thread that looked in vain looks
-            // again in the end.
-            let is_vain =
-                || actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1 && waited(&actor.looked) <= FAIR;
-            if actor.state() != ActorState::Present {
-                continue;
-            }
-            if is_vain() {
-                actor.chosen.store(step, Relaxed);
-                continue;
-            }
-            situation.actors.push(NextCandidate { number, pe, priority, waited: waited(&actor.chosen) });
-            if caller == Some(number) {
-                situation.current = caller;
-            }
-        }
-        for (pe, slot) in (0..self.pes).zip(&arena.networks) {
+        let actors = ready_actors(arena, step);
+        let current = caller.filter(|caller| actors.iter().any(|actor| actor.number == *caller));
+        let mut situation = Situation { current, actors, networks: Vec::new(), held: Vec::new() };
+        for (pe, slot) in (0..self.pes).zip(&arena.networks).filter(|(_, slot)| slot.over.load(Relaxed) == 0) {
             let priority = slot.priority.load(Relaxed);
-            let candidate = NextCandidate { number: pe, pe, priority, waited: waited(&slot.chosen) };
-            if slot.over.load(Relaxed) != 0 {
-                continue;
-            }
+            let candidate = NextCandidate { number: pe, pe, priority, waited: waited(step, &slot.chosen) };
             if slot.pending.load(Relaxed) > 0 {
                 situation.networks.push(candidate);
             } else if slot.held.load(Relaxed) > 0 {
@@ -347,6 +325,29 @@ impl Pe {
             }
         }
     }
+}
+
+/// The threads that may go on with more than a look in vain. The others count as chosen just now.
+fn ready_actors(arena: &SimArena, step: u64) -> Vec<NextCandidate> {
+    let mut ready = Vec::new();
+    let present = (0..).zip(arena.used()).filter(|(_, actor)| actor.state() == ActorState::Present);
+    for (number, actor) in present {
+        let (pe, priority) = (actor.pe.load(Relaxed), actor.priority.load(Relaxed));
+        let looked_in_vain = actor.vain.load(Relaxed) == arena.activity(pe).load(Relaxed) + 1;
+        // A thread of the PE may store without a call, which is not counted: a thread that looked in vain looks
+        // again in the end.
+        if looked_in_vain && waited(step, &actor.looked) <= FAIR {
+            actor.chosen.store(step, Relaxed);
+        } else {
+            ready.push(NextCandidate { number, pe, priority, waited: waited(step, &actor.chosen) });
+        }
+    }
+    ready
+}
+
+/// Steps since the one whose number `since` holds.
+fn waited(step: u64, since: &AtomicU64) -> u64 {
+    step.saturating_sub(since.load(Relaxed))
 }
 
 /// The first thread that takes part, from number `from` on and around.
