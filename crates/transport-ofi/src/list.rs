@@ -12,7 +12,7 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 
-use crate::delivery::{Delivery, WISHES};
+use crate::delivery::{EndpointWish, WISHES};
 use crate::devices::slingshot;
 use crate::info::Info;
 use crate::kind::EndpointKind;
@@ -54,61 +54,74 @@ pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Erro
     Ok(endpoints)
 }
 
+/// What libfabric has answered to our wishes, for the error if nothing fits.
+#[derive(Default)]
+struct ListedOffers {
+    domains: BTreeSet<String>,
+    providers: BTreeSet<String>,
+    /// The error of the last question that libfabric has refused.
+    refusal: Option<c_int>,
+}
+
 /// Everything that fits the selection, in libfabric's order, each with the first wish that it grants.
 pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result<Vec<Info>, Error> {
     let mut found: Vec<Info> = Vec::new();
-    let (mut refusal, mut seen, mut providers) = (0, BTreeSet::new(), BTreeSet::new());
-    for (i, &(delivery, order)) in WISHES.iter().enumerate() {
-        match query(library, selection, delivery, order) {
-            Ok(entries) => {
-                for info in entries {
-                    let same =
-                        |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
-                    let suits = i > 0 || info.is_software();
-                    seen.insert(info.domain_name());
-                    providers.insert(info.provider());
-                    if suits && !found.iter().any(same) && fits(selection, &info) {
-                        found.push(info);
-                    }
-                }
+    let mut offers = ListedOffers::default();
+    for wish in WISHES {
+        let entries = match query(library, selection, wish) {
+            Ok(entries) => entries,
+            Err(code) => {
+                offers.refusal = Some(code);
+                continue;
             }
-            Err(error) => refusal = error,
+        };
+        for info in entries {
+            let same = |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
+            let suits = !wish.only_software || info.is_software();
+            offers.domains.insert(info.domain_name());
+            offers.providers.insert(info.provider());
+            if suits && !found.iter().any(same) && fits(selection, &info) {
+                found.push(info);
+            }
         }
     }
-    if found.is_empty() {
-        let wanted = [("provider", &selection.provider), ("fabric", &selection.fabric), ("domain", &selection.domain)];
-        let wanted: Vec<String> =
-            wanted.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
-        let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
-        let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
-        let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
-        let hangs = |name: &String| core(name) == SOCKETS;
-        let is_deprecated =
-            selection.provider.as_ref().is_some_and(hangs) || (!providers.is_empty() && providers.iter().all(hangs));
-        let is_elsewhere = !seen.is_empty()
-            && selection.domain.as_ref().is_some_and(|names| domains(names).all(|name| !seen.contains(name)));
-        let why = match refusal {
-            _ if is_deprecated => {
-                format!("libfabric's provider {SOCKETS} is deprecated, and is never used because it hangs")
-            }
-            _ if is_elsewhere => {
-                format!("the domains of its list are {}", seen.into_iter().collect::<Vec<String>>().join(", "))
-            }
-            0 => "what its list has is of another kind".into(),
-            code => meaning(library, code),
-        };
-        let fix: String = match slingshot() {
-            _ if is_deprecated => {
-                "let FI_PROVIDER and SHMEM_OFI_PROVIDER name another provider, for example tcp, or none; SHMEM_TRANSPORT=tcp \
-                 works without libfabric"
-                    .into()
-            }
-            Some(fix) => fix,
-            None => "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into(),
-        };
-        return Err(error.because(why).fix(fix));
-    }
-    Ok(found)
+    if found.is_empty() { Err(nothing_fits(library, selection, &offers)) } else { Ok(found) }
+}
+
+#[cold]
+fn nothing_fits(library: &'static Libfabric, selection: &Selection, offers: &ListedOffers) -> Error {
+    let wanted = [("provider", &selection.provider), ("fabric", &selection.fabric), ("domain", &selection.domain)];
+    let wanted: Vec<String> =
+        wanted.iter().filter_map(|(word, name)| Some(format!("{word} {}", name.as_ref()?))).collect();
+    let wanted = if wanted.is_empty() { String::new() } else { format!(" with {}", wanted.join(", ")) };
+    let what = if selection.atomics { "remote memory and its atomics" } else { "remote memory" };
+    let error = Error::new(format!("libfabric offers no endpoint{wanted} for {what}"));
+    let ListedOffers { domains: seen, providers, refusal } = offers;
+    let hangs = |name: &String| core(name) == SOCKETS;
+    let is_deprecated =
+        selection.provider.as_ref().is_some_and(hangs) || (!providers.is_empty() && providers.iter().all(hangs));
+    let is_elsewhere = !seen.is_empty()
+        && selection.domain.as_ref().is_some_and(|names| domains(names).all(|name| !seen.contains(name)));
+    let why = match *refusal {
+        _ if is_deprecated => {
+            format!("libfabric's provider {SOCKETS} is deprecated, and is never used because it hangs")
+        }
+        _ if is_elsewhere => {
+            format!("the domains of its list are {}", seen.iter().cloned().collect::<Vec<String>>().join(", "))
+        }
+        None => "what its list has is of another kind".into(),
+        Some(code) => meaning(library, code),
+    };
+    let fix: String = match slingshot() {
+        _ if is_deprecated => {
+            "let FI_PROVIDER and SHMEM_OFI_PROVIDER name another provider, for example tcp, or none; SHMEM_TRANSPORT=tcp \
+             works without libfabric"
+                .into()
+        }
+        Some(fix) => fix,
+        None => "`fi_info -l` lists the providers that are here; SHMEM_TRANSPORT=tcp works without libfabric".into(),
+    };
+    error.because(why).fix(fix)
 }
 
 /// The domains of a list of the user's.
@@ -134,12 +147,8 @@ fn fits(selection: &Selection, info: &Info) -> bool {
 }
 
 /// One question to libfabric.
-fn query(
-    library: &'static Libfabric,
-    selection: &Selection,
-    delivery: Delivery,
-    order: u64,
-) -> Result<Vec<Info>, c_int> {
+fn query(library: &'static Libfabric, selection: &Selection, wish: &EndpointWish) -> Result<Vec<Info>, c_int> {
+    let EndpointWish { delivery, order, .. } = *wish;
     // SAFETY: the entry is null, which asks for an empty one.
     let hints = unsafe { Info::copy(library, ptr::null(), delivery) }.ok_or(-fi::FI_ENOMEM)?;
     let provider = selection.provider.as_deref().and_then(|name| CString::new(name).ok());
