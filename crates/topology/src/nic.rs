@@ -1,5 +1,7 @@
 //! Which network card each PE of a node uses.
 
+use std::collections::BTreeMap;
+
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{NicPolicy as Policy, Settings};
 
@@ -95,7 +97,7 @@ pub fn assign(node: &Node, places: &mut [PePlace], wish: &Wish) -> Result<(), Er
     }
     let pes = places.len();
     // How many PEs have had the choice among the same cards before.
-    let mut turns: Vec<(Vec<u32>, usize)> = Vec::new();
+    let mut turns: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
     for (pe, place) in places.iter_mut().enumerate() {
         let card = match wish.policy {
             Policy::Block => available[pe / pes.div_ceil(available.len())],
@@ -104,17 +106,10 @@ pub fn assign(node: &Node, places: &mut [PePlace], wish: &Wish) -> Result<(), Er
             Policy::Numa if place.numa.is_none() && available.len() > 1 => return Err(afloat(pe, &place.cpus)),
             Policy::Near | Policy::Numa => {
                 let nearest = nearest(node, &available, place.numa);
-                let turn = match turns.iter_mut().find(|(cards, _)| *cards == nearest) {
-                    Some((_, turn)) => {
-                        *turn += 1;
-                        *turn
-                    }
-                    None => {
-                        turns.push((nearest.clone(), 0));
-                        0
-                    }
-                };
-                nearest[turn % nearest.len()]
+                let turn = turns.entry(nearest.clone()).or_default();
+                let card = nearest[*turn % nearest.len()];
+                *turn += 1;
+                card
             }
         };
         place.nic = Some(card);
