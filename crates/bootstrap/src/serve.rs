@@ -15,7 +15,7 @@ pub struct Conversation {
     incoming: Incoming,
     version: Version,
     /// Requests that the client waits for, oldest first; threads of a PMI-2 client may wait for several.
-    awaited: VecDeque<Awaited>,
+    awaited: VecDeque<AwaitedReply>,
     /// Which program of an MPMD job the client is.
     app: u32,
     /// A command of several lines whose last one has not come.
@@ -54,15 +54,17 @@ enum Version {
     Two,
 }
 
+/// A reply that a client of PMI-2 waits for.
 #[derive(Debug)]
-struct Awaited {
-    by: By,
+struct AwaitedReply {
+    question: AskedQuestion,
+    /// The client's name for the thread that waits.
     thread: Option<String>,
 }
 
-/// Which question a reply of PMI-1 has to answer.
+/// A question of PMI-2 that was asked as one of PMI-1.
 #[derive(Debug, PartialEq, Eq)]
-enum By {
+enum AskedQuestion {
     FullInit { rank: u32 },
     JobName,
     JobAttribute,
@@ -87,62 +89,66 @@ impl Conversation {
     /// The next complete request. After an error the conversation has no meaning any more.
     pub fn next_request(&mut self) -> Option<Result<Request, Malformed>> {
         match self.version {
-            Version::One => loop {
-                let line = match self.incoming.next_line()? {
-                    Ok(line) => line,
-                    Err(why) => return Some(Err(why)),
-                };
-                match self.block.take() {
-                    Some(block) if line.trim_ascii() == b"endcmd" => {
-                        if block.is_last() {
-                            return Some(Ok(block.command));
-                        }
-                    }
-                    Some(mut block) => {
-                        block.read(&line);
-                        self.block = Some(block);
-                    }
-                    None => match Request::decode(&line) {
-                        Ok(command @ Request::Other(_)) if line.starts_with(b"mcmd=") => {
-                            self.block = Some(CommandBlock { command, total: 0, so_far: 0 });
-                        }
-                        Ok(Request::Init { version: 2, .. }) => {
-                            self.version = Version::Opening;
-                            return Some(Ok(Request::Init { version: 1, subversion: 1 }));
-                        }
-                        request => return Some(request),
-                    },
-                }
-            },
+            Version::One => self.next_line_request(),
             // The client waits for the reply, and so must we: it decides how to read on.
             Version::Opening => None,
-            Version::Two => Some(
-                self.incoming.next_frame()?.and_then(pmi2::Pmi2Request::decode).map(|request| self.translated(request)),
-            ),
+            Version::Two => {
+                let request = self.incoming.next_frame()?.and_then(pmi2::Pmi2Request::decode);
+                Some(request.map(|request| self.translated(request)))
+            }
+        }
+    }
+
+    /// The next complete request of version 1: a line, or a block of lines.
+    fn next_line_request(&mut self) -> Option<Result<Request, Malformed>> {
+        loop {
+            let line = match self.incoming.next_line()? {
+                Ok(line) => line,
+                Err(why) => return Some(Err(why)),
+            };
+            if let Some(mut block) = self.block.take() {
+                if line.trim_ascii() != b"endcmd" {
+                    block.read(&line);
+                    self.block = Some(block);
+                } else if block.is_last() {
+                    return Some(Ok(block.command));
+                }
+                continue;
+            }
+            match Request::decode(&line) {
+                Ok(command @ Request::Other(_)) if line.starts_with(b"mcmd=") => {
+                    self.block = Some(CommandBlock { command, total: 0, so_far: 0 });
+                }
+                Ok(Request::Init { version: 2, .. }) => {
+                    self.version = Version::Opening;
+                    return Some(Ok(Request::Init { version: 1, subversion: 1 }));
+                }
+                request => return Some(request),
+            }
         }
     }
 
     fn translated(&mut self, pmi2::Pmi2Request { ask, thread }: pmi2::Pmi2Request) -> Request {
         let space = String::new();
-        let (by, request) = match ask {
-            Pmi2Query::FullInit { rank, .. } => (By::FullInit { rank }, Request::UniverseSize),
-            Pmi2Query::JobName => (By::JobName, Request::SpaceName),
+        let (question, request) = match ask {
+            Pmi2Query::FullInit { rank, .. } => (AskedQuestion::FullInit { rank }, Request::UniverseSize),
+            Pmi2Query::JobName => (AskedQuestion::JobName, Request::SpaceName),
             Pmi2Query::JobAttribute { key } if key == PROCESS_MAPPING => {
-                (By::JobAttribute, Request::Get { space, key })
+                (AskedQuestion::JobAttribute, Request::Get { space, key })
             }
             // An attribute that does not exist; a client's own values have no such keys.
             Pmi2Query::JobAttribute { key } => {
-                (By::JobAttribute, Request::Get { space, key: format!("attribute {key}") })
+                (AskedQuestion::JobAttribute, Request::Get { space, key: format!("attribute {key}") })
             }
-            Pmi2Query::Put { key, value } => (By::Put, Request::Put { space, key, value }),
-            Pmi2Query::Get { key, .. } => (By::Get, Request::Get { space, key }),
-            Pmi2Query::Fence => (By::Fence, Request::BarrierIn),
-            Pmi2Query::Finalize => (By::Finalize, Request::Finalize),
+            Pmi2Query::Put { key, value } => (AskedQuestion::Put, Request::Put { space, key, value }),
+            Pmi2Query::Get { key, .. } => (AskedQuestion::Get, Request::Get { space, key }),
+            Pmi2Query::Fence => (AskedQuestion::Fence, Request::BarrierIn),
+            Pmi2Query::Finalize => (AskedQuestion::Finalize, Request::Finalize),
             // No client waits for the answer to this one.
             Pmi2Query::Abort { .. } => return Request::Abort { status: 1 },
-            Pmi2Query::Other(command) => (By::Refused, Request::Other(command)),
+            Pmi2Query::Other(command) => (AskedQuestion::Refused, Request::Other(command)),
         };
-        self.awaited.push_back(Awaited { by, thread });
+        self.awaited.push_back(AwaitedReply { question, thread });
         request
     }
 
@@ -170,25 +176,25 @@ impl Conversation {
     }
 
     fn framed(&mut self, reply: &Reply) -> Vec<u8> {
-        let fits = |by: &By| match reply {
-            Reply::UniverseSize(_) => matches!(by, By::FullInit { .. }),
-            Reply::SpaceName(_) => *by == By::JobName,
-            Reply::Put(_) => *by == By::Put,
-            Reply::Get(_) => matches!(by, By::Get | By::JobAttribute),
-            Reply::BarrierOut => *by == By::Fence,
-            Reply::Finalized => *by == By::Finalize,
-            _ => *by == By::Refused,
+        let fits = |question: &AskedQuestion| match reply {
+            Reply::UniverseSize(_) => matches!(question, AskedQuestion::FullInit { .. }),
+            Reply::SpaceName(_) => *question == AskedQuestion::JobName,
+            Reply::Put(_) => *question == AskedQuestion::Put,
+            Reply::Get(_) => matches!(question, AskedQuestion::Get | AskedQuestion::JobAttribute),
+            Reply::BarrierOut => *question == AskedQuestion::Fence,
+            Reply::Finalized => *question == AskedQuestion::Finalize,
+            _ => *question == AskedQuestion::Refused,
         };
         // A value that no client has requested is not sent.
-        let Some(place) = self.awaited.iter().position(|awaited| fits(&awaited.by)) else { return Vec::new() };
-        let Some(Awaited { by, thread }) = self.awaited.remove(place) else { return Vec::new() };
-        let answer = match (reply, by) {
-            (Reply::UniverseSize(size), By::FullInit { rank }) => {
+        let Some(place) = self.awaited.iter().position(|awaited| fits(&awaited.question)) else { return Vec::new() };
+        let Some(AwaitedReply { question, thread }) = self.awaited.remove(place) else { return Vec::new() };
+        let answer = match (reply, question) {
+            (Reply::UniverseSize(size), AskedQuestion::FullInit { rank }) => {
                 Pmi2Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: self.app as i32 }
             }
             (Reply::SpaceName(name), _) => Pmi2Answer::JobName(name.clone()),
             (Reply::Put(done), _) => Pmi2Answer::Put(done.clone()),
-            (Reply::Get(found), By::JobAttribute) => Pmi2Answer::JobAttribute(found.clone().ok()),
+            (Reply::Get(found), AskedQuestion::JobAttribute) => Pmi2Answer::JobAttribute(found.clone().ok()),
             (Reply::Get(found), _) => Pmi2Answer::Got(found.clone().ok()),
             (Reply::BarrierOut, _) => Pmi2Answer::Fenced(Ok(())),
             (Reply::Finalized, _) => Pmi2Answer::Finalized,
