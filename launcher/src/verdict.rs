@@ -35,46 +35,53 @@ pub(crate) fn check_level(level: Option<&OsStr>) -> u32 {
     level.and_then(|level| level.to_str()?.trim().parse().ok()).unwrap_or(1)
 }
 
+/// The level of `SHMEM_CHECK` that finds destroyed handles, transfers beyond a block, and stores around blocks.
+const THOROUGH: u32 = 3;
+
 /// Advice after a PE has crashed in a job whose calls are checked at this level. `fortran`: a program of the job is written in it.
 pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
-    let is_checked = level > 2;
-    let checks = match status.signal() {
+    let is_checked = level >= THOROUGH;
+    let first = match status.signal() {
         Some(libc::SIGSEGV) if !in_job => {
             "it had not come through shmem_init: look for a local array larger than the stack (ulimit -s), and make it \
-             static or allocate it. Otherwise "
+             static or allocate it"
                 .into()
         }
         _ if !in_job => return String::new(),
-        Some(libc::SIGSEGV | libc::SIGBUS) => {
-            let first = match fortran {
-                true => {
-                    "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of \
-                     SHPALLOC"
-                }
-                false if is_checked => "",
-                false => "if an allocation may have failed, compare what shmem_malloc returns with NULL",
-            };
-            let names =
-                "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
-            let more = if is_checked { "" } else { names };
-            let end = if first.is_empty() { "" } else { ". Otherwise " };
-            format!("{first}{more}{end}")
-        }
+        Some(libc::SIGSEGV | libc::SIGBUS) => after_bad_access(is_checked, fortran),
         Some(libc::SIGFPE) if fortran => {
             "look for a / or MOD by 0. If the divisor is the number of PEs, declare SHMEM_N_PES INTEGER, as `use shmem` does: \
-             undeclared it is REAL, and the number 0 or garbage. Otherwise "
+             undeclared it is REAL, and the number 0 or garbage"
                 .into()
         }
-        Some(libc::SIGFPE) => "look for an integer that is divided by 0 (/, %). Otherwise ".into(),
-        Some(libc::SIGABRT) => {
-            let first = "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, \
-                         never by free";
-            let names = "; if it speaks of a double free, SHMEM_CHECK=3 names destroyed teams and contexts";
-            format!("{first}{}. Otherwise ", if is_checked { "" } else { names })
-        }
+        Some(libc::SIGFPE) => "look for an integer that is divided by 0 (/, %)".into(),
+        Some(libc::SIGABRT) => after_abort(is_checked),
         _ => return String::new(),
     };
-    format!("\n  to fix:  {checks}let a debugger show where: {DEBUGGER}")
+    let otherwise = if first.is_empty() { "" } else { ". Otherwise " };
+    format!("\n  to fix:  {first}{otherwise}let a debugger show where: {DEBUGGER}")
+}
+
+/// What to look for first after a load or a store at a wrong address; nothing if checks of all calls have found nothing.
+fn after_bad_access(is_checked: bool, fortran: bool) -> String {
+    let first = match fortran {
+        true => {
+            "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of SHPALLOC"
+        }
+        false if is_checked => return String::new(),
+        false => "if an allocation may have failed, compare what shmem_malloc returns with NULL",
+    };
+    let names =
+        "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
+    format!("{first}{}", if is_checked { "" } else { names })
+}
+
+/// What to look for first after an abort, by which the C library ends a process whose heap is damaged.
+fn after_abort(is_checked: bool) -> String {
+    let first =
+        "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free";
+    let names = "; if it speaks of a double free, SHMEM_CHECK=3 names destroyed teams and contexts";
+    format!("{first}{}", if is_checked { "" } else { names })
 }
 
 /// Shows the stack of a PE that crashes.
