@@ -78,6 +78,15 @@ pub(crate) struct ShimWindow {
     len: usize,
 }
 
+impl ShimWindow {
+    /// From the first of some windows to the last; empty if there is none.
+    fn around(windows: &[&PartWindow]) -> ShimWindow {
+        let start = windows.iter().map(|window| window.start).min().unwrap_or(usize::MAX);
+        let end = windows.iter().map(|window| window.start + window.len).max().unwrap_or(0);
+        ShimWindow { start, len: end.saturating_sub(start) }
+    }
+}
+
 // SAFETY: no other object has these names; the shim declares them in the same layout and only reads them.
 #[unsafe(no_mangle)]
 static mut race_windows: [ShimWindow; 3] =
@@ -126,7 +135,6 @@ pub(crate) fn open() {
     if current().is_some() {
         return;
     }
-
     let made = make();
     // All PEs have met in this life, so none looks at the clocks of the last one any more.
     if let Some((memory, rest)) = LAST_LIFE.lock().take() {
@@ -134,19 +142,7 @@ pub(crate) fn open() {
     }
     match made {
         Ok(node) => {
-            let hull = |windows: &mut dyn Iterator<Item = &PartWindow>| {
-                let (start, end) = windows.fold((usize::MAX, 0), |(start, end), window| {
-                    (start.min(window.start), end.max(window.start + window.len))
-                });
-                ShimWindow { start, len: end.saturating_sub(start) }
-            };
-            let of = |segment, own| {
-                hull(&mut node.windows.iter().filter(|window| {
-                    window.segment == segment && (own == (window.pe == node.me) || segment == MemoryPart::Heap)
-                }))
-            };
-            // In the order in which the shim looks: most accesses to symmetric memory are to a heap.
-            let windows = [of(MemoryPart::Heap, true), of(MemoryPart::Statics, true), of(MemoryPart::Statics, false)];
+            let windows = shim_windows(&node);
             let reach = std::ptr::from_ref(node.reach).cast_mut();
             let node: &'static RaceNode = Box::leak(Box::new(node));
             race_lent.store(std::ptr::from_ref(node.detector.lent()).cast_mut(), Release);
@@ -162,6 +158,16 @@ pub(crate) fn open() {
             }
         }
     }
+}
+
+/// All heaps, the caller's static variables, and those of the others, in the order in which the shim looks: most accesses to
+/// symmetric memory are to a heap.
+fn shim_windows(node: &RaceNode) -> [ShimWindow; 3] {
+    let is_heap = |window: &&PartWindow| window.segment == MemoryPart::Heap;
+    let (heaps, statics): (Vec<&PartWindow>, Vec<&PartWindow>) = node.windows.iter().partition(is_heap);
+    let (own, others): (Vec<&PartWindow>, Vec<&PartWindow>) =
+        statics.into_iter().partition(|window| window.pe == node.me);
+    [heaps, own, others].map(|windows| ShimWindow::around(&windows))
 }
 
 /// Nothing is watched any more.
