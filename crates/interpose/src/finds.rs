@@ -48,40 +48,44 @@ pub(crate) fn library() -> &'static WrappedLibrary {
                 *real.add(number) = address(handle, (*routines.add(number)).symbol());
             }
         }
-        // SAFETY: these are the types of the routines and objects of these names.
+        // SAFETY: the fields have the types of the routines and objects of these names.
         unsafe {
-            let function = |name| address(handle, name);
-            let object = |name| *function(name).cast::<usize>();
             WrappedLibrary {
-                initialized: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int)>(function(
-                    c"pshmem_query_initialized",
-                )),
-                my_pe: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_my_pe")),
-                n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(function(c"pshmem_n_pes")),
-                team_n_pes: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_void) -> c_int>(function(
-                    c"pshmem_team_n_pes",
-                )),
-                translate: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
-                >(function(c"pshmem_team_translate_pe")),
-                team_of: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
-                >(function(c"pshmem_ctx_get_team")),
-                line: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *mut *const c_char>(function(
-                    c"oxshmem_program_line",
-                )),
-                high_water: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> u64>(function(
-                    c"oxshmem_heap_high_water",
-                )),
-                default_context: object(c"SHMEM_CTX_DEFAULT"),
-                world: object(c"SHMEM_TEAM_WORLD"),
-                shared: object(c"SHMEM_TEAM_SHARED"),
-                node: object(c"SHMEM_TEAM_NODE"),
+                initialized: function(handle, c"pshmem_query_initialized"),
+                my_pe: function(handle, c"pshmem_my_pe"),
+                n_pes: function(handle, c"pshmem_n_pes"),
+                team_n_pes: function(handle, c"pshmem_team_n_pes"),
+                translate: function(handle, c"pshmem_team_translate_pe"),
+                team_of: function(handle, c"pshmem_ctx_get_team"),
+                line: function(handle, c"oxshmem_program_line"),
+                high_water: function(handle, c"oxshmem_heap_high_water"),
+                default_context: object(handle, c"SHMEM_CTX_DEFAULT"),
+                world: object(handle, c"SHMEM_TEAM_WORLD"),
+                shared: object(handle, c"SHMEM_TEAM_SHARED"),
+                node: object(handle, c"SHMEM_TEAM_NODE"),
             }
         }
     })
+}
+
+/// The library's function of this name.
+///
+/// # Safety
+/// `F` is the type of a pointer to it.
+unsafe fn function<F: Copy>(handle: *mut c_void, name: &CStr) -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let found = address(handle, name);
+    // SAFETY: the address is that of a function of this type, by the caller's promise, and as long as the pointer.
+    unsafe { std::mem::transmute_copy(&found) }
+}
+
+/// The value of the library's object of this name.
+///
+/// # Safety
+/// The object is a handle, which never changes.
+unsafe fn object(handle: *mut c_void, name: &CStr) -> usize {
+    // SAFETY: the address is that of a handle, by the caller's promise.
+    unsafe { *address(handle, name).cast::<usize>() }
 }
 
 fn address(handle: *mut c_void, name: &CStr) -> *mut c_void {
