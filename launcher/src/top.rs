@@ -9,7 +9,7 @@ use oxshmem_base::Error;
 use oxshmem_flight::waits::{AwaitedCollectives, Subject};
 use oxshmem_flight::{Activity, State, Witness};
 use oxshmem_report::dots::{self, Dot, DotLine};
-use oxshmem_report::page::{Document, escape};
+use oxshmem_report::page::{Document, TableFold, escape};
 
 use crate::ask::{self, JobView};
 use crate::{results, stdout, verdict};
@@ -151,7 +151,7 @@ fn page(before: &JobView, now: &JobView) -> String {
     let mut page = Document::new("What the PEs of a job do", &escape(&head(now)));
     page.heading("Now");
     let words: Vec<Vec<String>> = rows.iter().map(|row| row.words.to_vec()).collect();
-    page.table("Each PE: its call, or its last one in brackets.", &TITLES, 4, &words, false);
+    page.table("Each PE: its call, or its last one in brackets.", &TITLES, 4, &words, TableFold::Open);
     page.heading("In a second");
     page.open_figures();
     // The axis has powers of ten, so it has no place for a rate of nothing.

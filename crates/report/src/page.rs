@@ -14,6 +14,20 @@ pub struct Document {
     tables: u32,
 }
 
+/// Whether the rows of a table are hidden behind its caption until a reader opens it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableFold {
+    /// They are shown.
+    Open,
+    /// They are hidden.
+    Folded,
+    /// They are hidden if there are many.
+    IfLong,
+}
+
+/// The most rows that [`TableFold::IfLong`] shows.
+const MOST_OPEN_ROWS: usize = 32;
+
 impl Document {
     /// A page with this title; `lead` is HTML.
     pub fn new(title: &str, lead: &str) -> Self {
@@ -64,8 +78,9 @@ impl Document {
         );
     }
 
-    /// A table: numbers stand to the right, from the column `numbers` on. `folded` hides it behind its caption.
-    pub fn table(&mut self, caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>], folded: bool) {
+    /// A table: numbers stand to the right, from the column `numbers` on.
+    pub fn table(&mut self, caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>], fold: TableFold) {
+        let folded = fold == TableFold::Folded || fold == TableFold::IfLong && rows.len() > MOST_OPEN_ROWS;
         self.tables += 1;
         let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
         let caption = format!("<b>Table {}.</b> {}", self.tables, escape(caption));
@@ -107,7 +122,7 @@ mod tests {
         page.figure("one", "<svg></svg>");
         page.figure("two", "<svg></svg>");
         page.close_figures();
-        page.table("numbers", &["name", "value"], 1, &[vec!["<x>".into(), "1".into()]], true);
+        page.table("numbers", &["name", "value"], 1, &[vec!["<x>".into(), "1".into()]], TableFold::Folded);
         let html = page.finish();
         assert!(html.contains("Figure 2.") && html.contains("Table 1.") && html.contains("&lt;x&gt;"), "{html}");
         assert!(html.contains("<td class=\"n\">1</td>"), "{html}");

@@ -2,7 +2,7 @@
 
 use oxshmem_report::chart::{Axis, Chart, Curve, Stroke};
 use oxshmem_report::dots::{self, Dot, DotLine};
-use oxshmem_report::page::{Document, escape};
+use oxshmem_report::page::{Document, TableFold, escape};
 use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
@@ -118,7 +118,7 @@ fn glance(page: &mut Document, campaign: &Campaign) {
         }
         rows.push(row);
     }
-    page.table("Medians of all rounds.", &head, 1, &rows, false);
+    page.table("Medians of all rounds.", &head, 1, &rows, TableFold::Open);
 }
 
 fn without_sizes(page: &mut Document, campaign: &Campaign) {
@@ -193,7 +193,7 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
         rows.len()
     ));
     let head = ["library", "operation", "bytes", "earlier", "now", "now / earlier"];
-    page.table("Every figure beside the earlier one.", &head, 2, &rows, true);
+    page.table("Every figure beside the earlier one.", &head, 2, &rows, TableFold::Folded);
 }
 
 /// How the figures came about.
@@ -226,14 +226,14 @@ fn surroundings(page: &mut Document, campaign: &Campaign) {
     rows.push(vec!["PEs, rounds".into(), format!("{}, {}", campaign.shape(), campaign.rounds)]);
     rows.push(vec!["command".into(), campaign.command.clone()]);
     rows.push(vec!["date".into(), campaign.date.clone()]);
-    page.table("Where and how it was measured.", &["", ""], 2, &rows, false);
+    page.table("Where and how it was measured.", &["", ""], 2, &rows, TableFold::Open);
     if !campaign.missing.is_empty() {
         let rows: Vec<Vec<String>> = campaign
             .missing
             .iter()
             .map(|missing| vec![missing.contender.clone(), missing.group.clone(), missing.why.clone()])
             .collect();
-        page.table("What could not be measured.", &["library", "group", "reason"], 3, &rows, false);
+        page.table("What could not be measured.", &["library", "group", "reason"], 3, &rows, TableFold::Open);
     }
 }
 
@@ -251,7 +251,7 @@ fn all_figures(page: &mut Document, campaign: &Campaign) {
     };
     let rows: Vec<Vec<String>> = campaign.figures.iter().map(row).collect();
     let head = ["library", "operation", "bytes", "median", "95 % interval", "batch"];
-    page.table("Every figure.", &head, 2, &rows, true);
+    page.table("Every figure.", &head, 2, &rows, TableFold::Folded);
 }
 
 #[cfg(test)]

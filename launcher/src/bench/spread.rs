@@ -1,7 +1,7 @@
 //! How single operations are spread: the curve of percentiles, histograms, and the table.
 
 use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
-use oxshmem_report::page::Document;
+use oxshmem_report::page::{Document, TableFold};
 use oxshmem_report::scale::{Division, as_percent};
 use oxshmem_report::statistics::PERCENTILES;
 use oxshmem_report::{histogram, units};
@@ -88,7 +88,7 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
         &head,
         2,
         &rows,
-        true,
+        TableFold::Folded,
     );
 }
 

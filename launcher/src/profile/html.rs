@@ -6,7 +6,7 @@ use oxshmem_profile::ledger::{Interval, PeerTraffic, TeamKey};
 use oxshmem_profile::totals::{PairMatrix, SlowPe, Total, Totals};
 use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
 use oxshmem_report::heatmap::HeatMap;
-use oxshmem_report::page::{Document, escape};
+use oxshmem_report::page::{Document, TableFold, escape};
 use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
@@ -84,7 +84,7 @@ fn glance(page: &mut Document, totals: &Totals) {
     rows.push(("of all this: waiting for other PEs", waiting));
     let rows: Vec<Vec<String>> =
         rows.into_iter().map(|(name, time)| vec![name.into(), units::time(time), share(time, all)]).collect();
-    page.table("Time of all PEs together.", &["", "time", "share"], 1, &rows, false);
+    page.table("Time of all PEs together.", &["", "time", "share"], 1, &rows, TableFold::Open);
 }
 
 /// A sum over puts, gets and atomics.
@@ -253,7 +253,13 @@ fn routines(page: &mut Document, totals: &Totals) {
         .map(|((name, category), total)| [vec![name, category.name().into()], numbers(&total, totals)].concat())
         .collect();
     let head = [&["routine", "kind"][..], &NUMBERS].concat();
-    page.table("All PEs together. Imbalance: the time of the slowest PE over the mean.", &head, 2, &rows, false);
+    page.table(
+        "All PEs together. Imbalance: the time of the slowest PE over the mean.",
+        &head,
+        2,
+        &rows,
+        TableFold::Open,
+    );
 }
 
 fn sites(page: &mut Document, totals: &Totals, places: &mut ProgramPlaces) {
@@ -269,7 +275,7 @@ fn sites(page: &mut Document, totals: &Totals, places: &mut ProgramPlaces) {
         true => format!("The {MOST_PLACES} places of {count} that take the most time."),
         false => "Where the program calls. Lines are known where it was compiled with -g.".into(),
     };
-    page.table(&caption, &head, 2, &rows, false);
+    page.table(&caption, &head, 2, &rows, TableFold::Open);
 }
 
 fn pes(page: &mut Document, totals: &Totals) {
@@ -302,7 +308,7 @@ fn pes(page: &mut Document, totals: &Totals) {
     ];
     let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: no PE is known to be the reason. \
                    Heap: how far its symmetric heap was used.";
-    page.table(caption, &head, 1, &rows, totals.times.len() > 32);
+    page.table(caption, &head, 1, &rows, TableFold::IfLong);
 }
 
 fn teams(page: &mut Document, totals: &Totals) {
@@ -325,7 +331,7 @@ fn teams(page: &mut Document, totals: &Totals) {
         &head,
         1,
         &rows,
-        rows.len() > 32,
+        TableFold::IfLong,
     );
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use oxshmem_base::{Error, size};
 use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
-use oxshmem_report::page::Document;
+use oxshmem_report::page::{Document, TableFold};
 use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 use serde::Deserialize;
@@ -203,14 +203,14 @@ impl TraceSummary {
         page.figure(caption, &(chart.svg() + &chart.legend()));
         page.close_figures();
         page.heading("Routines");
-        page.table("All PEs together.", &TITLES, 1, &self.rows().map(Vec::from).collect::<Vec<_>>(), false);
+        page.table("All PEs together.", &TITLES, 1, &self.rows().map(Vec::from).collect::<Vec<_>>(), TableFold::Open);
         page.heading("Longest calls");
         let longest = self.calls.iter().take(LONGEST).map(|call| {
             let [time, since] = [call.dur, call.ts].map(|time| units::time(time * 1e3));
             vec![call.name.clone(), call.args.at.clone(), format!("PE {}", call.pe()), time, since]
         });
         let titles = ["routine", "place", "PE", "time", "after"];
-        page.table("The longest first.", &titles, 2, &longest.collect::<Vec<_>>(), false);
+        page.table("The longest first.", &titles, 2, &longest.collect::<Vec<_>>(), TableFold::Open);
         page.finish()
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use oxshmem_report::page::{Document, escape};
+use oxshmem_report::page::{Document, TableFold, escape};
 
 use super::excerpt::excerpt;
 use super::found::{FoundRace, FoundRaces, RaceSide};
@@ -19,7 +19,7 @@ pub(super) fn page(races: &FoundRaces, lead: &str, sources: &[PathBuf]) -> Strin
     let has_seeds = all.iter().any(|race| !race.seeds.is_empty());
     let head = ["", "kind", "memory", "one access", "other access", if has_seeds { "seeds" } else { "reports" }];
     let rows = (1..).zip(&all).map(|(number, race)| row(number, race)).collect::<Vec<_>>();
-    page.table("The same lines count once, whichever PEs they meet on.", &head, 5, &rows, false);
+    page.table("The same lines count once, whichever PEs they meet on.", &head, 5, &rows, TableFold::Open);
     for (number, race) in (1..).zip(&all) {
         one(&mut page, number, race, sources);
     }
