@@ -221,7 +221,7 @@ impl Definitions {
         let empty = self.string("");
         let (file, line) = place.map_or((UNDEFINED, 0), |(file, line)| (self.string(file), line));
         let body = Body::default().number(number).number(name).number(empty).byte(0).number(file).number(line);
-        let body = body.number(line).number(name).byte(role(call)).byte(SHMEM).number(0);
+        let body = body.number(line).number(name).byte(role_of(call)).byte(SHMEM).number(0);
         self.record(define::REGION, body);
         number
     }
@@ -249,23 +249,37 @@ impl Definitions {
     }
 }
 
-/// The role of a routine, as the format numbers it.
-fn role(call: &TraceEvent) -> u8 {
+/// Roles of routines, as the format numbers them.
+mod role {
+    pub(super) const FUNCTION: u8 = 1;
+    pub(super) const ATOMIC: u8 = 14;
+    pub(super) const BARRIER: u8 = 15;
+    pub(super) const FLUSH: u8 = 17;
+    pub(super) const ONE_TO_ALL: u8 = 23;
+    pub(super) const ALL_TO_ALL: u8 = 25;
+    pub(super) const OTHER_COLLECTIVE: u8 = 26;
+    pub(super) const POINT_TO_POINT: u8 = 28;
+    pub(super) const RMA: u8 = 29;
+    pub(super) const ALLOCATE: u8 = 35;
+    pub(super) const FREE: u8 = 36;
+}
+
+fn role_of(call: &TraceEvent) -> u8 {
     // Names of Fortran's routines are in upper case.
     let name = call.name.to_lowercase();
     let has = |part: &str| name.contains(part);
     match call.cat.as_str() {
-        "transfer" => 29,
-        "atomic" => 14,
-        "ordering" => 17,
-        "waiting" => 28,
-        "collective" if has("barrier") || has("sync") => 15,
-        "collective" if has("broadcast") => 23,
-        "collective" if has("malloc") || has("calloc") || has("align") => 35,
-        "collective" if has("free") => 36,
-        "collective" if has("reduce") || has("_to_all") || has("collect") || has("alltoall") => 25,
-        "collective" => 26,
-        _ => 1,
+        "transfer" => role::RMA,
+        "atomic" => role::ATOMIC,
+        "ordering" => role::FLUSH,
+        "waiting" => role::POINT_TO_POINT,
+        "collective" if has("barrier") || has("sync") => role::BARRIER,
+        "collective" if has("broadcast") => role::ONE_TO_ALL,
+        "collective" if has("malloc") || has("calloc") || has("align") => role::ALLOCATE,
+        "collective" if has("free") => role::FREE,
+        "collective" if has("reduce") || has("_to_all") || has("collect") || has("alltoall") => role::ALL_TO_ALL,
+        "collective" => role::OTHER_COLLECTIVE,
+        _ => role::FUNCTION,
     }
 }
 
@@ -311,7 +325,7 @@ mod tests {
         assert_eq!(of("collective", "shmem_barrier_all"), None);
         for name in ["shmem_barrier_all", "SHMEM_BARRIER_ALL"] {
             let call = TraceEvent { cat: "collective".into(), name: name.into(), ..TraceEvent::default() };
-            assert_eq!(role(&call), 15, "{name}");
+            assert_eq!(role_of(&call), role::BARRIER, "{name}");
         }
     }
 }
