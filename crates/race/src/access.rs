@@ -145,6 +145,14 @@ pub struct Access {
     pub site: Site,
 }
 
+/// Where the parts of a key begin, from the lowest bit on: the bytes that are touched, kind, column, PE, strand, time. The shim
+/// (`crates/race-c/shim/instrumentation.c`) makes keys, too.
+const KIND_SHIFT: u32 = 8;
+const COLUMN_SHIFT: u32 = 15;
+const PE_SHIFT: u32 = 18;
+const STRAND_SHIFT: u32 = 26;
+const TIME_SHIFT: u32 = 32;
+
 const PC_BITS: u32 = 40;
 /// Behind the 16 bits of the call. The two highest bits are flags of the cell.
 const TAG_SHIFT: u32 = PC_BITS + 16;
@@ -153,27 +161,29 @@ pub const MOST_PES: usize = 1 << 8;
 /// See [`MOST_PES`].
 pub const MOST_STRANDS: usize = 1 << 6;
 
-/// Six bits that tell most strands apart.
+const TAG_BITS: u32 = 6;
+
+/// Bits that tell most strands apart.
 #[inline]
 fn tag(by: StrandName) -> u64 {
-    (by.pe ^ by.strand << 3) as u64 & 0x3f
+    (by.pe ^ by.strand << 3) as u64 & ((1 << TAG_BITS) - 1)
 }
 
 impl Access {
     /// Whether two keys are of the same strand and column.
     #[inline]
     pub(crate) fn are_alike(one: u64, other: u64) -> bool {
-        (one as u32) >> 15 == (other as u32) >> 15
+        (one as u32) >> COLUMN_SHIFT == (other as u32) >> COLUMN_SHIFT
     }
 
     /// The part that decides about order, never 0.
     #[inline]
     pub(crate) fn key(&self) -> u64 {
-        u64::from(self.time) << 32
-            | (self.by.strand as u64 & 0x3f) << 26
-            | (self.by.pe as u64 & 0xff) << 18
-            | self.column.code() << 15
-            | self.kind.code() << 8
+        u64::from(self.time) << TIME_SHIFT
+            | ((self.by.strand % MOST_STRANDS) as u64) << STRAND_SHIFT
+            | ((self.by.pe % MOST_PES) as u64) << PE_SHIFT
+            | self.column.code() << COLUMN_SHIFT
+            | self.kind.code() << KIND_SHIFT
             | u64::from(self.mask)
     }
 
@@ -186,12 +196,14 @@ impl Access {
     /// The access with these parts. `None`: two strands have written the parts at the same moment, and they do not belong together.
     #[inline]
     pub(crate) fn of(key: u64, place: u64) -> Option<Access> {
-        let by = StrandName { pe: (key >> 18 & 0xff) as usize, strand: (key >> 26 & 0x3f) as usize };
+        let part = |from: u32, end: u32| key >> from & ((1 << (end - from)) - 1);
+        let by =
+            StrandName { pe: part(PE_SHIFT, STRAND_SHIFT) as usize, strand: part(STRAND_SHIFT, TIME_SHIFT) as usize };
         (place >> TAG_SHIFT == tag(by)).then(|| Access {
             by,
-            time: (key >> 32) as u32,
-            column: Column::of_code(key >> 15 & 7),
-            kind: AccessKind::of_code(key >> 8 & 0x7f),
+            time: (key >> TIME_SHIFT) as u32,
+            column: Column::of_code(part(COLUMN_SHIFT, PE_SHIFT)),
+            kind: AccessKind::of_code(part(KIND_SHIFT, COLUMN_SHIFT)),
             mask: key as u8,
             site: Site { pc: place & ((1 << PC_BITS) - 1), call: (place >> PC_BITS) as u16 },
         })
