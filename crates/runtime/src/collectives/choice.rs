@@ -75,11 +75,11 @@ impl Choice {
             format!("oxshmem: schedules wanted by SHMEM_*_ALGORITHM or SHMEM_TUNING stand below; auto runs {ways}");
         for (name, collective) in COLLECTIVES.into_iter().filter(|(_, part)| *part != Collective::Shares) {
             let question = |count| Question { collective, size, count, element: 8, root_apart: false };
-            if self.schedule(&question(1)).is_none() && self.schedule(&question(1 << 17)).is_none() {
+            if SHOWN.into_iter().all(|count| self.schedule(&question(count)).is_none()) {
                 let _ = write!(text, "\n{name}: auto");
                 continue;
             }
-            for count in [1, 1 << 17] {
+            for count in SHOWN {
                 let _ = match self.schedule(&question(count)) {
                     None => write!(text, "\n{name}, {size} {members}, {} bytes: auto", 8 * count),
                     Some(_) => {
@@ -92,6 +92,9 @@ impl Choice {
         text
     }
 }
+
+/// How many elements of 8 bytes the calls have whose schedules are shown: a short one, and one of 1 MiB.
+const SHOWN: [u64; 2] = [1, 1 << 17];
 
 /// The tables that name the schedules of leaders, if there are several nodes.
 fn between_nodes() -> String {

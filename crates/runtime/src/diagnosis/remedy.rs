@@ -42,8 +42,8 @@ const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are
 /// For the number of a PE that does not exist.
 pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
     let fix = "pass a PE number of that team";
-    // The bits of a REAL: those of all normal ones are more than this.
-    let is_garbage = pe.unsigned_abs() >= 1 << 23;
+    // The bits of a normal REAL that is read as an integer are no less than these.
+    let is_garbage = pe.unsigned_abs() >= f32::MIN_POSITIVE.to_bits();
     if is_garbage && is_fortran(call) { format!("{fix}. {NO_INTERFACE}") } else { fix.into() }
 }
 

@@ -230,16 +230,21 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     Ok(Parcel { bytes: [terms.encode(), share::encode(shares)].concat(), fds })
 }
 
+/// What a heap has beside what the user asked for: one part in so many, and these bytes.
+const SLACK_SHARE: u64 = 64;
+const LEAST_SLACK: u64 = 64 << 10;
+
 /// A little more than the user asked for, so that alignment does not eat into it (HEAP-11). Zero stays zero.
 fn with_slack(size: u64) -> u64 {
-    if size == 0 { 0 } else { size.saturating_add(size / 64).saturating_add(64 << 10) }
+    if size == 0 { 0 } else { size.saturating_add(size / SLACK_SHARE).saturating_add(LEAST_SLACK) }
 }
 
 /// The most that a user may ask for where there are `most` bytes, in whole units of the size that fits.
 fn without_slack(most: u64) -> u64 {
-    let exact = most.saturating_sub(64 << 10) / 65 * 64;
-    let unit = if exact < 1 << 30 { 20 } else { 30 };
-    exact >> unit << unit
+    let exact = most.saturating_sub(LEAST_SLACK) / (SLACK_SHARE + 1) * SLACK_SHARE;
+    let (mebibyte, gibibyte) = (1 << 20, 1 << 30);
+    let unit = if exact < gibibyte { mebibyte } else { gibibyte };
+    exact / unit * unit
 }
 
 /// The share of one of so many PEs if all have the same: of the machine's memory, or of the tightest control group's limit
