@@ -43,6 +43,14 @@ impl CaseVerdict {
     }
 }
 
+/// The result of a case, or of what has kept cases from running.
+struct CaseResult {
+    name: String,
+    /// The behaviours that it shows.
+    items: Vec<String>,
+    verdict: CaseVerdict,
+}
+
 /// One case of one build with one number of PEs.
 struct CaseRun<'a> {
     built: &'a Built,
@@ -84,37 +92,21 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
         Ok(rig) => rig,
         Err(why) => return (skipped!("the programs on two hosts: {why}"), Vec::new()),
     };
-    let mut results: Vec<(String, Vec<String>, CaseVerdict)> = Vec::new();
+    let mut results: Vec<CaseResult> = Vec::new();
     let programs = program::all(options);
     let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
         if let Err(verdict) = built {
-            results.push((program.name.clone(), program.items_in_source(), verdict.clone()));
+            let (name, items) = (program.name.clone(), program.items_in_source());
+            results.push(CaseResult { name, items, verdict: verdict.clone() });
         }
     }
     let built: Vec<&Built> = built.iter().flatten().collect();
     // A program that was not built may have the case; the result above says why it was not.
     if built.len() == programs.len() {
-        let of = |built: &&Built| built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)).collect();
-        let names: Vec<Vec<String>> = built.iter().map(of).collect();
-        for text in options.texts_without_a_case(&names.concat()) {
-            let why = "the filter has it, and no case has such a name".to_string();
-            results.push((text.to_string(), Vec::new(), CaseVerdict::Failed(why)));
-        }
+        results.extend(texts_without_a_case(options, &built));
     }
-    let mut rows = Vec::new();
-    for built in &built {
-        for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
-            let before = rows.len();
-            for environment in &options.environments {
-                rows.extend(built.pes(options, case).into_iter().map(|pes| CaseRun { built, case, pes, environment }));
-            }
-            if rows.len() == before {
-                let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
-                results.push((built.title(case), case.items.clone(), CaseVerdict::Skipped(why)));
-            }
-        }
-    }
+    let rows = rows(options, &built, &mut results);
     let ended = AtomicUsize::new(0);
     let verdicts = in_parallel(options.at_once, &rows, |row| {
         let begun = Instant::now();
@@ -129,7 +121,7 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
     let mut times = Vec::new();
     for (row, (verdict, took)) in rows.iter().zip(verdicts) {
         times.push((took, row.title()));
-        results.push((row.title(), row.case.items.clone(), verdict));
+        results.push(CaseResult { name: row.title(), items: row.case.items.clone(), verdict });
     }
     if options.kill {
         results.extend(kill::run(options));
@@ -138,10 +130,42 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
     (report(options, &results), times)
 }
 
-fn report(options: &CaseSelection, results: &[(String, Vec<String>, CaseVerdict)]) -> CheckCounts {
+/// A failure for each text of the filter that no case has in its name.
+fn texts_without_a_case(options: &CaseSelection, built: &[&Built]) -> Vec<CaseResult> {
+    let mut names = Vec::new();
+    for built in built {
+        names.extend(built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)));
+    }
+    let failure = |text: &str| {
+        let why = "the filter has it, and no case has such a name".to_string();
+        CaseResult { name: text.to_string(), items: Vec::new(), verdict: CaseVerdict::Failed(why) }
+    };
+    options.texts_without_a_case(&names).into_iter().map(failure).collect()
+}
+
+/// The rows of all selected cases. A case that runs with none of the chosen numbers of PEs is a result.
+fn rows<'a>(options: &'a CaseSelection, built: &[&'a Built], results: &mut Vec<CaseResult>) -> Vec<CaseRun<'a>> {
+    let mut rows = Vec::new();
+    for &built in built {
+        for case in built.cases.iter().filter(|case| options.selects(&built.name, &case.name)) {
+            let before = rows.len();
+            for environment in &options.environments {
+                rows.extend(built.pes(options, case).into_iter().map(|pes| CaseRun { built, case, pes, environment }));
+            }
+            if rows.len() == before {
+                let why = format!("runs with {} PEs, and none of the chosen numbers is among them", case.pes_text());
+                let (name, items) = (built.title(case), case.items.clone());
+                results.push(CaseResult { name, items, verdict: CaseVerdict::Skipped(why) });
+            }
+        }
+    }
+    rows
+}
+
+fn report(options: &CaseSelection, results: &[CaseResult]) -> CheckCounts {
     let mut counts = CheckCounts::default();
     let mut kept = String::new();
-    for (name, _, verdict) in results {
+    for CaseResult { name, verdict, .. } in results {
         match verdict {
             CaseVerdict::Passed => counts.passed += 1,
             CaseVerdict::Failed(why) => {

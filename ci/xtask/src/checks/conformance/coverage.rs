@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::program::output_folder;
-use super::{CaseSelection, CaseVerdict};
+use super::{CaseResult, CaseSelection, CaseVerdict};
 
 /// One line of a list: number, kind, title, reason.
 struct Behaviour {
@@ -15,16 +15,15 @@ struct Behaviour {
     reason: String,
 }
 
-type Result = (String, Vec<String>, CaseVerdict);
-
 /// Writes `target/conformance/coverage.md`; when everything was selected, a behaviour without a case is a failure.
-pub(super) fn write(options: &CaseSelection, results: &[Result]) -> Vec<Result> {
+pub(super) fn write(options: &CaseSelection, results: &[CaseResult]) -> Vec<CaseResult> {
     let mut shown: BTreeMap<&str, Vec<(&str, &CaseVerdict)>> = BTreeMap::new();
-    for (name, items, verdict) in results {
+    for CaseResult { name, items, verdict } in results {
         for item in items {
             shown.entry(item).or_default().push((name, verdict));
         }
     }
+    let failure = |name: String, why| CaseResult { name, items: Vec::new(), verdict: CaseVerdict::Failed(why) };
     let mut failures = Vec::new();
     let mut page =
         String::from("| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n");
@@ -32,18 +31,18 @@ pub(super) fn write(options: &CaseSelection, results: &[Result]) -> Vec<Result> 
         let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
         if rows.is_empty() && behaviour.must_be_tested && options.selects_everything() {
             let why = format!("no case shows it ({})", behaviour.title);
-            failures.push((behaviour.item.clone(), Vec::new(), CaseVerdict::Failed(why)));
+            failures.push(failure(behaviour.item.clone(), why));
         }
         page += &line(&behaviour, &rows);
     }
     for item in shown.keys().filter(|_| options.selects_everything()) {
         let why = "cases name it, and no list of behaviours has it".to_string();
-        failures.push((item.to_string(), Vec::new(), CaseVerdict::Failed(why)));
+        failures.push(failure(item.to_string(), why));
     }
     let path = output_folder().join("coverage.md");
     if let Err(error) = fs::create_dir_all(output_folder()).and_then(|()| fs::write(&path, page)) {
         let why = format!("cannot write {}: {error}", path.display());
-        failures.push(("coverage".to_string(), Vec::new(), CaseVerdict::Failed(why)));
+        failures.push(failure("coverage".to_string(), why));
     }
     failures
 }

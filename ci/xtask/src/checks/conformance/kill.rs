@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::program::{executables, output_folder};
-use super::{CaseSelection, CaseVerdict, job};
+use super::{CaseResult, CaseSelection, CaseVerdict, job};
 use crate::command;
 
 const MOMENTS: u64 = 20;
@@ -29,15 +29,17 @@ enum Victim {
 }
 
 /// Runs all kill tests.
-pub(super) fn run(options: &CaseSelection) -> Vec<(String, Vec<String>, CaseVerdict)> {
+pub(super) fn run(options: &CaseSelection) -> Vec<CaseResult> {
     let items = vec!["INIT-10".to_string()];
     let program = match build(options) {
         Ok(program) => program,
-        Err(why) => return vec![("kill/rounds".to_string(), items, CaseVerdict::Failed(why))],
+        Err(why) => {
+            return vec![CaseResult { name: "kill/rounds".to_string(), items, verdict: CaseVerdict::Failed(why) }];
+        }
     };
     if !namespaces_permitted() {
         let why = "namespaces of one's own are not permitted here (unshare -m -i)".to_string();
-        return vec![("kill".to_string(), items, CaseVerdict::Skipped(why))];
+        return vec![CaseResult { name: "kill".to_string(), items, verdict: CaseVerdict::Skipped(why) }];
     }
     let mut results = Vec::new();
     for victim in [Victim::Launcher, Victim::Pe] {
@@ -46,7 +48,8 @@ pub(super) fn run(options: &CaseSelection) -> Vec<(String, Vec<String>, CaseVerd
                 Ok(()) => CaseVerdict::Passed,
                 Err(why) => CaseVerdict::Failed(why),
             };
-            results.push((format!("kill/{victim:?} at moment {moment}"), items.clone(), verdict));
+            let name = format!("kill/{victim:?} at moment {moment}");
+            results.push(CaseResult { name, items: items.clone(), verdict });
         }
     }
     results
