@@ -9,7 +9,7 @@ mod network;
 mod report;
 
 pub use network::{Cluster, NetworkDistance};
-pub(crate) use report::chart;
+pub(crate) use report::{ChartLine, chart};
 pub use report::{SimulatedEntry, compare, svg, table};
 
 use crate::step::{Algorithm, Caller, Plan, PutSignal, Step};

@@ -94,18 +94,23 @@ pub fn table(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting:
 pub fn svg(entries: &[SimulatedEntry], count: u64, machine: &Cluster, setting: &Setting) -> String {
     let series = |entry: &SimulatedEntry| {
         let points = entry.outcomes.iter().filter_map(|(n, o)| Some((*n, o.ok()?.time)));
-        (title(entry), entry.leaders, points.collect())
+        ChartLine { title: title(entry), is_dashed: entry.leaders, points: points.collect() }
     };
     chart(&head(count, machine, setting), &entries.iter().map(series).collect::<Vec<_>>())
 }
 
-/// A line of a drawing: its title, whether it is dashed, and times in nanoseconds by PEs.
-pub(crate) type Series = (String, bool, Vec<(u32, f64)>);
+/// A line of a drawing.
+pub(crate) struct ChartLine {
+    pub(crate) title: String,
+    pub(crate) is_dashed: bool,
+    /// Times in nanoseconds by PEs.
+    pub(crate) points: Vec<(u32, f64)>,
+}
 
-/// A drawing of series.
-pub(crate) fn chart(head: &str, series: &[Series]) -> String {
+/// A drawing of lines below some words.
+pub(crate) fn chart(head: &str, lines: &[ChartLine]) -> String {
     const COLOURS: [&str; 8] = ["#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60"];
-    let points = || series.iter().flat_map(|(_, _, points)| points.iter().copied());
+    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let sizes = points().map(|(n, _)| rounds(n, 2)).fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));
     let powers = |time: f64| rounds(time.max(1.0) as u32, 10);
     let top = points().map(|(_, t)| powers(t)).max().unwrap_or(1).max(1);
@@ -135,8 +140,8 @@ pub(crate) fn chart(head: &str, series: &[Series]) -> String {
         let _ = writeln!(text, "<text x=\"{:.1}\" y=\"440\" text-anchor=\"middle\">{n}</text>", x(n));
     }
     text.push_str("<text x=\"360\" y=\"462\" text-anchor=\"middle\">PEs; time simulated</text>\n");
-    for (i, (title, dashed, points)) in series.iter().enumerate() {
-        let (colour, dash) = (COLOURS[i % COLOURS.len()], if *dashed { "5 3" } else { "none" });
+    for (i, ChartLine { title, is_dashed, points }) in lines.iter().enumerate() {
+        let (colour, dash) = (COLOURS[i % COLOURS.len()], if *is_dashed { "5 3" } else { "none" });
         let path: Vec<String> = points.iter().map(|(n, t)| format!("{:.1},{:.1}", x(*n), y(*t))).collect();
         let _ = writeln!(
             text,

@@ -9,7 +9,7 @@ use crate::node::relay::Relay;
 use crate::node::slices::Slices;
 use crate::node::tree::LineTree;
 use crate::node::{Load, PIECE, Protocol, Shape, WIDTH, levels_pay};
-use crate::simulate::chart;
+use crate::simulate::{ChartLine, chart};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -155,7 +155,7 @@ pub fn table(entries: &[NodeEntry], question: &NodeQuestion, machine: &NodeMachi
 pub fn svg(entries: &[NodeEntry], question: &NodeQuestion, machine: &NodeMachine) -> String {
     let series = |entry: &NodeEntry| {
         let points = entry.outcomes.iter().filter_map(|(size, outcome)| Some((*size, outcome.ok()?.time)));
-        (String::from(entry.name), entry.name.contains("flat"), points.collect())
+        ChartLine { title: String::from(entry.name), is_dashed: entry.name.contains("flat"), points: points.collect() }
     };
     chart(&head(question, machine), &entries.iter().map(series).collect::<Vec<_>>())
 }
