@@ -85,12 +85,12 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
         text += "on one node a schedule runs only where a row of your own names one:\n";
         return Ok(text + &call.rows(&[("own", &own.rows)], rules));
     }
-    for (network, crowded, served) in NETWORKS {
+    for NetworkKind { words, crowded, served } in NETWORKS {
         let rules = Rules { own: &own.rows, crowded, served };
-        text += &format!("\n{network}\nway: {}\n", call.way(rules));
+        text += &format!("\n{words}\nway: {}\n", call.way(rules));
         text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
-        let [crowded, served] =
-            [(crowded, CROWDED), (served, SERVED)].map(|(is_so, rows)| if is_so { rows } else { &[] });
+        let crowded: &[Row] = if crowded { CROWDED } else { &[] };
+        let served: &[Row] = if served { SERVED } else { &[] };
         text += &call.rows(&[("own", &own.rows), ("crowded", crowded), ("TCP", served), ("standard", STANDARD)], rules);
     }
     if let Collective::Reduce(OperatorLaw::Exact) = collective {
@@ -99,11 +99,32 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The networks whose tables differ: whether the nodes share too few processors, and whether the processor of the target serves.
-const NETWORKS: [(&str, bool, bool); 3] = [
-    ("over a network with one-sided access, which none of tcp, ofi and ucx claims today", false, false),
-    ("where the target's processor serves messages, as with TCP, libfabric and UCX", false, true),
-    ("the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
+/// Networks that have the same tables.
+struct NetworkKind {
+    words: &'static str,
+    /// The nodes share too few processors.
+    crowded: bool,
+    /// The processor of the target serves.
+    served: bool,
+}
+
+/// All that differ.
+const NETWORKS: [NetworkKind; 3] = [
+    NetworkKind {
+        words: "over a network with one-sided access, which none of tcp, ofi and ucx claims today",
+        crowded: false,
+        served: false,
+    },
+    NetworkKind {
+        words: "where the target's processor serves messages, as with TCP, libfabric and UCX",
+        crowded: false,
+        served: true,
+    },
+    NetworkKind {
+        words: "the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop",
+        crowded: true,
+        served: true,
+    },
 ];
 
 impl ExplainedCall {

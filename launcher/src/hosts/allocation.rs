@@ -49,19 +49,27 @@ pub(crate) fn found(variable: impl Fn(&str) -> Option<String>) -> Result<Option<
     Ok(None)
 }
 
-/// Launchers that start a command once for each task: what they are called, how they start a program, and the variables
-/// with the number of tasks and with that of this one.
-const FOR_EACH_TASK: [(&str, &str, &str, &str); 3] = [
-    ("srun", "srun --mpi=pmi2", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
-    ("mpirun", "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
-    ("a launcher (mpiexec, oshrun)", "mpiexec", "PMI_SIZE", "PMI_RANK"),
+/// A launcher that starts a command once for each task.
+struct TaskLauncher {
+    name: &'static str,
+    /// How it starts a program.
+    start: &'static str,
+    /// The variables with the number of tasks, and with the number of this one.
+    size: &'static str,
+    rank: &'static str,
+}
+
+const FOR_EACH_TASK: [TaskLauncher; 3] = [
+    TaskLauncher { name: "srun", start: "srun --mpi=pmi2", size: "SLURM_STEP_NUM_TASKS", rank: "SLURM_PROCID" },
+    TaskLauncher { name: "mpirun", start: "mpirun", size: "OMPI_COMM_WORLD_SIZE", rank: "OMPI_COMM_WORLD_RANK" },
+    TaskLauncher { name: "a launcher (mpiexec, oshrun)", start: "mpiexec", size: "PMI_SIZE", rank: "PMI_RANK" },
 ];
 
 /// A note, from the first task alone, that each task of another launcher runs `oshrun`: there are as many jobs as tasks.
 pub(crate) fn repeated(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
-    let several = |size: &str| number(size).is_some_and(|tasks| tasks > 1);
-    let (name, start, size, rank) = FOR_EACH_TASK.into_iter().find(|(_, _, size, _)| several(size))?;
+    let several = |launcher: &TaskLauncher| number(launcher.size).is_some_and(|tasks| tasks > 1);
+    let TaskLauncher { name, start, size, rank } = FOR_EACH_TASK.into_iter().find(several)?;
     let tasks = number(size).filter(|_| number(rank) == Some(0))?;
     Some(format!(
         "note: {name} runs oshrun in {tasks} tasks, and each of them starts a job of its own: write `oshrun …` alone, or \
