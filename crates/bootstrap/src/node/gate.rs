@@ -57,10 +57,10 @@ impl Gate {
                 match guest.hear(&self.invitation) {
                     Ok(None) if guest.since.elapsed() < STALL => guests.push(guest),
                     Ok(None) | Err(_) => {}
+                    // A second process that says it is this member is dropped.
                     Ok(Some((pe, parcel))) => {
-                        let place = others.binary_search(&pe).ok().filter(|&place| arrived[place].is_none());
-                        if let Some(place) = place {
-                            arrived[place] = Some((guest.stream, parcel));
+                        if let Ok(place) = others.binary_search(&pe) {
+                            arrived[place].get_or_insert((guest.stream, parcel));
                         }
                     }
                 }
