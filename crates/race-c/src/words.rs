@@ -41,50 +41,39 @@ fn order(earlier: &Access, later: &Access) -> &'static str {
     let is_pulled = |access: &Access| matches!(access.column, Column::Pulled(_));
     let is_of_context =
         |access: &Access| matches!(access.column, Column::Sent(Stream::Other) | Column::Pulled(Stream::Other));
-    match () {
-        () if is_of_context(earlier) => {
-            "complete the operations of a created context with shmem_ctx_quiet on it (shmem_quiet and barriers complete those of \
-             the default context only), then synchronise"
-        }
-        () if earlier.by == later.by => {
-            "complete the earlier operation with shmem_quiet or a barrier before the later one"
-        }
-        () if earlier.by.pe == later.by.pe && !is_sent(earlier) && !is_pulled(earlier) => {
-            "order the threads between both accesses: a barrier, a lock or a join of threads"
-        }
-        () if earlier.by.pe == later.by.pe => {
-            "let the thread that has issued the operation complete it (shmem_quiet), and order the threads after that: a barrier, \
-             a lock or a join of threads"
-        }
-        () if earlier.column == Column::Requested || later.column == Column::Requested => {
-            "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
-        }
-        () if earlier.kind.atomic().is_some() || later.kind.atomic().is_some() => {
-            "access the variable with atomics only, or let a barrier separate both kinds of access"
-        }
-        () if is_sent(earlier) && is_sent(later) => {
-            "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
-        }
-        () if is_pulled(earlier) || is_pulled(later) && !is_sent(earlier) => {
-            "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
-        }
+    if is_of_context(earlier) {
+        "complete the operations of a created context with shmem_ctx_quiet on it (shmem_quiet and barriers complete those of \
+         the default context only), then synchronise"
+    } else if earlier.by == later.by {
+        "complete the earlier operation with shmem_quiet or a barrier before the later one"
+    } else if earlier.by.pe == later.by.pe && !is_sent(earlier) && !is_pulled(earlier) {
+        "order the threads between both accesses: a barrier, a lock or a join of threads"
+    } else if earlier.by.pe == later.by.pe {
+        "let the thread that has issued the operation complete it (shmem_quiet), and order the threads after that: a barrier, \
+         a lock or a join of threads"
+    } else if earlier.column == Column::Requested || later.column == Column::Requested {
+        "end the collective's request (shmem_req_wait), and synchronise the PEs between both accesses"
+    } else if earlier.kind.atomic().is_some() || later.kind.atomic().is_some() {
+        "access the variable with atomics only, or let a barrier separate both kinds of access"
+    } else if is_sent(earlier) && is_sent(later) {
+        "let one PE write at a time: separate the puts by a barrier, a lock, or a flag after a fence or quiet"
+    } else if is_pulled(earlier) || is_pulled(later) && !is_sent(earlier) {
+        "complete the nonblocking get with shmem_quiet, then synchronise the PEs"
+    } else if is_sent(later) && earlier.kind == AccessKind::Read {
         // The order of this run may be the one that the program does not want: a reader that does not wait for the put.
-        () if is_sent(later) && earlier.kind == AccessKind::Read => {
-            "decide which access comes first: if the reader needs the new value, complete the put (shmem_quiet, or shmem_fence \
-             before a flag) and let the reader wait (a barrier, shmem_wait_until); if it needs the old value, let the writer wait \
-             (a barrier, a flag from the reader)"
-        }
-        () if is_sent(later) => {
-            "decide which write comes first, and let the other PE wait for it: a barrier between them, a flag after a fence or \
-             quiet, a lock"
-        }
+        "decide which access comes first: if the reader needs the new value, complete the put (shmem_quiet, or shmem_fence \
+         before a flag) and let the reader wait (a barrier, shmem_wait_until); if it needs the old value, let the writer wait \
+         (a barrier, a flag from the reader)"
+    } else if is_sent(later) {
+        "decide which write comes first, and let the other PE wait for it: a barrier between them, a flag after a fence or \
+         quiet, a lock"
+    } else if is_sent(earlier) {
         // A put of a later round that comes early has the same form as one that nothing announces.
-        () if is_sent(earlier) => {
-            "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
-             a wait on the flag or signal, a lock; if the program does both, the put may be that of a later round: let its PE \
-             wait for the other one as well (a barrier, a flag back)"
-        }
-        () => "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock",
+        "complete the put (shmem_quiet, shmem_fence before a flag, or put-with-signal), and let the other PE wait: a barrier, \
+         a wait on the flag or signal, a lock; if the program does both, the put may be that of a later round: let its PE \
+         wait for the other one as well (a barrier, a flag back)"
+    } else {
+        "synchronise the PEs between both accesses: a barrier or sync, a flag and a wait, a lock"
     }
 }
 

@@ -95,15 +95,16 @@ fn words(
         ),
     };
     let had = |word: &str| history.iter().any(|outcome| outcome.why.contains(word));
-    let look = match () {
-        () if had("handshake") => "what answers there does not belong to this job: start all PEs by one launcher; ",
+    let look = if had("handshake") {
+        "what answers there does not belong to this job: start all PEs by one launcher; "
+    } else if had("takes the connection") {
         // The kernel of that host takes connections and the process does not: most firewalls let none through.
-        () if had("takes the connection") => {
-            "see whether that PE is stopped, its host overloaded, or its limit of open files (ulimit -n) reached; "
-        }
+        "see whether that PE is stopped, its host overloaded, or its limit of open files (ulimit -n) reached; "
+    } else if had("refused") {
         // A refused connection means that the host is up but no process listens: the PE may be gone.
-        () if had("refused") => "see whether that PE has ended; ",
-        () => "",
+        "see whether that PE has ended; "
+    } else {
+        ""
     };
     let error = error.because(because(why, history));
     if had("os error 24") || had("os error 23") {

@@ -160,10 +160,12 @@ pub(crate) fn header(routines: &[Routine]) -> String {
     for (i, routine) in routines.iter().enumerate() {
         let list: Vec<&str> =
             routine.prototype.parameters.iter().map(|parameter| argument(&routine.name, parameter)).collect();
-        let (before, after) = match () {
-            () if routine.allocates() => ("allocated = ", ""),
-            () if list.contains(&"&request") => ("shmem_req_h request; ", " shmem_req_wait(&request);"),
-            () => ("", ""),
+        let (before, after) = if routine.allocates() {
+            ("allocated = ", "")
+        } else if list.contains(&"&request") {
+            ("shmem_req_h request; ", " shmem_req_wait(&request);")
+        } else {
+            ("", "")
         };
         let Routine { name, size_in_c, .. } = routine;
         functions += &format!(

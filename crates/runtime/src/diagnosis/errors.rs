@@ -226,10 +226,12 @@ pub(crate) fn longer_than_memory(call: &str, argument: &str, address: usize, byt
 /// The argument of a call that counts elements.
 fn count_name(call: &str) -> &'static str {
     let call = call.to_ascii_lowercase();
-    match () {
-        () if !call.starts_with("shmem") => "number of elements",
-        () if ["reduce", "to_all"].iter().any(|part| call.contains(part)) => "nreduce",
-        () => "nelems",
+    if !call.starts_with("shmem") {
+        "number of elements"
+    } else if ["reduce", "to_all"].iter().any(|part| call.contains(part)) {
+        "nreduce"
+    } else {
+        "nelems"
     }
 }
 
@@ -302,11 +304,14 @@ fn only_array(call: &str) -> &'static str {
     let call = call.to_ascii_lowercase();
     let call = call.strip_suffix("_nbi").unwrap_or(&call);
     let ends_with = |ends: &[&str]| ends.iter().any(|end| call.ends_with(end));
-    match () {
-        () if call.contains("signal") => "sig_addr",
-        () if ends_with(&["_fetch"]) => "source",
-        () if call.contains("_atomic_") || ends_with(&["_add", "_inc", "_fadd", "_finc", "swap", "_set"]) => "dest",
-        () => "the array",
+    if call.contains("signal") {
+        "sig_addr"
+    } else if ends_with(&["_fetch"]) {
+        "source"
+    } else if call.contains("_atomic_") || ends_with(&["_add", "_inc", "_fadd", "_finc", "swap", "_set"]) {
+        "dest"
+    } else {
+        "the array"
     }
 }
 

@@ -146,10 +146,12 @@ impl Fast {
     /// The name of the caller's `bytes` bytes at `address` on all PEs alike; `None` if they are not symmetric.
     pub(crate) fn name(&self, address: usize, bytes: usize) -> Option<u64> {
         let offset = |extent: &Extent| (address - extent.own().0) as u64;
-        match () {
-            () if self.heap.holds(address, bytes) => Some(offset(&self.heap)),
-            () if self.statics.holds(address, bytes) => Some(offset(&self.statics) | Self::STATIC),
-            () => None,
+        if self.heap.holds(address, bytes) {
+            Some(offset(&self.heap))
+        } else if self.statics.holds(address, bytes) {
+            Some(offset(&self.statics) | Self::STATIC)
+        } else {
+            None
         }
     }
 

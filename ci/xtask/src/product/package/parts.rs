@@ -23,25 +23,21 @@ pub(super) fn part(file: &Path) -> PackagePart {
             || stem.starts_with("shmemc") && !stem.contains('_')
             || stem == "shmemfort"
     };
-    match () {
-        () if name.starts_with("liboxshmem.so.") => PackagePart::Library,
+    let is_for_builds = ["include/", "lib", "share/man/man3/", "share/oxshmem/examples/", "share/oxshmem/pkgconfig/"]
+        .iter()
+        .any(|start| text.starts_with(start))
+        && !text.starts_with("libexec/");
+    if name.starts_with("liboxshmem.so.") {
+        PackagePart::Library
+    } else if text.contains("/python/oxshmem/") {
         // A job in Python needs no compiler.
-        () if text.contains("/python/oxshmem/") => PackagePart::Tools,
-        () if text.starts_with("bin/") || text.starts_with("share/man/man1/") => {
-            if compiles(&name) {
-                PackagePart::Development
-            } else {
-                PackagePart::Tools
-            }
-        }
-        () if ["include/", "lib", "share/man/man3/", "share/oxshmem/examples/", "share/oxshmem/pkgconfig/"]
-            .iter()
-            .any(|start| text.starts_with(start))
-            && !text.starts_with("libexec/") =>
-        {
-            PackagePart::Development
-        }
-        () => PackagePart::Tools,
+        PackagePart::Tools
+    } else if text.starts_with("bin/") || text.starts_with("share/man/man1/") {
+        if compiles(&name) { PackagePart::Development } else { PackagePart::Tools }
+    } else if is_for_builds {
+        PackagePart::Development
+    } else {
+        PackagePart::Tools
     }
 }
 

@@ -5,17 +5,15 @@ use oxshmem_base::size;
 /// How the last heap calls of two PEs differ, as far as their sizes tell.
 pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
     let (theirs_told, own_told) = (size::display(theirs), size::display(own));
-    let sizes = match () {
-        () if theirs == own => {
-            format!(
-                "both last ones are of {own_told}, so earlier allocations or frees differ between the PEs (one PE has freed another \
-                 block, or in another order), or the last ones are of other kinds"
-            )
-        }
-        () if theirs_told == own_told => {
-            format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes")
-        }
-        () => format!("this PE's last one is of {own_told}, that of PE {pe} of {theirs_told}"),
+    let sizes = if theirs == own {
+        format!(
+            "both last ones are of {own_told}, so earlier allocations or frees differ between the PEs (one PE has freed another \
+             block, or in another order), or the last ones are of other kinds"
+        )
+    } else if theirs_told == own_told {
+        format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes")
+    } else {
+        format!("this PE's last one is of {own_told}, that of PE {pe} of {theirs_told}")
     };
     format!("{sizes}; they must be the same, in the same order")
 }

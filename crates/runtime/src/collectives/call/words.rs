@@ -8,10 +8,12 @@ use crate::memory::control::CallDeclaration;
 
 /// The verb of a call that has a length.
 pub(super) fn verb(signature: Signature) -> &'static str {
-    match () {
-        () if signature.is_reduction() => "reduces",
-        () if signature.is_like(Signature::of(CallKind::Broadcast)) => "broadcasts",
-        () => "passes",
+    if signature.is_reduction() {
+        "reduces"
+    } else if signature.is_like(Signature::of(CallKind::Broadcast)) {
+        "broadcasts"
+    } else {
+        "passes"
     }
 }
 
