@@ -120,8 +120,9 @@ fn events(calls: &[&TraceEvent], definitions: &mut Definitions, ranks: &BTreeMap
             let body = Body::default().number(0).number(*rank);
             let body = match operation {
                 RmaOperation::Put | RmaOperation::Get => body.number(bytes).number(number),
-                RmaOperation::Atomic(kind, fetched) => {
-                    body.byte(kind).number(bytes).number(if fetched { bytes } else { 0 }).number(number)
+                RmaOperation::Atomic(kind) => {
+                    let fetched = if atomic::FETCHING.contains(&kind) { bytes } else { 0 };
+                    body.byte(kind).number(bytes).number(fetched).number(number)
                 }
             };
             file.event(now, body.record(operation.kind()));
@@ -141,8 +142,21 @@ fn events(calls: &[&TraceEvent], definitions: &mut Definitions, ranks: &BTreeMap
 enum RmaOperation {
     Put,
     Get,
-    /// Its kind as the format numbers it, and whether it brings a value back.
-    Atomic(u8, bool),
+    /// Its kind as the format numbers it.
+    Atomic(u8),
+}
+
+/// Kinds of atomics, as the format numbers them.
+mod atomic {
+    pub(super) const ACCUMULATE: u8 = 0;
+    pub(super) const INCREMENT: u8 = 1;
+    pub(super) const COMPARE_AND_SWAP: u8 = 3;
+    pub(super) const SWAP: u8 = 4;
+    pub(super) const FETCH_AND_ADD: u8 = 5;
+    pub(super) const FETCH_AND_INCREMENT: u8 = 6;
+    pub(super) const FETCH_AND_ACCUMULATE: u8 = 7;
+    /// Those that bring a value back.
+    pub(super) const FETCHING: std::ops::RangeInclusive<u8> = COMPARE_AND_SWAP..=FETCH_AND_ACCUMULATE;
 }
 
 impl RmaOperation {
@@ -153,15 +167,13 @@ impl RmaOperation {
             "transfer" if has("get") || name.ends_with("_g") => Some(Self::Get),
             "transfer" => Some(Self::Put),
             "atomic" if has("signal") => Some(Self::Put),
-            "atomic" => Some(match () {
-                () if has("compare_swap") || has("cswap") => Self::Atomic(3, true),
-                () if has("swap") => Self::Atomic(4, true),
-                () if has("fetch_add") || has("fadd") => Self::Atomic(5, true),
-                () if has("fetch_inc") || has("finc") => Self::Atomic(6, true),
-                () if has("fetch") => Self::Atomic(7, true),
-                () if has("_inc") => Self::Atomic(1, false),
-                () => Self::Atomic(0, false),
-            }),
+            "atomic" if has("compare_swap") || has("cswap") => Some(Self::Atomic(atomic::COMPARE_AND_SWAP)),
+            "atomic" if has("swap") => Some(Self::Atomic(atomic::SWAP)),
+            "atomic" if has("fetch_add") || has("fadd") => Some(Self::Atomic(atomic::FETCH_AND_ADD)),
+            "atomic" if has("fetch_inc") || has("finc") => Some(Self::Atomic(atomic::FETCH_AND_INCREMENT)),
+            "atomic" if has("fetch") => Some(Self::Atomic(atomic::FETCH_AND_ACCUMULATE)),
+            "atomic" if has("_inc") => Some(Self::Atomic(atomic::INCREMENT)),
+            "atomic" => Some(Self::Atomic(atomic::ACCUMULATE)),
             _ => None,
         }
     }
@@ -320,8 +332,8 @@ mod tests {
         };
         assert_eq!(of("transfer", "shmem_long_g"), Some(RmaOperation::Get));
         assert_eq!(of("transfer", "shmem_long_put_signal"), Some(RmaOperation::Put));
-        assert_eq!(of("atomic", "shmem_long_atomic_fetch_add"), Some(RmaOperation::Atomic(5, true)));
-        assert_eq!(of("atomic", "shmem_long_atomic_set"), Some(RmaOperation::Atomic(0, false)));
+        assert_eq!(of("atomic", "shmem_long_atomic_fetch_add"), Some(RmaOperation::Atomic(atomic::FETCH_AND_ADD)));
+        assert_eq!(of("atomic", "shmem_long_atomic_set"), Some(RmaOperation::Atomic(atomic::ACCUMULATE)));
         assert_eq!(of("collective", "shmem_barrier_all"), None);
         for name in ["shmem_barrier_all", "SHMEM_BARRIER_ALL"] {
             let call = TraceEvent { cat: "collective".into(), name: name.into(), ..TraceEvent::default() };
