@@ -345,7 +345,8 @@ impl<T: Plain> Symmetric<[T]> {
 /// Copies a value between a place and memory of the caller, in the largest words that fit size and alignment, each
 /// read from or written to the place by one relaxed atomic access.
 ///
-/// # Safety `place` and `value` are valid for a `T`, and no other code uses `value`.
+/// # Safety
+/// `place` and `value` are valid for a `T`, and no other code uses `value`.
 #[inline(always)]
 unsafe fn copy_words<T, const OUT: bool>(place: *mut T, value: *mut T) {
     macro_rules! words {

@@ -202,7 +202,8 @@ pub(crate) unsafe fn make(
 
 /// Ends a team; all its members call.
 ///
-/// # Safety See [`my_pe`]; all members call, and no thread uses the team or a context of it any more.
+/// # Safety
+/// See [`my_pe`]; all members call, and no thread uses the team or a context of it any more.
 pub unsafe fn destroy(team: TeamHandle) {
     const NAME: &str = "shmem_team_destroy";
     match team.named(NAME, "team") {
