@@ -3,6 +3,24 @@
 //! `(vector,(first,nodes,each),…)` places `each` PEs on each of `nodes` nodes from number `first` on; the whole list
 //! repeats until every PE has a place.
 
+use std::fmt;
+
+/// Nodes that have equally many PEs.
+struct NodeBlock {
+    /// The number of the first node.
+    first: u32,
+    /// How many nodes.
+    nodes: u32,
+    /// PEs on each.
+    each: u32,
+}
+
+impl fmt::Display for NodeBlock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "({},{},{})", self.first, self.nodes, self.each)
+    }
+}
+
 /// The mapping of `size` PEs in blocks, `each` PEs on a node.
 pub fn vector(size: u32, each: u32) -> String {
     let each = each.max(1);
@@ -19,16 +37,16 @@ pub fn of_nodes(nodes: &[u32]) -> Option<String> {
             _ => runs.push((node, 1)),
         }
     }
-    let mut blocks: Vec<(u32, u32, u32)> = Vec::new();
+    let mut blocks: Vec<NodeBlock> = Vec::new();
     for (node, each) in runs {
         match blocks.last_mut() {
-            Some((first, count, same)) if *first + *count == node && *same == each => *count += 1,
-            _ => blocks.push((node, 1, each)),
+            Some(last) if last.first + last.nodes == node && last.each == each => last.nodes += 1,
+            _ => blocks.push(NodeBlock { first: node, nodes: 1, each }),
         }
     }
-    let text = |blocks: &[(u32, u32, u32)]| {
-        let block = |(first, count, each): &(u32, u32, u32)| format!(",({first},{count},{each})");
-        format!("(vector{})", blocks.iter().map(block).collect::<String>())
+    let text = |blocks: &[NodeBlock]| {
+        let list: String = blocks.iter().map(|block| format!(",{block}")).collect();
+        format!("(vector{list})")
     };
     // PEs that are dealt in turn need their first round only.
     let rounds = (1..=blocks.len().min(4)).map(|length| text(&blocks[..length]));
@@ -46,10 +64,10 @@ pub fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
     let mut nodes = Vec::with_capacity(size as usize);
     while nodes.len() < size as usize {
         let before = nodes.len();
-        for &(first, count, each) in &blocks {
-            for node in first..first.checked_add(count)? {
+        for block in &blocks {
+            for node in block.first..block.first.checked_add(block.nodes)? {
                 let room = size as usize - nodes.len();
-                nodes.extend(std::iter::repeat_n(node, room.min(each as usize)));
+                nodes.extend(std::iter::repeat_n(node, room.min(block.each as usize)));
                 if nodes.len() == size as usize {
                     return Some(nodes);
                 }
@@ -62,19 +80,19 @@ pub fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
     Some(nodes)
 }
 
-fn blocks(text: &str) -> Option<Vec<(u32, u32, u32)>> {
+fn blocks(text: &str) -> Option<Vec<NodeBlock>> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let mut rest = text.strip_prefix("(vector")?.strip_suffix(')')?;
     let mut blocks = Vec::new();
     while !rest.is_empty() {
         let (block, after) = rest.strip_prefix(",(")?.split_once(')')?;
         let mut numbers = block.split(',').map(|number| number.parse().ok());
-        let (first, count, each) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        let block = NodeBlock { first: numbers.next()??, nodes: numbers.next()??, each: numbers.next()?? };
         // A block without PEs would only cost time.
-        if numbers.next().is_some() || count == 0 || each == 0 {
+        if numbers.next().is_some() || block.nodes == 0 || block.each == 0 {
             return None;
         }
-        blocks.push((first, count, each));
+        blocks.push(block);
         rest = after;
     }
     Some(blocks)
