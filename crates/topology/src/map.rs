@@ -44,29 +44,37 @@ pub fn text(shown: &Shown<'_>) -> String {
     text
 }
 
+/// PEs that have the same NUMA node and the same card.
+struct SharedSpot {
+    words: String,
+    pes: Vec<u32>,
+    /// The processors of each.
+    bound: Vec<Option<String>>,
+}
+
 /// One line: what the node is, and where its PEs are.
 pub fn line(shown: &Shown<'_>) -> String {
     let Shown { host, node, source, pes, places } = shown;
-    let spot = |place: &PePlace| {
+    let words = |place: &PePlace| {
         let numa =
             place.numa.map_or("any NUMA node".into(), |numa| format!("NUMA {}", node.memories[numa as usize].number));
         let card = place.nic.map_or(String::new(), |nic| format!(" with {}", node.nics[nic as usize].name));
         format!("on {numa}{card}")
     };
-    let mut spots: Vec<(String, Vec<u32>, Vec<Option<String>>)> = Vec::new();
+    let mut spots: Vec<SharedSpot> = Vec::new();
     for (pe, place) in pes.iter().zip(*places) {
-        let (spot, bound) = (spot(place), bound(node, place));
-        match spots.iter_mut().find(|(known, ..)| *known == spot) {
-            Some((_, pes, all)) => {
-                pes.push(*pe);
-                all.push(bound);
+        let (words, bound) = (words(place), bound(node, place));
+        match spots.iter_mut().find(|known| known.words == words) {
+            Some(known) => {
+                known.pes.push(*pe);
+                known.bound.push(bound);
             }
-            None => spots.push((spot, vec![*pe], vec![bound])),
+            None => spots.push(SharedSpot { words, pes: vec![*pe], bound: vec![bound] }),
         }
     }
-    let told = spots.iter().map(|(spot, pes, bound)| {
+    let told = spots.iter().map(|SharedSpot { words, pes, bound }| {
         let pe = cpulist::written(pes);
-        format!("PE {pe} {spot} ({})", together(pes, bound))
+        format!("PE {pe} {words} ({})", together(pes, bound))
     });
     format!("{host}: {} (by {source}); {}", node.describe(), told.collect::<Vec<_>>().join("; "))
 }
