@@ -75,8 +75,22 @@ fn refused(objects: &Objects, len: usize, code: c_int) -> Error {
 #[derive(Default)]
 pub(crate) struct OwnMemory {
     pub(crate) windows: Windows,
-    /// Where each registration lies in this process.
-    held: Vec<(usize, usize, Registration)>,
+    held: Vec<HeldRegistration>,
+}
+
+/// A registration, and where its memory lies in this process.
+struct HeldRegistration {
+    base: usize,
+    len: usize,
+    registration: Registration,
+}
+
+impl HeldRegistration {
+    /// Whether `n` bytes at `at` lie in it.
+    #[inline]
+    fn holds(&self, at: usize, n: usize) -> bool {
+        at >= self.base && at - self.base < self.len && n <= self.len - (at - self.base)
+    }
 }
 
 impl OwnMemory {
@@ -86,15 +100,13 @@ impl OwnMemory {
         let registration = Registration::new(objects, base, len, EVERYTHING)?;
         let Registration { key, address, .. } = registration;
         self.windows.add(region, RegionPiece { start, len: len as u64, address, key });
-        self.held.push((base.expose_provenance(), len, registration));
+        self.held.push(HeldRegistration { base: base.expose_provenance(), len, registration });
         Ok(())
     }
 
     /// libfabric's descriptor of local memory that is registered as a whole.
     pub(crate) fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut c_void> {
         let at = at.addr();
-        let inside =
-            |&&(base, len, _): &&(usize, usize, Registration)| at >= base && at - base < len && n <= len - (at - base);
-        self.held.iter().find(inside).map(|(_, _, registration)| registration.desc)
+        self.held.iter().find(|held| held.holds(at, n)).map(|held| held.registration.desc)
     }
 }
