@@ -1,7 +1,7 @@
 //! Nodes that are one machine: those of `oshrun --nodes`, containers, network namespaces. Their PEs take turns on the
 //! same processors, and no node can see that by itself. So every node says where it lives, and PE 0 counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,29 +38,37 @@ impl Quarters {
     }
 }
 
+/// One of the nodes on a machine.
+struct MachineNode<'a> {
+    number: u32,
+    quarters: &'a Quarters,
+    pes: usize,
+}
+
 /// The nodes, by number, on whose machines the job has more PEs than processors; `nodes` says where each lives and how
 /// many PEs it has. Nodes on one machine are taken to have one quota, because `oshrun --nodes` gives them one.
 pub(crate) fn crowded(nodes: &[(&Quarters, usize)]) -> Vec<u32> {
-    let mut machines: BTreeMap<&str, Vec<(u32, &Quarters, usize)>> = BTreeMap::new();
-    for (node, &(quarters, pes)) in (0..).zip(nodes) {
+    let mut machines: BTreeMap<&str, Vec<MachineNode<'_>>> = BTreeMap::new();
+    for (number, &(quarters, pes)) in (0..).zip(nodes) {
         if !quarters.machine.is_empty() {
-            machines.entry(&quarters.machine).or_default().push((node, quarters, pes));
+            machines.entry(&quarters.machine).or_default().push(MachineNode { number, quarters, pes });
         }
     }
-    let is_crowded = |nodes: &Vec<(u32, &Quarters, usize)>| {
-        let mut processors: Vec<u32> =
-            nodes.iter().flat_map(|(_, quarters, _)| quarters.processors.iter().copied()).collect();
-        processors.sort_unstable();
-        processors.dedup();
-        // A quota shows as less time than processors.
-        let quotas = nodes.iter().filter(|(_, quarters, _)| quarters.worth < quarters.processors.len());
-        let quota = quotas.map(|(_, quarters, _)| quarters.worth).min();
-        nodes.iter().map(|(_, _, pes)| pes).sum::<usize>() > processors.len().min(quota.unwrap_or(usize::MAX))
-    };
     let crowded = machines.values().filter(|nodes| is_crowded(nodes));
-    let mut numbers: Vec<u32> = crowded.flatten().map(|(node, ..)| *node).collect();
+    let mut numbers: Vec<u32> = crowded.flatten().map(|node| node.number).collect();
     numbers.sort_unstable();
     numbers
+}
+
+/// Whether the nodes of a machine have more PEs than processors, or than processors' worth of time.
+fn is_crowded(nodes: &[MachineNode<'_>]) -> bool {
+    let of_all = nodes.iter().flat_map(|node| node.quarters.processors.iter().copied());
+    let processors: BTreeSet<u32> = of_all.collect();
+    // A quota shows as less time than processors.
+    let quotas = nodes.iter().map(|node| node.quarters).filter(|quarters| quarters.worth < quarters.processors.len());
+    let quota = quotas.map(|quarters| quarters.worth).min().unwrap_or(usize::MAX);
+    let pes: usize = nodes.iter().map(|node| node.pes).sum();
+    pes > processors.len().min(quota)
 }
 
 #[cfg(test)]
