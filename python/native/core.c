@@ -19,7 +19,8 @@ struct job job;
 
 /* ------------------------------------------------------------------ arguments */
 
-#define MOST 9
+/* No routine of routines.inc has more. */
+#define MOST_ARGUMENTS 9
 
 /* Sorts positional and named arguments into `given`; those that are not given are NULL. */
 static int sort(const char *routine, const char *const *names, int required, PyObject *const *args, Py_ssize_t count,
@@ -257,12 +258,13 @@ static PyObject *inspect(PyObject *self, PyObject *const *args, Py_ssize_t count
     struct array array;
     if (routine == NULL || argument == NULL) return NULL;
     if (array_take(&array, args[0], (int)PyLong_AsLongLong(args[1]), routine, argument) < 0) return NULL;
-    PyObject *parts[7] = {PyLong_FromUnsignedLongLong((uintptr_t)array.address), PyLong_FromUnsignedLongLong(array.count),
-                          PyLong_FromUnsignedLongLong(array.size), PyLong_FromLongLong(array.stride),
-                          PyLong_FromLongLong(array.code), PyBool_FromLong(array.is_bool), PyBool_FromLong(array.is_fortran)};
+    enum { PARTS = 7 };
+    PyObject *parts[PARTS] = {PyLong_FromUnsignedLongLong((uintptr_t)array.address), PyLong_FromUnsignedLongLong(array.count),
+                              PyLong_FromUnsignedLongLong(array.size), PyLong_FromLongLong(array.stride),
+                              PyLong_FromLongLong(array.code), PyBool_FromLong(array.is_bool), PyBool_FromLong(array.is_fortran)};
     array_release(&array);
-    PyObject *tuple = PyTuple_New(7);
-    for (int i = 0; tuple != NULL && i < 7; i++) PyTuple_SetItem(tuple, i, parts[i]);
+    PyObject *tuple = PyTuple_New(PARTS);
+    for (int i = 0; tuple != NULL && i < PARTS; i++) PyTuple_SetItem(tuple, i, parts[i]);
     return tuple;
 }
 

@@ -11,7 +11,7 @@
 #include "signals.h"
 
 /* Milliseconds from one check to the next: soon for who types Ctrl-C, and seldom for other threads of Python. */
-#define EVERY 50
+#define CHECK_INTERVAL 50
 
 typedef int check_function(void);
 
@@ -71,7 +71,7 @@ static int is_time(void) {
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     long long milliseconds = now.tv_sec * 1000LL + now.tv_nsec / 1000000;
     if (milliseconds < next_check) return 0;
-    next_check = milliseconds + EVERY;
+    next_check = milliseconds + CHECK_INTERVAL;
     return 1;
 }
 

@@ -3,7 +3,7 @@
 /* p: dest, value, pe */
 static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"dest", "value", "pe", "ctx", "index", NULL};
-    PyObject *given[MOST];
+    PyObject *given[MOST_ARGUMENTS];
     struct array dest;
     struct ctx ctx;
     union value value;
@@ -31,7 +31,7 @@ out:
 /* g: source, pe */
 static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"source", "pe", "ctx", "index", NULL};
-    PyObject *given[MOST];
+    PyObject *given[MOST_ARGUMENTS];
     struct array source;
     struct ctx ctx;
     union value value;
@@ -128,7 +128,7 @@ static PyObject *move(struct routine *routine, PyObject *const *args, Py_ssize_t
     static const char *const names[] = {"dest", "source", "pe", "ctx", NULL};
     static struct routine strided[2] = {{"put", "shmem_ctx_iput%s", 0, 0, {NULL}, {NULL}},
                                         {"get", "shmem_ctx_iget%s", 1, 0, {NULL}, {NULL}}};
-    PyObject *given[MOST];
+    PyObject *given[MOST_ARGUMENTS];
     struct array dest, source;
     struct ctx ctx;
     int pe, is_get = routine->values;
@@ -218,7 +218,7 @@ static int fits(const struct array *array, Py_ssize_t stride, Py_ssize_t block, 
 static PyObject *move_strided(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const single[] = {"dest", "source", "pe", "dst", "sst", "nelems", "ctx", NULL};
     static const char *const blocks[] = {"dest", "source", "pe", "dst", "sst", "bsize", "nblocks", "ctx", NULL};
-    PyObject *given[MOST];
+    PyObject *given[MOST_ARGUMENTS];
     struct array dest, source;
     struct ctx ctx;
     int pe, is_get = routine->values, has_blocks = routine->fetches;
@@ -270,7 +270,7 @@ static int signal_take(struct array *array, PyObject *object, const char *routin
 /* put_signal, put_signal_nbi: dest, source, pe, signal, value, op */
 static PyObject *move_signal(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"dest", "source", "pe", "signal", "value", "op", "ctx", NULL};
-    PyObject *given[MOST];
+    PyObject *given[MOST_ARGUMENTS];
     struct array dest, source, signal;
     struct ctx ctx;
     union value value;

@@ -6,7 +6,7 @@ static PyObject *atomic(struct routine *routine, PyObject *const *args, Py_ssize
                                            {"dest", "value", "pe", "ctx", "index", NULL},
                                            {"dest", "cond", "value", "pe", "ctx", "index", NULL}};
     int values = routine->values, pe;
-    PyObject *given[MOST], *done = NULL;
+    PyObject *given[MOST_ARGUMENTS], *done = NULL;
     struct array dest;
     struct ctx ctx;
     union value a = {0}, b = {0}, out;
@@ -58,7 +58,7 @@ static PyObject *atomic_nbi(struct routine *routine, PyObject *const *args, Py_s
                                            {"fetch", "dest", "value", "pe", "ctx", NULL},
                                            {"fetch", "dest", "cond", "value", "pe", "ctx", NULL}};
     int values = routine->values, pe;
-    PyObject *given[MOST], *done = NULL;
+    PyObject *given[MOST_ARGUMENTS], *done = NULL;
     struct array fetch, dest;
     struct ctx ctx;
     union value a = {0}, b = {0};
@@ -110,7 +110,7 @@ static int cmp_take(int *cmp, PyObject *object, const char *routine) {
 /* wait_until, test: ivar, cmp, value. `fetches`: it is test. */
 static PyObject *wait_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"ivar", "cmp", "value", "index", NULL};
-    PyObject *given[MOST], *done = NULL;
+    PyObject *given[MOST_ARGUMENTS], *done = NULL;
     struct array ivar;
     union value value;
     int cmp, is_test = routine->fetches, holds = 0;
@@ -135,7 +135,7 @@ end:
 /* signal_set, signal_add: signal, value, pe */
 static PyObject *signal_send(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"signal", "value", "pe", "ctx", NULL};
-    PyObject *given[MOST], *done = NULL;
+    PyObject *given[MOST_ARGUMENTS], *done = NULL;
     struct array signal;
     struct ctx ctx;
     union value value;
@@ -155,7 +155,7 @@ end:
 /* signal_wait_until: signal, cmp, value; signal_fetch (`fetches`): signal */
 static PyObject *signal_look(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"signal", "cmp", "value", NULL}, *const alone[] = {"signal", NULL};
-    PyObject *given[MOST], *done = NULL;
+    PyObject *given[MOST_ARGUMENTS], *done = NULL;
     struct array signal;
     union value value;
     int cmp, is_fetch = routine->fetches;
