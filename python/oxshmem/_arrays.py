@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core, _requests
 from ._contexts import complete_all, end_dropped
+from ._needs import SYMMETRIC
 from ._start import TEAM_WORLD, address, after_end, c_int, integer, n_pes
 
 Shape = Union[int, Sequence[int]]
@@ -27,6 +28,8 @@ _PTR, _REACHES, _SYNC = address("shmem_ptr"), address("shmem_addr_accessible"), 
 _SUM = address("oxshmem_sum_over")
 # Words of the arrays in which PEs tell what they have dropped.
 _WORDS = 64
+# An allocation looks for dropped arrays after so many others, and after so many bytes if those are half of all.
+_MANY_CALLS, _MANY_BYTES = 64, 1 << 24
 
 
 class Block:
@@ -60,7 +63,7 @@ class Heap:
 
     def allocate(self, size: int, align: Optional[int], clear: bool, hints: int, name: str) -> Block:
         """Takes a block on all PEs."""
-        if self.calls >= 64 or self.since > max(1 << 24, sum(bytes for _, bytes in self.blocks.values()) // 2):
+        if self.calls >= _MANY_CALLS or self.since > max(_MANY_BYTES, sum(bytes for _, bytes in self.blocks.values()) // 2):
             self.sweep()
         taken = self._take(size, align, clear, hints)
         if not taken and self.blocks:
@@ -351,7 +354,7 @@ def ptr(array: NDArray[Any], pe: int) -> Optional[NDArray[Any]]:
     >>> neighbour = shmem.ptr(shmem.zeros(10), 1)
     """
     here = np.asarray(array)
-    _core.inspect(here, 2, "ptr", "array")
+    _core.inspect(here, SYMMETRIC, "ptr", "array")
     there: int = _core.call(_PTR, "U", here, c_int(pe, "ptr", "the PE"))
     if not there:
         return None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from . import _core, _start
 from ._names import Names
+from ._needs import SYMMETRIC, TOGETHER, WRITABLE
 from ._requests import Request
 from ._start import address, c_int, integer
 from ._table import FAMILIES
@@ -75,8 +76,9 @@ def _refuse_type(family: str, array: Array) -> NoReturn:
     raise TypeError(f"{family}: the arrays have {kind}; this call takes {', '.join(of)}: {remedy}")
 
 
-# What the arrays of a collective have to be: symmetric (2), with elements that lie together (4); dest can be written to (1).
-_DEST, _SOURCE = 7, 6
+# What the arrays of a collective have to be.
+_SOURCE = SYMMETRIC | TOGETHER
+_DEST = _SOURCE | WRITABLE
 
 
 def _pair(dest: Array, source: Array, name: str) -> Tuple[int, int, int, int, bool]:
@@ -231,7 +233,7 @@ def alltoalls(dest: Array, source: Array, dst: int, sst: int, nelems: int, team:
     if name is None:
         raise TypeError(f"alltoalls: elements of {size} bytes; this call takes elements of 1, 2, 4, 8, 16 bytes")
     to, of = np.asarray(dest), np.asarray(source)
-    begin, origin = (_core.inspect(array, 2, "alltoalls", "array")[0] for array in (to, of))
+    begin, origin = (_core.inspect(array, SYMMETRIC, "alltoalls", "array")[0] for array in (to, of))
     for part in range(parts):
         _done(_core.call(address(f"shmem_{name}_alltoalls"), "i", group, begin + part * unit, origin + part * unit, dst * parts,
                          sst * parts, nelems), "alltoalls")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._collectives import routine
 from ._names import Names
+from ._needs import SYMMETRIC
 from ._table import CONSTANTS
 
 Array = NDArray[Any]
@@ -65,7 +66,7 @@ def _line(values: Array, in_order_f: bool) -> Array:
 
 def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLike, status: Status,
           indices: Optional[Array] = None) -> int:
-    begin, number, size, stride, code, _, in_order_f = _core.inspect(ivars, 2, name, "ivars")
+    begin, number, size, stride, code, _, in_order_f = _core.inspect(ivars, SYMMETRIC, name, "ivars")
     if stride != 1:
         raise ValueError(f"{name}: ivars has a stride of {stride} elements; this call takes elements that lie together")
     kind = np.asarray(ivars).dtype

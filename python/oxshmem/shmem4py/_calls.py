@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from .. import _arrays, _core, _start
 from .. import init as _init
 from .._arrays import DType, Shape, block_of, fill, new, sized
+from .._needs import LOCAL_SOURCE, WRITABLE
 from ._objects import THREAD, Ctx, _CData
 
 Array = NDArray[Any]
@@ -31,7 +32,7 @@ def query_thread() -> THREAD:
 
 
 def _getbuffer(array: Any, readonly: bool = False) -> "tuple[_CData, int, str]":
-    address, count, _, stride, code, _, _ = _core.inspect(array, 0 if readonly else 1, "_getbuffer", "array")
+    address, count, _, stride, code, _, _ = _core.inspect(array, LOCAL_SOURCE if readonly else WRITABLE, "_getbuffer", "array")
     if stride != 1:
         raise ValueError("_getbuffer: the elements do not lie together")
     names = ("signed char", "unsigned char", "short", "unsigned short", "int", "unsigned int", "long", "unsigned long", "float",

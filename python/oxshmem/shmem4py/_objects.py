@@ -9,6 +9,7 @@ from .. import CMP, OP, SIGNAL, THREAD, _core, _start
 from .. import Ctx as _Ctx
 from .. import Team as _Team
 from .._contexts import CTX as _CTX
+from .._needs import LOCAL_SOURCE
 from .._start import address
 from .._table import CONSTANTS
 
@@ -41,7 +42,8 @@ class _FFI:
     @staticmethod
     def from_buffer(*arguments: Any) -> _CData:
         """The address of a buffer, the last argument that is one."""
-        return _CData(_core.inspect([word for word in arguments if not isinstance(word, (str, bool))][-1], 0, "from_buffer", "it")[0])
+        array = [word for word in arguments if not isinstance(word, (str, bool))][-1]
+        return _CData(_core.inspect(array, LOCAL_SOURCE, "from_buffer", "it")[0])
 
     @staticmethod
     def cast(ctype: str, value: Any) -> _CData:

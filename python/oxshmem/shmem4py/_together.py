@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 import oxshmem as _shmem
 
 from .. import _core, _waits
+from .._needs import SYMMETRIC
 from .._start import address
 from ._calls import _cut, _flat, _size, free, new_lock
 from ._objects import CMP, OP, Ctx, Team
@@ -132,7 +133,7 @@ def test_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Stat
 
 def _call_of_lock(name: str, result: str, lock: Array) -> Any:
     """A call of the library with a lock, which must be symmetric and aligned: the library would end the job."""
-    if _core.inspect(lock, 2, name, "lock")[0] % 8:
+    if _core.inspect(lock, SYMMETRIC, name, "lock")[0] % 8:
         raise ValueError(f"{name}: the lock does not lie at a multiple of 8 bytes: make it with new_lock")
     return _core.call(address(f"shmem_{name}"), result, lock)
 
