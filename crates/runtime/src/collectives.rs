@@ -44,4 +44,4 @@ pub(crate) use broadcast::broadcast;
 pub(crate) use gather::{collect, fcollect};
 pub(crate) use reduce::reduce;
 pub(crate) use scan::scan;
-pub(crate) use variable::{Blocks, Into, alltoallv};
+pub(crate) use variable::{BlockTargets, Blocks, alltoallv};

@@ -9,7 +9,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use crate::calls::order;
 use crate::collectives::active_set::with;
 use crate::collectives::call::Call;
-use crate::collectives::{self, Blocks, Into};
+use crate::collectives::{self, BlockTargets, Blocks};
 use crate::diagnosis::errors;
 use crate::transfers::length::bytes;
 
@@ -115,7 +115,7 @@ pub unsafe fn alltoallv(
     size: c_int,
     sync: *mut c_long,
 ) {
-    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    let into = BlockTargets::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     with(name, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, name);
         let _recorded = call.record(0);
@@ -142,7 +142,7 @@ pub unsafe fn alltoallv_packed(
     size: c_int,
     sync: *mut c_long,
 ) {
-    let into = Into::Packed { target: target.cast(), room, total };
+    let into = BlockTargets::Packed { target: target.cast(), room, total };
     with(name, start, log_stride, size, sync as usize, |team| {
         let call = Call::new(team, name);
         let _recorded = call.record(0);

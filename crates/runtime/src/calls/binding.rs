@@ -13,7 +13,7 @@ use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
-use crate::start::state::Others;
+use crate::start::state::OtherCalls;
 use crate::teams::team::TeamHandle;
 
 /// How many words [`exchange`] carries.
@@ -30,7 +30,7 @@ pub fn init(requested: c_int) -> Result<c_int, Error> {
 /// # Safety
 /// All PEs call, and no thread uses teams, contexts or symmetric memory but static variables after the last one.
 pub unsafe fn finalize() {
-    lifetime::finalize("shmem_finalize", Others::MayUseStatics);
+    lifetime::finalize("shmem_finalize", OtherCalls::MayUseStatics);
 }
 
 /// Allocates `bytes` bytes of the symmetric heap, more than none, or says why they cannot be had; prints nothing.

@@ -6,7 +6,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::team::live;
 use crate::collectives::call::Call;
-use crate::collectives::{self, Blocks, Into};
+use crate::collectives::{self, BlockTargets, Blocks};
 use crate::teams::team::TeamHandle;
 use crate::transfers::length::bytes;
 
@@ -125,7 +125,7 @@ pub unsafe fn alltoallv(
     team: TeamHandle,
     _sync: *mut c_long,
 ) {
-    let into = Into::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
+    let into = BlockTargets::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
     let call = Call::new(live(name, team), name);
     let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for
@@ -148,7 +148,7 @@ pub unsafe fn alltoallv_packed(
     team: TeamHandle,
     _sync: *mut c_long,
 ) {
-    let into = Into::Packed { target: target.cast(), room, total };
+    let into = BlockTargets::Packed { target: target.cast(), room, total };
     let call = Call::new(live(name, team), name);
     let _recorded = call.record(0);
     // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room for

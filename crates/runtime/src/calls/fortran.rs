@@ -9,7 +9,7 @@ use super::init::lifetime;
 use super::{active_set, lock, memory, order, p2p, team_extension};
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
-use crate::start::state::{self, Others};
+use crate::start::state::{self, OtherCalls};
 use crate::teams::team::TeamHandle;
 use crate::transfers::direct::FAST;
 
@@ -72,7 +72,7 @@ pub unsafe fn info_get_name(name: *mut c_char, room: usize) {
 /// # Safety
 /// As for C's, here and below.
 pub unsafe fn finalize() {
-    lifetime::finalize("SHMEM_FINALIZE", Others::Done);
+    lifetime::finalize("SHMEM_FINALIZE", OtherCalls::Done);
 }
 
 /// `order::barrier_all`.

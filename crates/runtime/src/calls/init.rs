@@ -10,7 +10,7 @@ use oxshmem_base::Error;
 use self::lifetime::MULTIPLE;
 use crate::diagnosis::errors;
 use crate::start::job;
-use crate::start::state::{self, Others};
+use crate::start::state::{self, OtherCalls};
 
 const SINGLE: c_int = 0;
 
@@ -56,7 +56,7 @@ pub unsafe fn init_thread(requested: c_int, provided: *mut c_int) -> c_int {
 /// # Safety
 /// All PEs call, and no thread uses symmetric memory, teams or contexts after the last one.
 pub unsafe fn finalize() {
-    lifetime::finalize("shmem_finalize", Others::Done);
+    lifetime::finalize("shmem_finalize", OtherCalls::Done);
 }
 
 /// The oldest way to begin; the process's exit is the finalize.

@@ -81,7 +81,7 @@ impl<'a> Call<'a> {
         let signature = Signature::of(kind).with(bytes, root);
         // A call without bytes sends nothing, so it does not advance the team's history.
         if bytes > 0 {
-            ControlBlock::own().doings().statement.write(
+            ControlBlock::own().call_words().statement.write(
                 signature.bits(),
                 bytes,
                 root,
@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
     #[cold]
     #[inline(never)]
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
-        let mine = ControlBlock::own().doings().statement.read();
+        let mine = ControlBlock::own().call_words().statement.read();
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
         let (members, all, me) = match self.is_of_all() {
@@ -254,10 +254,10 @@ impl<'a> Call<'a> {
     fn statement_of(self, member: u32) -> CallDeclaration {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
-            return ControlBlock::of(window).doings().statement.read();
+            return ControlBlock::of(window).call_words().statement.read();
         }
         let mut words = [0_u64; CallDeclaration::BYTES / 8];
-        let offset = control::offset(&raw const ControlBlock::own().doings().statement);
+        let offset = control::offset(&raw const ControlBlock::own().call_words().statement);
         let from = Remote { pe, region: Region::Control, offset };
         // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
         // and stays until `complete` has returned.
@@ -270,8 +270,8 @@ impl<'a> Call<'a> {
     /// The caller's declaration must be that of this call: if the two PEs declare calls of different teams with the same slot, these
     /// calls are unrelated.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
-        let own = ControlBlock::own().doings().statement.read();
-        let theirs = ControlBlock::of(self.team.window(member)).doings().statement.read();
+        let own = ControlBlock::own().call_words().statement.read();
+        let theirs = ControlBlock::of(self.team.window(member)).call_words().statement.read();
         let differs = own.is_of(self.signature.bits(), self.team.slot) && theirs.signature() != own.signature();
         (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
     }

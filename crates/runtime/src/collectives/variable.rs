@@ -23,7 +23,7 @@ pub(crate) struct Blocks {
 
 /// Where what comes in goes.
 #[derive(Clone, Copy)]
-pub(crate) enum Into {
+pub(crate) enum BlockTargets {
     /// The block of member i to `offsets[i]`; its size to `sizes[i]`.
     Places { target: *mut u8, offsets: *const usize, sizes: *mut usize },
     /// One block behind the other, at most `room` bytes; their total to `total`.
@@ -35,7 +35,7 @@ pub(crate) enum Into {
 /// # Safety
 /// As the extension asks: everything in `blocks` is symmetric, the arrays have an element for each member, and what is
 /// named by `into` has the room.
-pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
+pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTargets) {
     let call = call.declare(CallKind::Alltoallv, 0, 0);
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
     call.look_at([("s_offsets", (blocks.offsets.cast(), words)), ("s_sizes", (blocks.sizes.cast(), words))]);
@@ -55,7 +55,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
     for (member, [offset, size]) in (0..).zip(said) {
         let i = member as usize;
         let (target, at, size) = match into {
-            Into::Places { target, offsets, sizes } => {
+            BlockTargets::Places { target, offsets, sizes } => {
                 // SAFETY: the caller promises that its own arrays have an element for each member.
                 let (at, room) = unsafe { (offsets.add(i).read(), sizes.add(i).read()) };
                 let size = fitting(call, member, size, room);
@@ -64,7 +64,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
                 unsafe { sizes.add(i).write(size) };
                 (target, at, size)
             }
-            Into::Packed { target, room, .. } => {
+            BlockTargets::Packed { target, room, .. } => {
                 let with = packed.saturating_add(size);
                 if with > room {
                     too_long(call, "target_len", member, with, room);
@@ -81,7 +81,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: Into) {
             unsafe { call.fetch(member, from, to, size) };
         }
     }
-    if let Into::Packed { total, .. } = into {
+    if let BlockTargets::Packed { total, .. } = into {
         // SAFETY: the caller promises that `total` is writable.
         unsafe { total.write(packed) };
     }

@@ -131,7 +131,7 @@ impl LongWait {
 
     fn close(&mut self) {
         if let (Some((_, Some(record))), Some(own)) = (self.record.take(), ControlBlock::if_open()) {
-            own.doings().calls.set_time(oxshmem_os::time::fine());
+            own.call_words().calls.set_time(oxshmem_os::time::fine());
             own.records.close(record);
         }
     }

@@ -17,7 +17,7 @@ impl RecordedCall {
     /// A call begins. The library is initialised.
     #[inline(always)]
     pub(crate) fn begin(name: &'static str, subject: CallSubject) -> Self {
-        let ring = &ControlBlock::own().doings().calls;
+        let ring = &ControlBlock::own().call_words().calls;
         Self { ring, number: ring.begin(name, subject) }
     }
 }
@@ -33,7 +33,7 @@ impl Drop for RecordedCall {
 #[inline(always)]
 pub(crate) fn note(name: &'static str, peer: Option<u32>, bytes: usize) {
     if let Some(own) = ControlBlock::if_open() {
-        own.doings().calls.note(name, CallSubject { peer, team: None, bytes: bytes as u64 });
+        own.call_words().calls.note(name, CallSubject { peer, team: None, bytes: bytes as u64 });
     }
 }
 
@@ -41,5 +41,5 @@ pub(crate) fn note(name: &'static str, peer: Option<u32>, bytes: usize) {
 #[inline(always)]
 pub(crate) fn note_found(name: &'static str, peer: u32, bytes: usize) {
     let subject = CallSubject { peer: Some(peer), team: None, bytes: bytes as u64 };
-    ControlBlock::own().doings().calls.note(name, subject);
+    ControlBlock::own().call_words().calls.note(name, subject);
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0          the index for readers from outside, the PE's state, its bell, its waits
-//! DOINGS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
+//! CALL_WORDS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
 //! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
 //! MAILBOXES_AT mailboxes and signals of the leaders of nodes, for the slots of teams that span nodes (see `leaders`)
 //! BUFFERS_AT where leaders put more than a mailbox holds, leased by the teams that need it
@@ -46,8 +46,8 @@ pub(crate) use statement::CallDeclaration;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
-const DOINGS_AT: usize = 12 << 10;
-const SLOTS_AT: usize = DOINGS_AT + size_of::<Doings>();
+const CALL_WORDS_AT: usize = 12 << 10;
+const SLOTS_AT: usize = CALL_WORDS_AT + size_of::<CallWords>();
 /// Slots that teams over several nodes may have: all numbers below this one.
 pub(crate) const SPANNING: usize = 2048;
 const MAILBOXES_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mailboxes>());
@@ -163,7 +163,7 @@ pub(crate) struct ControlBlock {
 
 /// The words that the PE's calls write besides the slots of its teams.
 #[repr(C, align(128))]
-pub(crate) struct Doings {
+pub(crate) struct CallWords {
     /// The last calls.
     pub(crate) calls: CallRing,
     /// The last statement about a collective call.
@@ -173,8 +173,8 @@ pub(crate) struct Doings {
 /// The slots of the predefined teams begin in the page of what each call writes: see `oxshmem_flight::calls`.
 #[cfg(not(loom))]
 const _: () = {
-    assert!(size_of::<ControlBlock>() <= DOINGS_AT && SLOTS_AT.is_multiple_of(align_of::<Slot>()));
-    let page = DOINGS_AT + oxshmem_flight::calls::OLDER_BYTES;
+    assert!(size_of::<ControlBlock>() <= CALL_WORDS_AT && SLOTS_AT.is_multiple_of(align_of::<Slot>()));
+    let page = CALL_WORDS_AT + oxshmem_flight::calls::OLDER_BYTES;
     assert!(page.is_multiple_of(4096) && SLOTS_AT + 3 * size_of::<Slot>() <= page + 4096);
 };
 
@@ -203,10 +203,10 @@ impl ControlBlock {
 
     /// Its last calls and its last statement.
     #[inline(always)]
-    pub(crate) fn doings(&self) -> &Doings {
+    pub(crate) fn call_words(&self) -> &CallWords {
         // SAFETY: a control block begins a window of the mapped control arena, because `own`, `if_open` and `of` are the only functions
         // that make references to one; the place is inside of it and aligned by construction. All fields are atomics.
-        unsafe { &*((core::ptr::from_ref(self) as usize + DOINGS_AT) as *const Doings) }
+        unsafe { &*((core::ptr::from_ref(self) as usize + CALL_WORDS_AT) as *const CallWords) }
     }
 
     /// Publishes for readers from outside that this is the window of world number `pe`.
@@ -217,7 +217,7 @@ impl ControlBlock {
             shift: SHIFT,
             state: place(&raw const self.state as usize),
             waits: place(&raw const self.records as usize),
-            calls: place(&raw const self.doings().calls as usize),
+            calls: place(&raw const self.call_words().calls as usize),
         });
     }
 

@@ -12,7 +12,7 @@ use crate::memory::windows::Windows;
 use crate::network;
 use crate::network::lane;
 use crate::network::vote::{self, ChosenTransport, Joining};
-use crate::start::state::Others;
+use crate::start::state::OtherCalls;
 use crate::teams::context::ContextHandle;
 use crate::transfers::direct::FAST;
 
@@ -60,10 +60,10 @@ pub(crate) fn open(
 }
 
 /// Ends the fabric. All PEs have completed their operations.
-pub(crate) fn close(others: Others) {
+pub(crate) fn close(others: OtherCalls) {
     let fabric = network::end();
     // SAFETY: null, or leaked from a box.
-    if let (Some(fabric), Others::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
+    if let (Some(fabric), OtherCalls::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
         // It is closed, and threads in a call learn that; but it stays, and so do its lanes.
         ContextHandle::default_context().leave_lane();
         lane::leave_all();

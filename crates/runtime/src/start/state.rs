@@ -50,7 +50,7 @@ pub(crate) fn begin(life: LibraryState) {
 
 /// The calls that threads may still be in when the last finalize ends a life.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Others {
+pub(crate) enum OtherCalls {
     /// None of the library: what the standard asks of programs.
     Done,
     /// Using static variables: safe Rust cannot tell which threads do. What such a call touches stays where it is.
@@ -61,13 +61,13 @@ pub(crate) enum Others {
 ///
 /// # Safety
 /// `begin` has been called, and no other call runs now but what `others` says.
-pub(crate) unsafe fn end(others: Others) {
+pub(crate) unsafe fn end(others: OtherCalls) {
     let life = LIFE.swap(core::ptr::null_mut(), Acquire);
     match others {
         // SAFETY: `begin` leaked it from a box, and no thread uses it any more.
-        Others::Done => drop(unsafe { Box::from_raw(life) }),
+        OtherCalls::Done => drop(unsafe { Box::from_raw(life) }),
         // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
-        Others::MayUseStatics => unsafe { &*life }.windows.close_heap(),
+        OtherCalls::MayUseStatics => unsafe { &*life }.windows.close_heap(),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum FoundObject {
 
 /// The kind of access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum ObjectAccess {
     Transfer,
     /// Where the network does atomics, no object of one is here.
     Atomic,
@@ -64,20 +64,27 @@ fn search(
     context: ContextHandle,
     address: usize,
     bytes: usize,
-    what: What,
+    access: ObjectAccess,
     pe: c_int,
 ) -> FoundObject {
-    find(call, argument, address, bytes, what, range::member(call, context, pe))
+    find(call, argument, address, bytes, access, range::member(call, context, pe))
 }
 
 /// [`search`] for a transfer and a world number that exists.
 pub(crate) fn on_world_pe(call: &'static str, address: usize, bytes: usize, pe: u32) -> FoundObject {
-    find(call, "", address, bytes, What::Transfer, pe)
+    find(call, "", address, bytes, ObjectAccess::Transfer, pe)
 }
 
-fn find(call: &'static str, argument: &str, address: usize, bytes: usize, what: What, pe: u32) -> FoundObject {
+fn find(
+    call: &'static str,
+    argument: &str,
+    address: usize,
+    bytes: usize,
+    access: ObjectAccess,
+    pe: u32,
+) -> FoundObject {
     let (extent, region) = range::symmetric_argument(call, argument, address, bytes);
-    let by_network = what == What::Atomic && network::does_atomics();
+    let by_network = access == ObjectAccess::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => FoundObject::Here(extent.in_window(address, window)),
         _ => {
@@ -131,7 +138,7 @@ unsafe fn put_seldom<const NBI: bool>(
     if source.is_null() {
         errors::null(call, "source");
     }
-    match search(call, "dest", context, dest as usize, n, What::Transfer, pe) {
+    match search(call, "dest", context, dest as usize, n, ObjectAccess::Transfer, pe) {
         // SAFETY: `search` found `n` mapped bytes; the caller vouches for the source.
         FoundObject::Here(there) => unsafe { element::copy(source, there as *mut u8, n) },
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the source.
@@ -213,7 +220,7 @@ unsafe fn get_seldom<const NBI: bool>(
     if dest.is_null() {
         errors::null(call, "dest");
     }
-    match search(call, "source", context, source as usize, n, What::Transfer, pe) {
+    match search(call, "source", context, source as usize, n, ObjectAccess::Transfer, pe) {
         FoundObject::Here(there) => {
             // SAFETY: `search` found `n` mapped bytes; the caller vouches for the destination.
             unsafe { element::copy(there as *const u8, dest, n) };
@@ -256,7 +263,7 @@ pub(crate) unsafe fn p<V: Via, T: Copy>(call: &'static str, given: V::Given, des
 #[cold]
 #[inline(never)]
 unsafe fn p_seldom<T: Copy>(call: &'static str, context: ContextHandle, dest: *mut T, value: T, pe: c_int) {
-    match search(call, "dest", context, dest as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "dest", context, dest as usize, size_of::<T>(), ObjectAccess::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`; the caller vouches for the alignment and for what is no word.
         FoundObject::Here(there) => unsafe { element::store(there as *mut T, value) },
         // SAFETY: `search` found a `T` inside a region; `value` is a local that stays until the call returns.
@@ -303,7 +310,7 @@ unsafe fn fetch_one<T: Copy>(call: &'static str, lane: &ContextLane, from: Remot
 #[cold]
 #[inline(never)]
 unsafe fn g_seldom<T: Copy>(call: &'static str, context: ContextHandle, source: *const T, pe: c_int) -> T {
-    match search(call, "source", context, source as usize, size_of::<T>(), What::Transfer, pe) {
+    match search(call, "source", context, source as usize, size_of::<T>(), ObjectAccess::Transfer, pe) {
         // SAFETY: `search` found a mapped `T`, aligned as the caller vouches; every bit pattern is a value.
         FoundObject::Here(there) => unsafe { element::load(there as *const T) },
         // SAFETY: `search` found a `T` inside a region, whose every bit pattern is a value.

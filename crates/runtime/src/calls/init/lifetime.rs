@@ -26,7 +26,7 @@ use crate::network::connect;
 use crate::network::lane;
 use crate::start::job::{self, MY_PE, N_PES};
 use crate::start::placement;
-use crate::start::state::{self, LibraryState, Others};
+use crate::start::state::{self, LibraryState, OtherCalls};
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
 use crate::teams::live_contexts;
@@ -42,7 +42,7 @@ pub(crate) const MULTIPLE: c_int = 3;
 /// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
 pub(crate) fn record(wanted: bool) {
     let Some(life) = state::current() else { return };
-    ControlBlock::own().doings().calls.begin_recording(match life.thread_level {
+    ControlBlock::own().call_words().calls.begin_recording(match life.thread_level {
         _ if !wanted || !life.settings.recorder => RingWriters::Nobody,
         MULTIPLE => RingWriters::Many,
         _ => RingWriters::One,
@@ -167,7 +167,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
 }
 
 /// Takes back one init; the last one ends the life. The child of a fork has none to end: it gets a message, and goes on.
-pub(crate) fn finalize(call: &'static str, others: Others) {
+pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
     if job::is_stranger() {
         return errors::ignored_in_child(call);
     }
@@ -194,7 +194,7 @@ pub(crate) fn finalize(call: &'static str, others: Others) {
 }
 
 /// Frees everything that `begin` made. The caller has synchronised the world.
-fn end(others: Others) {
+fn end(others: OtherCalls) {
     ENDS_AT_EXIT.store(false, Relaxed);
     if network::is_open() {
         deadlock::end();
@@ -219,7 +219,7 @@ fn end(others: Others) {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); a thread that uses
         // statics may still look at the world's, which stays in memory then.
         let state = unsafe { team.delist("shmem_finalize") };
-        if others == Others::MayUseStatics {
+        if others == OtherCalls::MayUseStatics {
             state.map(Box::leak);
         }
     }
@@ -273,7 +273,7 @@ extern "C" fn leave() {
         return;
     }
     if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
-        finalize("shmem_finalize", Others::Done);
+        finalize("shmem_finalize", OtherCalls::Done);
     }
     if state::is_open() {
         // Functions that the program has registered before its init may finalize still.

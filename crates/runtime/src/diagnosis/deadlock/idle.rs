@@ -20,16 +20,16 @@ static OURS: Mutex<Option<BTreeSet<Thread>>> = Mutex::new(Some(BTreeSet::new()))
 static IS_QUIET: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// The threads that were there before init.
-pub(crate) struct Before(Option<BTreeSet<Thread>>);
+pub(crate) struct ThreadsBeforeInit(Option<BTreeSet<Thread>>);
 
 /// Init begins.
-pub(crate) fn before_init() -> Before {
+pub(crate) fn before_init() -> ThreadsBeforeInit {
     if DESCENDANTS.load(Acquire).is_null()
         && let Some(shared) = Descendants::share()
     {
         DESCENDANTS.store(shared, Release);
     }
-    Before(threads())
+    ThreadsBeforeInit(threads())
 }
 
 /// Forked processes, and those that they have forked: their numbers, and last how many there are. They have the memory of the
@@ -81,7 +81,7 @@ pub(crate) fn has_forked() {
 }
 
 /// Init has made what it makes.
-pub(crate) fn after_init(before: Before) {
+pub(crate) fn after_init(before: ThreadsBeforeInit) {
     let mut ours = OURS.lock();
     *ours = match (ours.take(), before.0, threads()) {
         // If the caller is the program's only thread, the others that began meanwhile are not the program's.

@@ -5,7 +5,7 @@ use core::ptr;
 
 use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
-use super::{FoundObject, What, elsewhere, put_seldom, reached, search};
+use super::{FoundObject, ObjectAccess, elsewhere, put_seldom, reached, search};
 use crate::diagnosis::{errors, recorder};
 use crate::network;
 use crate::network::lane::ContextLane;
@@ -80,7 +80,7 @@ unsafe fn amo_seldom<T: AmoType>(
     if at & (size_of::<T>() - 1) != 0 {
         errors::misaligned(call, at, size_of::<T>());
     }
-    let bits = match search(call, "", context, at, size_of::<T>(), What::Atomic, pe) {
+    let bits = match search(call, "", context, at, size_of::<T>(), ObjectAccess::Atomic, pe) {
         // SAFETY: `search` found the whole object in mapped memory, and it is aligned.
         FoundObject::Here(there) => unsafe { execute(there, size_of::<T>(), amo) },
         FoundObject::There(to) => {
@@ -187,7 +187,7 @@ unsafe fn put_signal_seldom(
     if n > 0 && source.is_null() {
         errors::null(call, "source");
     }
-    match search(call, "sig_addr", context, signal as usize, 8, What::Atomic, pe) {
+    match search(call, "sig_addr", context, signal as usize, 8, ObjectAccess::Atomic, pe) {
         FoundObject::Here(there) => {
             // SAFETY: the caller promises `n` readable bytes at `source`; the signal is mapped and aligned.
             unsafe {
@@ -199,7 +199,7 @@ unsafe fn put_signal_seldom(
         }
         FoundObject::There(signal) => {
             // Without data the destination may be anything. The data goes with its signal.
-            let data = || search(call, "dest", context, dest as usize, n, What::Atomic, pe);
+            let data = || search(call, "dest", context, dest as usize, n, ObjectAccess::Atomic, pe);
             let to = match if n > 0 { data() } else { FoundObject::There(signal) } {
                 FoundObject::There(to) => to,
                 FoundObject::Here(_) => unreachable!("data and signal go one way"),
