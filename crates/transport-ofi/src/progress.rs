@@ -12,7 +12,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_os::wakeup::Wakeup;
 use oxshmem_transport::OperationLock;
-use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
+use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_on};
 use parking_lot::MutexGuard;
 
 use crate::backoff::Backoff;
@@ -228,7 +228,7 @@ impl Drive for Net {
         &self.callers
     }
 
-    fn turn(&self, _resumed: bool) -> Next {
+    fn turn(&self, _resumed: bool) -> NextStep {
         let mut engine = self.lock();
         let done = self.serve(&mut engine);
         if self.atomics
@@ -237,10 +237,10 @@ impl Drive for Net {
             tracing::warn!(from, "an active message was dropped: the endpoint does the atomics of this job");
         }
         match &self.descriptors {
-            _ if done > 0 || !engine.active_messages.is_empty() => Next::Again,
-            Some(_) if engine.has_issued() => Next::Backoff(WHILE_ISSUING),
-            Some(_) => Next::Sleep(PATIENCE),
-            None => Next::Backoff(self.backoff.next()),
+            _ if done > 0 || !engine.active_messages.is_empty() => NextStep::Again,
+            Some(_) if engine.has_issued() => NextStep::Backoff(WHILE_ISSUING),
+            Some(_) => NextStep::Sleep(PATIENCE),
+            None => NextStep::Backoff(self.backoff.next()),
         }
     }
 

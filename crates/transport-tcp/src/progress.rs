@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oxshmem_os::sockets::PollEntry;
-use oxshmem_transport::driver::{Callers, Drive, Next, sleep_until_ready};
+use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_until_ready};
 
 use crate::limits::{FEW_LINKS, LOOK_AROUND};
 use crate::link::Manner;
@@ -132,14 +132,14 @@ impl Drive for Net {
         &self.callers
     }
 
-    fn turn(&self, resumed: bool) -> Next {
+    fn turn(&self, resumed: bool) -> NextStep {
         let mut thread = self.thread.lock();
         self.look(&mut thread);
         if self.local.due.take() || resumed {
             self.serve_links();
         }
         self.serve(&mut thread.poller, Manner::Alone);
-        Next::Sleep(thread.interval())
+        NextStep::Sleep(thread.interval())
     }
 
     fn sleep(&self, most: Duration) {

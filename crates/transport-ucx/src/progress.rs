@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use oxshmem_transport::driver::{Callers, Drive, Next, sleep_on};
+use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_on};
 
 use crate::net::Net;
 
@@ -67,15 +67,15 @@ impl Drive for Net {
         &self.callers
     }
 
-    fn turn(&self, _resumed: bool) -> Next {
+    fn turn(&self, _resumed: bool) -> NextStep {
         let (_, busy) = self.move_lanes();
         let service = self.service.lock();
-        let Some(shared) = service.as_ref() else { return Next::Backoff(BLIND) };
+        let Some(shared) = service.as_ref() else { return NextStep::Backoff(BLIND) };
         let mut channel = shared.lock();
         match (0..TURNS).any(|_| channel.step(&self.peers) == 0) {
-            true if channel.worker.descriptor().is_none() => Next::Backoff(BLIND),
-            true => Next::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),
-            false => Next::Again,
+            true if channel.worker.descriptor().is_none() => NextStep::Backoff(BLIND),
+            true => NextStep::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),
+            false => NextStep::Again,
         }
     }
 

@@ -29,7 +29,7 @@ pub trait Drive: Send + Sync {
     fn callers(&self) -> &Callers;
 
     /// Serves peers and moves operations on. `resumed`: callers polled until now, and what they have left is now the thread's.
-    fn turn(&self, resumed: bool) -> Next;
+    fn turn(&self, resumed: bool) -> NextStep;
 
     /// Sleeps until there is something for [`Drive::turn`] or [`Drive::wake`] is called, for `most` at most.
     fn sleep(&self, most: Duration);
@@ -43,7 +43,7 @@ pub trait Drive: Send + Sync {
 
 /// The thread's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
+pub enum NextStep {
     /// There was something to serve, and there may be more.
     Again,
     /// There was nothing: [`Drive::sleep`], for at most this time.
@@ -183,9 +183,9 @@ fn run(drive: &dyn Drive, closed: &AtomicBool) {
             continue;
         }
         match drive.turn(backoff.end()) {
-            Next::Again => {}
-            Next::Sleep(most) => drive.sleep(most),
-            Next::Backoff(time) => {
+            NextStep::Again => {}
+            NextStep::Sleep(most) => drive.sleep(most),
+            NextStep::Backoff(time) => {
                 if !std::mem::replace(&mut exact, true)
                     && let Err(error) = process::sleep_exactly()
                 {
@@ -232,10 +232,10 @@ mod tests {
             &self.callers
         }
 
-        fn turn(&self, _resumed: bool) -> Next {
+        fn turn(&self, _resumed: bool) -> NextStep {
             match self.turns.fetch_add(1, Ordering::SeqCst) {
-                0 => Next::Again,
-                _ => Next::Sleep(Duration::from_secs(1000)),
+                0 => NextStep::Again,
+                _ => NextStep::Sleep(Duration::from_secs(1000)),
             }
         }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 
-use crate::driver::{Callers, Drive, Driver, Next};
+use crate::driver::{Callers, Drive, Driver, NextStep};
 use crate::software::filled_lane::{ByMessages, FilledLane};
 use crate::software::requester::Requester;
 use crate::software::service::Service;
@@ -73,9 +73,9 @@ impl Drive for Serving {
         self.drive.callers()
     }
 
-    fn turn(&self, resumed: bool) -> Next {
+    fn turn(&self, resumed: bool) -> NextStep {
         let next = self.drive.turn(resumed);
-        if self.service.serve() { Next::Again } else { next }
+        if self.service.serve() { NextStep::Again } else { next }
     }
 
     fn sleep(&self, most: Duration) {

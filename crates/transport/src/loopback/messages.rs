@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::NotIssued;
-use crate::driver::{Callers, Drive, Next};
+use crate::driver::{Callers, Drive, NextStep};
 use crate::loopback::job::LoopbackJob;
 use crate::software::Messages;
 
@@ -47,8 +47,8 @@ impl Drive for LoopbackMessages {
     }
 
     /// Memory needs no help; messages are served by the software above.
-    fn turn(&self, _resumed: bool) -> Next {
-        Next::Sleep(Duration::from_millis(20))
+    fn turn(&self, _resumed: bool) -> NextStep {
+        NextStep::Sleep(Duration::from_millis(20))
     }
 
     fn sleep(&self, most: Duration) {

@@ -189,7 +189,7 @@ fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
         fn callers(&self) -> &crate::driver::Callers {
             &self.0
         }
-        fn turn(&self, _resumed: bool) -> crate::driver::Next {
+        fn turn(&self, _resumed: bool) -> crate::driver::NextStep {
             unreachable!("nobody runs it")
         }
         fn sleep(&self, _most: std::time::Duration) {}
