@@ -288,7 +288,7 @@ impl UcxRequest {
 }
 
 /// The callback of an operation that is over: its request, its status, and the operation's own.
-pub(crate) type Over = unsafe extern "C" fn(*mut c_void, ucs_status_t, *mut c_void);
+pub(crate) type CompletionCallback = unsafe extern "C" fn(*mut c_void, ucs_status_t, *mut c_void);
 
 /// Starts an operation that needs `owned` until UCX is done with it. If that is when the call returns, `owned` comes back with the
 /// outcome; otherwise UCX hands it to `over`.
@@ -297,7 +297,7 @@ pub(crate) type Over = unsafe extern "C" fn(*mut c_void, ucs_status_t, *mut c_vo
 /// `over` takes its last argument as a `Box<T>`. `start` makes one call of UCX with the parameters that it is given.
 pub(crate) unsafe fn start_owning<T>(
     owned: Box<T>,
-    over: Over,
+    over: CompletionCallback,
     param: ucp_request_param_t,
     start: impl FnOnce(*mut T, &mut ucp_request_param_t) -> Started,
 ) -> (Started, Option<Box<T>>) {

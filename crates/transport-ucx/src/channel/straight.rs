@@ -16,7 +16,7 @@ use oxshmem_ucx_sys::{
 use super::atomic::{NetworkUpdate, UpdateCall, updated};
 use super::transfer::{PUT_DONE, RemotePiece, copy_done, got};
 use super::{COPIED, Channel, Inbox, MOST_ASKED, MOST_UNDER_WAY};
-use crate::objects::{Over, blank};
+use crate::objects::{CompletionCallback, blank};
 
 /// The parameters of UCX's calls, filled in but for what is an operation's own.
 pub(super) struct PreparedParams {
@@ -30,7 +30,7 @@ pub(super) struct PreparedParams {
 impl PreparedParams {
     /// `inbox` is the channel's, which lives as long.
     pub(super) fn new(inbox: &Rc<Inbox>) -> Self {
-        let with = |over: Over, data: *const c_void| ucp_request_param_t {
+        let with = |over: CompletionCallback, data: *const c_void| ucp_request_param_t {
             op_attr_mask: UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
             cb: Callback { send: Some(over) },
             user_data: data.cast_mut(),

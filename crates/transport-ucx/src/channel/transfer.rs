@@ -10,7 +10,7 @@ use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_t};
 
 use super::{COPIED, Channel, Inbox, Issued};
-use crate::objects::{Over, blank, finish, start_owning};
+use crate::objects::{CompletionCallback, blank, finish, start_owning};
 use crate::peers::Directory;
 
 /// A piece of remote memory.
@@ -186,7 +186,7 @@ pub(super) struct CopiedPut {
 }
 
 /// The callbacks of puts, by the counter that a put belongs to. They get the channel's inbox.
-pub(super) const PUT_DONE: [Over; 2] = [put_done::<0>, put_done::<1>];
+pub(super) const PUT_DONE: [CompletionCallback; 2] = [put_done::<0>, put_done::<1>];
 
 pub(super) unsafe extern "C" fn copy_done(request: *mut c_void, status: ucs_status_t, copy: *mut c_void) {
     // SAFETY: `copy` is the box of `put_one_copy`, which UCX hands back once.
