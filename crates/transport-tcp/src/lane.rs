@@ -9,7 +9,7 @@ use oxshmem_transport::{
 };
 
 use crate::limits::{INJECT, TOGETHER};
-use crate::link::Issue;
+use crate::link::IssuedTogether;
 use crate::net::Net;
 use crate::proto::codec::{BULK, Message, SMALL, Urgency};
 use crate::proto::session::Ticket;
@@ -38,7 +38,7 @@ impl TcpLane {
         match self.net.link(pe, rail) {
             Some(link) => {
                 let turn = self.net.turns.load(Ordering::Relaxed);
-                link.issue(&self.net.local, Issue { account: &self.account, count, turn }, push)
+                link.issue(&self.net.local, IssuedTogether { account: &self.account, count, turn }, push)
             }
             None => {
                 self.account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));

@@ -54,7 +54,7 @@ struct UnderWay {
 }
 
 /// Operations of a lane that are issued at once.
-pub(crate) struct Issue<'a> {
+pub(crate) struct IssuedTogether<'a> {
     pub(crate) account: &'a Arc<Account>,
     pub(crate) count: u64,
     /// Which turn of callers was the last one.
@@ -63,7 +63,7 @@ pub(crate) struct Issue<'a> {
 
 /// Whether the thread that serves may soon have something to send to the peer.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Manner {
+pub(crate) enum ServingThread {
     /// A caller: acknowledgements can wait for what it will send.
     Caller,
     /// The progress thread: nothing else will be sent.
@@ -89,7 +89,7 @@ impl Link {
     pub(crate) fn issue(
         &self,
         local: &LocalPe,
-        Issue { account, count, turn }: Issue<'_>,
+        IssuedTogether { account, count, turn }: IssuedTogether<'_>,
         push: impl FnOnce(&mut Session) -> Ticket,
     ) -> Result<(), Busy> {
         let mut state = self.state.lock();
@@ -140,19 +140,19 @@ impl Link {
     }
 
     /// Moves the connection on if no other thread holds its lock.
-    pub(crate) fn try_serve(&self, local: &LocalPe, manner: Manner) -> usize {
-        let serve = |mut state: MutexGuard<'_, LinkState>| self.serve_locked(local, &mut state, manner).0;
+    pub(crate) fn try_serve(&self, local: &LocalPe, server: ServingThread) -> usize {
+        let serve = |mut state: MutexGuard<'_, LinkState>| self.serve_locked(local, &mut state, server).0;
         self.due.try_serve(&local.due, || self.state.try_lock(), serve).unwrap_or(0)
     }
 
     /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
-    pub(crate) fn serve(&self, local: &LocalPe, manner: Manner) -> (usize, bool) {
+    pub(crate) fn serve(&self, local: &LocalPe, server: ServingThread) -> (usize, bool) {
         let mut state = self.state.lock();
         self.due.clear();
-        self.serve_locked(local, &mut state, manner)
+        self.serve_locked(local, &mut state, server)
     }
 
-    fn serve_locked(&self, local: &LocalPe, state: &mut LinkState, manner: Manner) -> (usize, bool) {
+    fn serve_locked(&self, local: &LocalPe, state: &mut LinkState, server: ServingThread) -> (usize, bool) {
         if state.carrier.is_connecting() {
             self.advance(local, state);
         }
@@ -169,7 +169,7 @@ impl Link {
         // In the middle of a long frame its end is sure to come, and can be acknowledged with what is before it.
         let in_the_middle = state.carrier.is_in_the_middle();
         let session = &mut state.session;
-        let is_last = (executed == 0 || manner == Manner::Alone) && !in_the_middle;
+        let is_last = (executed == 0 || server == ServingThread::Alone) && !in_the_middle;
         let most = if session.wants_ack() { UNACKNOWLEDGED } else { UNAWAITED };
         if is_last && session.wants_ack() || session.is_asked() || session.untold() >= most {
             session.acknowledge();

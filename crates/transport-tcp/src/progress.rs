@@ -7,7 +7,7 @@ use oxshmem_os::sockets::PollEntry;
 use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_until_ready};
 
 use crate::limits::{FEW_LINKS, LOOK_AROUND};
-use crate::link::Manner;
+use crate::link::ServingThread;
 use crate::net::Net;
 use crate::watch::{FIRST_PENDING, LISTENER, Poller, ThreadPoller};
 
@@ -22,10 +22,10 @@ impl Net {
             let links = self.links.read();
             let few = !links.is_empty() && links.len() <= FEW_LINKS;
             if few {
-                done += links.iter().map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
+                done += links.iter().map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
             } else if self.local.due.take() {
                 let due = links.iter().filter(|link| link.is_due());
-                done += due.map(|link| link.try_serve(&self.local, Manner::Caller)).sum::<usize>();
+                done += due.map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
             }
             few
         };
@@ -39,7 +39,7 @@ impl Net {
     fn poll(&self) -> usize {
         let Some(mut poller) = self.poller.try_lock() else { return 0 };
         poller.wait(Duration::ZERO);
-        self.serve(&mut poller, Manner::Caller)
+        self.serve(&mut poller, ServingThread::Caller)
     }
 
     /// Asks all peers how far they are.
@@ -66,7 +66,7 @@ impl Net {
     }
 
     /// Serves all sockets to which something has happened.
-    fn serve(&self, poller: &mut Poller, manner: Manner) -> usize {
+    fn serve(&self, poller: &mut Poller, server: ServingThread) -> usize {
         let mut done = 0;
         for token in poller.happened() {
             if is_new(token) {
@@ -74,7 +74,7 @@ impl Net {
                     poller.again(token);
                 }
             } else if let Some(link) = self.link_of(token) {
-                let (executed, more) = link.serve(&self.local, manner);
+                let (executed, more) = link.serve(&self.local, server);
                 done += executed;
                 if more {
                     poller.again(token);
@@ -102,9 +102,9 @@ impl Net {
         let few = links.len() <= FEW_LINKS;
         for link in links.iter() {
             if link.is_due() {
-                link.serve(&self.local, Manner::Alone);
+                link.serve(&self.local, ServingThread::Alone);
             } else if few {
-                link.try_serve(&self.local, Manner::Alone);
+                link.try_serve(&self.local, ServingThread::Alone);
             }
         }
     }
@@ -138,7 +138,7 @@ impl Drive for Net {
         if self.local.due.take() || resumed {
             self.serve_links();
         }
-        self.serve(&mut thread.poller, Manner::Alone);
+        self.serve(&mut thread.poller, ServingThread::Alone);
         NextStep::Sleep(thread.interval())
     }
 

@@ -180,14 +180,14 @@ impl Envelope {
     }
 
     /// Checks the header of a bulk frame: what it is for, and how many bytes follow.
-    pub fn bulk(self, length: usize) -> Result<(Bulk, usize), Garbage> {
+    pub fn bulk(self, length: usize) -> Result<(BulkUse, usize), Garbage> {
         let n = self.n as usize;
         if n == 0 || n + MESSAGE != length {
             return Err(Garbage("a bulk frame whose lengths differ"));
         }
         match self.code {
-            PUT => Ok((Bulk::Put { lane: self.lane, region: self.region()?, offset: self.offset }, n)),
-            REPLY => Ok((Bulk::Reply, n)),
+            PUT => Ok((BulkUse::Put { lane: self.lane, region: self.region()?, offset: self.offset }, n)),
+            REPLY => Ok((BulkUse::Reply, n)),
             _ => Err(Garbage("a bulk frame with neither put nor reply")),
         }
     }
@@ -200,7 +200,7 @@ impl Envelope {
 /// The use of a bulk frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the fields are those of the message")]
-pub enum Bulk {
+pub enum BulkUse {
     Put { lane: u16, region: Region, offset: u64 },
     Reply,
 }

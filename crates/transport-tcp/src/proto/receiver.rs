@@ -3,7 +3,7 @@
 use oxshmem_transport::{Amo, OutOfRange, Region, Width};
 
 use super::codec::{
-    BATCH, BULK, BatchMessages, Bulk, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency,
+    BATCH, BULK, BatchMessages, BulkUse, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency,
 };
 use super::frame::MemoryRange;
 use super::seal::{Opener, SEAL};
@@ -213,17 +213,17 @@ impl FrameReceiver {
 
 fn begin_bulk(
     header: Header,
-    bulk: Bulk,
+    bulk: BulkUse,
     n: usize,
     session: &Session,
     host: &mut impl Host,
 ) -> Result<Receiving, Garbage> {
     let (purpose, at) = match bulk {
-        Bulk::Put { lane, region, offset } => match host.place(region, offset, n) {
+        BulkUse::Put { lane, region, offset } => match host.place(region, offset, n) {
             Ok(at) => (Purpose::Put, Some(at)),
             Err(wrong) => (Purpose::Refused { lane, wrong }, None),
         },
-        Bulk::Reply => match session.answer_place() {
+        BulkUse::Reply => match session.answer_place() {
             Some(dest) if dest.n == n => (Purpose::Reply, Some(dest.at)),
             _ => return Err(Garbage("an answer without a request")),
         },
