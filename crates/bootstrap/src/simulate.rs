@@ -47,31 +47,32 @@ pub const VOTE: usize = 300;
 pub fn start(pes: u32, per_node: u32, address: usize) -> Result<Tally, Error> {
     let mut stage = SimulatedJob::new(pes, per_node)?;
     for node in 0..stage.nodes.len() {
-        stage
-            .act(node, As::Leader, 1, |job| wireup::announce(job, 0, &[7; 128]).and_then(|()| node::invite(job, 0)))?;
+        stage.act(node, StandIn::Leader, 1, |job| {
+            wireup::announce(job, 0, &[7; 128]).and_then(|()| node::invite(job, 0))
+        })?;
     }
     stage.tally.fences += 1;
     for node in 0..stage.nodes.len() {
         let members = stage.nodes[node].leader.node().members.clone();
         let others = members.len() as u64 - 1;
-        stage.act(node, As::Leader, 1, |job| wireup::heard(job, 0).map(drop))?;
-        stage.act(node, As::Other, others, |job| node::invited(job, 0))?;
-        stage.act(node, As::Leader, 1, |job| wireup::vote(job, 0, &[3; VOTE]))?;
+        stage.act(node, StandIn::Leader, 1, |job| wireup::heard(job, 0).map(drop))?;
+        stage.act(node, StandIn::Other, others, |job| node::invited(job, 0))?;
+        stage.act(node, StandIn::Leader, 1, |job| wireup::vote(job, 0, &[3; VOTE]))?;
     }
     stage.tally.fences += 1;
-    stage.act(0, As::Leader, 1, |job| wireup::count(job, 0, |votes| Ok(votes[0].clone())))?;
+    stage.act(0, StandIn::Leader, 1, |job| wireup::count(job, 0, |votes| Ok(votes[0].clone())))?;
     stage.tally.fences += 1;
     for node in 0..stage.nodes.len() {
         let members = stage.nodes[node].leader.node().members.clone();
-        stage.act(node, As::Leader, 1, |job| wireup::outcome(job, 0).map(drop))?;
+        stage.act(node, StandIn::Leader, 1, |job| wireup::outcome(job, 0).map(drop))?;
         let addresses: Vec<Vec<u8>> = members.iter().map(|pe| example(*pe, address)).collect();
-        stage.act(node, As::Leader, 1, |job| wireup::publish_all(job, 0, &addresses))?;
+        stage.act(node, StandIn::Leader, 1, |job| wireup::publish_all(job, 0, &addresses))?;
     }
     stage.tally.fences += 1;
     for node in 0..stage.nodes.len() {
         let peer = stage.nodes[(node + 1) % stage.nodes.len()].leader.rank();
         let members = stage.nodes[node].leader.node().members.len() as u64;
-        stage.act(node, As::Everybody, members, |job| {
+        stage.act(node, StandIn::Everybody, members, |job| {
             let found = wireup::PublishedAddresses::fetched_late(job, 0).of(peer)?;
             assert_eq!(found, example(peer, address), "the simulated launcher keeps what it is given");
             Ok(())
@@ -100,7 +101,7 @@ struct Actors {
 
 /// The PEs of a node that one PE stands for.
 #[derive(Clone, Copy)]
-enum As {
+enum StandIn {
     Leader,
     Other,
     /// The leader, which stands for all.
@@ -123,15 +124,15 @@ impl SimulatedJob {
     fn act(
         &mut self,
         node: usize,
-        who: As,
+        who: StandIn,
         weight: u64,
         act: impl FnOnce(&Membership) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Actors { leader, other, asked } = &mut self.nodes[node];
         let (job, acting) = match who {
-            As::Leader => (Some(&*leader), [1, 0]),
-            As::Other => (other.as_ref(), [0, 1]),
-            As::Everybody => (Some(&*leader), [1, u64::from(other.is_some())]),
+            StandIn::Leader => (Some(&*leader), [1, 0]),
+            StandIn::Other => (other.as_ref(), [0, 1]),
+            StandIn::Everybody => (Some(&*leader), [1, u64::from(other.is_some())]),
         };
         *self.shared.counts.lock() = RequestCounts::default();
         job.map_or(Ok(()), act)?;

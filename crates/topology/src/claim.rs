@@ -16,7 +16,7 @@ pub struct Claims(#[expect(dead_code, reason = "closing the files unlocks the co
 
 /// A core that another job has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct TakenCore {
     /// The core's first processor, by the system's number.
     pub cpu: u32,
     /// The description that the other job gave of itself.
@@ -31,7 +31,7 @@ pub fn folder() -> Option<PathBuf> {
 
 /// Locks the cores to which these processors belong. `by` is what other jobs will be told. What cannot be locked for
 /// another reason than another job (a full disk, a folder of another user) is left alone.
-pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec<Taken>) {
+pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec<TakenCore>) {
     let core = |cpu: &u32| node.processor(*cpu).map(|processor| processor.core);
     let mut cores: Vec<u32> = cpus.iter().filter_map(core).collect();
     cores.sort_unstable();
@@ -55,7 +55,7 @@ pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec
                 let mut by = String::new();
                 // A line, or a file that no job of ours has written.
                 let _ = (&file).take(1024).read_to_string(&mut by);
-                taken.push(Taken { cpu, by });
+                taken.push(TakenCore { cpu, by });
             }
             Err(_) => {}
         }
@@ -64,7 +64,7 @@ pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec
 }
 
 /// The sentence about cores that another job has; once for the node.
-pub fn warning(taken: &[Taken]) -> Option<String> {
+pub fn warning(taken: &[TakenCore]) -> Option<String> {
     let first = taken.first()?;
     let same: Vec<u32> = taken.iter().filter(|core| core.by == first.by).map(|core| core.cpu).collect();
     let by = if first.by.is_empty() { "another job" } else { &first.by };
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!((taken.len(), warning(&taken)), (0, None));
         // Another thread of the same core is the same core.
         let (second, taken) = claim(&folder, &node, &[0, 1], "job two (pid 2)");
-        assert_eq!(taken, [Taken { cpu: 0, by: "job one (pid 1)".into() }]);
+        assert_eq!(taken, [TakenCore { cpu: 0, by: "job one (pid 1)".into() }]);
         let text = warning(&taken).unwrap();
         assert!(text.starts_with("job one (pid 1) is bound to the core of processor 0 too,"), "{text}");
         drop(first);

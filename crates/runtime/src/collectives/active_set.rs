@@ -174,7 +174,7 @@ pub(crate) fn end() {
 }
 
 /// Where the members of a set are while they run a collective.
-enum Stay {
+enum MeetingPlace {
     /// In a place of the node.
     Place(&'static KnownSet),
     /// In the slot of a set that spans nodes.
@@ -184,7 +184,7 @@ enum Stay {
     Rendezvous(Box<Rendezvous>),
 }
 
-impl Stay {
+impl MeetingPlace {
     #[inline(always)]
     fn team(&self) -> &TeamState {
         match self {
@@ -218,7 +218,7 @@ pub(crate) fn with(
 ) {
     let name = Name { start, log_stride, size, array };
     let stay = match recent(&name).filter(|known| known.enter()) {
-        Some(known) => Stay::Place(known),
+        Some(known) => MeetingPlace::Place(known),
         None => find(call, name),
     };
     collective(stay.team());
@@ -237,11 +237,11 @@ pub(crate) fn with_part<R>(
     let key = Key::of_part(parent.identity(), part, &members);
     #[cfg(not(loom))]
     let stay = match members.span(key.size) {
-        Some(_) => Stay::Rendezvous(Rendezvous::enter(call, &key, members, my)),
-        None => Stay::Place(meet(call, Name::default(), &key, members, my)),
+        Some(_) => MeetingPlace::Rendezvous(Rendezvous::enter(call, &key, members, my)),
+        None => MeetingPlace::Place(meet(call, Name::default(), &key, members, my)),
     };
     #[cfg(loom)]
-    let stay = Stay::Place(meet(call, Name::default(), &key, members, my));
+    let stay = MeetingPlace::Place(meet(call, Name::default(), &key, members, my));
     let result = collective(stay.team());
     stay.end();
     result
@@ -250,25 +250,25 @@ pub(crate) fn with_part<R>(
 /// Where a set meets if it has not met lately on one node.
 #[cold]
 #[inline(never)]
-fn find(call: &'static str, name: Name) -> Stay {
+fn find(call: &'static str, name: Name) -> MeetingPlace {
     #[cfg(not(loom))]
     if let Some(team) = across_nodes::recent(&name) {
-        return Stay::Slot(team);
+        return MeetingPlace::Slot(team);
     }
     let (key, my) = identify(call, &name);
     let members = Members::Triplet { start: key.start, stride: key.stride as i32 };
     #[cfg(not(loom))]
     if members.span(key.size).is_some() {
         return match across_nodes::team(call, name, &key, members, my) {
-            Ok(team) => Stay::Slot(team),
-            Err(meeting) => Stay::Rendezvous(meeting),
+            Ok(team) => MeetingPlace::Slot(team),
+            Err(meeting) => MeetingPlace::Rendezvous(meeting),
         };
     }
     let known = meet(call, name, &key, members, my);
     if known.is_shown() {
         RECENT.keep(known);
     }
-    Stay::Place(known)
+    MeetingPlace::Place(known)
 }
 
 /// Takes the caller into the place of the node where the members meet.

@@ -22,7 +22,7 @@ pub(super) struct Turns {
 struct TurnState {
     /// Whose turn it is.
     turn: usize,
-    pes: Vec<Doing>,
+    pes: Vec<PeActivity>,
     /// Grows with everything that a PE may wait for.
     changes: u64,
     fruitless: u32,
@@ -31,7 +31,7 @@ struct TurnState {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Doing {
+enum PeActivity {
     Runs,
     /// In this call; it has looked after so many changes.
     Waits(&'static str, u64),
@@ -43,7 +43,7 @@ impl Turns {
         let pes = fabrics.len();
         let mut state = TurnState {
             turn: 0,
-            pes: vec![Doing::Runs; pes],
+            pes: vec![PeActivity::Runs; pes],
             changes: 0,
             fruitless: 0,
             dice: seed.map(Dice::new),
@@ -77,7 +77,7 @@ impl Turns {
     /// The last one; `failure` is why it did not end well.
     pub(super) fn leave(&self, me: usize, failure: Option<String>) {
         let mut state = self.state();
-        state.pes[me] = Doing::Gone;
+        state.pes[me] = PeActivity::Gone;
         state.changes += 1;
         if let (None, Some(words)) = (&state.failure, failure) {
             state.failure = Some(format!("PE {me} of {}: {words}", self.pes()));
@@ -136,7 +136,7 @@ impl Turns {
                 return found;
             }
             let mut state = self.state();
-            state.pes[me] = Doing::Waits(call, state.changes);
+            state.pes[me] = PeActivity::Waits(call, state.changes);
             self.pass(me, state);
         }
     }
@@ -148,7 +148,7 @@ impl Turns {
         state.changes += arrived as u64;
         state.fruitless = if arrived > 0 { 0 } else { state.fruitless + 1 };
         if state.fruitless > FRUITLESS {
-            state.pes[me] = Doing::Waits("a task", state.changes);
+            state.pes[me] = PeActivity::Waits("a task", state.changes);
         }
         self.pass(me, state);
     }
@@ -163,7 +163,7 @@ impl Turns {
 
     fn until_my_turn(&self, me: usize, mut state: MutexGuard<'_, TurnState>) {
         self.turns[me].wait_while(&mut state, |state| state.turn != me);
-        state.pes[me] = Doing::Runs;
+        state.pes[me] = PeActivity::Runs;
         if state.failure.is_some() && !std::thread::panicking() {
             drop(state);
             std::panic::resume_unwind(Box::new(Stopped));
@@ -175,9 +175,9 @@ impl Turns {
         loop {
             let failed = state.failure.is_some();
             let may_go = |pe: &usize| match state.pes[*pe] {
-                Doing::Runs => true,
-                Doing::Waits(_, since) => failed || since < state.changes,
-                Doing::Gone => false,
+                PeActivity::Runs => true,
+                PeActivity::Waits(_, since) => failed || since < state.changes,
+                PeActivity::Gone => false,
             };
             // From the next one on, so that without dice all have their turns.
             let ready: Vec<usize> = (1..=self.pes()).map(|i| (state.turn + i) % self.pes()).filter(may_go).collect();
@@ -198,7 +198,7 @@ impl Turns {
     }
 }
 
-impl Doing {
+impl PeActivity {
     fn waits(self, pe: usize) -> Option<String> {
         match self {
             Self::Waits(call, _) => Some(format!("PE {pe} waits in {call}")),
