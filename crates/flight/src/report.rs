@@ -1,15 +1,17 @@
 //! The report in words: the wait of each PE, and why it never ends.
 
+mod cause;
 mod chains;
 mod teams;
 
 use std::fmt::Write as _;
 
 use crate::calls::CallEntry;
-use crate::waits::{AwaitedCollectives, Comparand, Subject, TeamMeeting, WaitEntry};
+use crate::waits::{AwaitedCollectives, Comparand, Subject, WaitEntry};
 use crate::{Activity, State, Witness};
-use chains::{chain, steps};
-use teams::{different_teams, is_team, missing, named, team};
+use teams::{missing, named, team};
+
+pub use cause::cause;
 
 /// Beyond this number of PEs, those whose lines are alike share one.
 const APART: usize = 16;
@@ -189,126 +191,6 @@ pub enum Certainty {
     Proven,
     /// The waits have been seen. Threads that do not wait have not, and may make the call that others wait for.
     Seen,
-}
-
-/// The reason why the waits do not end, and the remedy.
-pub fn cause(known: &[Witness], certainty: Certainty) -> String {
-    if let Some((one, other, calls)) = different_calls(known) {
-        return format!(
-            "  PE {one} is in {} and PE {other} in {}: these are one meeting of one team, so its members make different calls.\n  \
-             Let all members of a team make the same collective calls in the same order.\n",
-            calls.0, calls.1
-        );
-    }
-    if let Some([(one, here), (other, there)]) = different_teams(known) {
-        return format!(
-            "  PE {one} is in a team of {} and PE {other} in a team of {}: the members of the parent gave different arguments to the split that made this team.\n  \
-             Let all members of a team split it with the same arguments in the same order.\n",
-            named(&here),
-            named(&there)
-        );
-    }
-    let chain = chain(known);
-    let steps = steps(&chain, known);
-    let why = if steps.is_empty() { String::new() } else { format!("  {}.\n", steps.join("; ")) };
-    if chain.len() == 2 && chain[0] == chain[1] {
-        return why + "  No other PE can end this wait.\n";
-    }
-    let end = chain.last().copied();
-    if chain.len() > 1 && end.is_some_and(|end| chain[..chain.len() - 1].contains(&end)) {
-        let unless = match certainty {
-            Certainty::Proven => "",
-            Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
-        };
-        let locks = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(own_wait);
-        let has_lock = locks.into_iter().any(|wait| matches!(wait.subject, Subject::Lock { .. }));
-        let remedy = match has_lock {
-            true => {
-                "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
-            }
-            false => "Let all PEs make these calls in the same order",
-        };
-        return why + &format!("  That is a circle{unless}. {remedy}.\n");
-    }
-    let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
-    if let Some(one) = last.filter(|one| !one.is_waiting()) {
-        return why + &format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
-    }
-    let count = |wait: &WaitEntry| match wait.subject {
-        Subject::Variables { count, .. } => count,
-        _ => 0,
-    };
-    let variables: u64 = known.iter().flat_map(|one| &one.waits).map(count).sum();
-    let these = if variables > 1 { "these variables" } else { "this variable" };
-    let active: Vec<u32> = known.iter().filter(|one| is_active(one)).map(|one| one.pe).collect();
-    match last.and_then(own_wait).map(|wait| wait.subject) {
-        Some(Subject::Variables { .. }) if !active.is_empty() => {
-            why + &format!("  {} could still change {these}.\n", named(&active))
-        }
-        Some(Subject::Variables { .. }) => {
-            let look = "Look for the put, atomic or signal that should have come: its PE, its address, its value, and whether it comes \
-                        before the wait";
-            why + &format!("  No PE is left that could change {these}. {look}.\n")
-        }
-        Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
-            why + "  Let all members of a team make the same collective calls in the same order.\n"
-        }
-        // Nothing is known that the program could do better.
-        Some(Subject::Lock { .. } | Subject::Operation { .. } | Subject::Room { .. }) | None => why,
-    }
-}
-
-/// The oldest wait of a PE's threads.
-fn own_wait(one: &Witness) -> Option<&WaitEntry> {
-    one.waits.first().filter(|wait| wait.has_thread())
-}
-
-/// Whether a PE may still act.
-fn is_active(one: &Witness) -> bool {
-    !one.is_waiting() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
-}
-
-/// The collectives of a PE that are under way and come before the end of a wait, with their meetings.
-fn under_way<'a>(
-    one: &'a Witness,
-    awaited: &AwaitedCollectives,
-) -> impl Iterator<Item = (&'a WaitEntry, TeamMeeting)> + use<'a> {
-    let team = awaited.team;
-    one.waits.iter().filter(|wait| !wait.has_thread()).filter_map(move |wait| match wait.subject {
-        Subject::Meeting(meeting) if team.is_none_or(|team| is_team(&team, &meeting)) => Some((wait, meeting)),
-        _ => None,
-    })
-}
-
-/// Two PEs that are at one meeting in calls of different names.
-fn different_calls(known: &[Witness]) -> Option<(u32, u32, (&str, &str))> {
-    let meetings = known.iter().flat_map(|one| {
-        one.waits.iter().filter_map(|wait| match wait.subject {
-            Subject::Meeting(meeting) => Some((one.pe, wait.call.as_str(), meeting)),
-            _ => None,
-        })
-    });
-    let all: Vec<_> = meetings.collect();
-    all.iter().enumerate().find_map(|(i, (one, call, meeting))| {
-        let other = all[i + 1..].iter().find(|(_, theirs, there)| {
-            is_team(meeting, there) && meeting.number == there.number && !is_same_collective(call, theirs)
-        });
-        other.map(|(other, theirs, _)| (*one, *other, (*call, *theirs)))
-    })
-}
-
-/// Whether two calls are the same collective. The name of one that returns at once has another prefix and no type.
-fn is_same_collective(one: &str, other: &str) -> bool {
-    let core = |call: &str| call.strip_suffix("_nb").and_then(|call| call.strip_prefix("shmemx_")).map(str::to_owned);
-    // Names of Fortran's routines are in capitals.
-    let meets = |call: &str| ["barrier", "sync"].iter().any(|word| call.to_ascii_lowercase().contains(word));
-    match (core(one), core(other)) {
-        (Some(core), None) => other.ends_with(&core) || meets(one) && meets(other),
-        (None, Some(core)) => one.ends_with(&core) || meets(one) && meets(other),
-        // A sync of the team of all PEs meets `shmem_sync_all`.
-        (None, None) => one.eq_ignore_ascii_case(other) || meets(one) && meets(other),
-        (Some(_), Some(_)) => one == other,
-    }
 }
 
 #[cfg(test)]

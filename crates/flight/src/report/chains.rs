@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cause::{own_wait, under_way};
 use super::teams::missing;
-use super::{own_wait, under_way};
 use crate::Witness;
 use crate::waits::{Subject, TeamMeeting, WaitEntry};
 

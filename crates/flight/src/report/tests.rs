@@ -1,5 +1,6 @@
+use super::cause::is_same_collective;
 use super::*;
-use crate::waits::{CallName, NO_THREAD, Named};
+use crate::waits::{CallName, NO_THREAD, Named, TeamMeeting};
 
 const WORLD: Named = Named::Triplet { start: 0, stride: 1 };
 
