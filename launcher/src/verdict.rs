@@ -62,7 +62,7 @@ pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool
     format!("\n  to fix:  {first}{otherwise}let a debugger show where: {DEBUGGER}")
 }
 
-/// What to look for first after a load or a store at a wrong address; nothing if checks of all calls have found nothing.
+/// The first remedy after a load or a store at a wrong address; nothing if checks of all calls have found nothing.
 fn after_bad_access(is_checked: bool, fortran: bool) -> String {
     let first = match fortran {
         true => {
@@ -76,7 +76,7 @@ fn after_bad_access(is_checked: bool, fortran: bool) -> String {
     format!("{first}{}", if is_checked { "" } else { names })
 }
 
-/// What to look for first after an abort, by which the C library ends a process whose heap is damaged.
+/// The first remedy after an abort, by which the C library ends a process whose heap is damaged.
 fn after_abort(is_checked: bool) -> String {
     let first =
         "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free";

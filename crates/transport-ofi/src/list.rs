@@ -54,7 +54,7 @@ pub(crate) fn endpoints(selection: &Selection) -> Result<Vec<EndpointKind>, Erro
     Ok(endpoints)
 }
 
-/// What libfabric has answered to our wishes, for the error if nothing fits.
+/// The answers of libfabric to our wishes, for the error if nothing fits.
 #[derive(Default)]
 struct ListedOffers {
     domains: BTreeSet<String>,

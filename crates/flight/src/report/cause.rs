@@ -55,7 +55,7 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
     format!("  That is a circle{unless}. {remedy}.\n")
 }
 
-/// What is known of the PE for which the others wait in the end: whether it is missing, or for what it waits itself.
+/// The end of the chain in words: the PE there is missing, or waits itself.
 fn end_of_chain(end: Option<u32>, known: &[Witness]) -> String {
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
     if let Some(one) = last.filter(|one| !one.is_waiting()) {

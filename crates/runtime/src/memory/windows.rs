@@ -230,7 +230,7 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
     Ok(Parcel { bytes: [terms.encode(), share::encode(shares)].concat(), fds })
 }
 
-/// What a heap has beside what the user asked for: one part in so many, and these bytes.
+/// The slack of a heap: one part in so many of the size that the user asks for, and these bytes.
 const SLACK_SHARE: u64 = 64;
 const LEAST_SLACK: u64 = 64 << 10;
 
