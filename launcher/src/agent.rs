@@ -83,31 +83,11 @@ async fn attend(
     orders: &mut mpsc::UnboundedReceiver<AgentOrder>,
     pipe: &mut Pipe,
 ) -> Result<i32, i32> {
-    let (own, below) = (description.host_pes[0].clone(), &description.host_pes[1..]);
-    let host = own.host;
+    let host = description.host_pes[0].host;
     let records = description.plan.recording.as_ref().map(|_| gathering::folder(&description.mark, host));
     let mut subtree = Subtree::new(Rc::clone(description), host, mark);
-    subtree.start_remotes(below);
-    match prepare(description).and_then(|prepared| prepared.check_room().map(|()| prepared)) {
-        Ok(prepared) => {
-            let only = if prepared.is_only_shown() { own.pes.clone() } else { Vec::new() };
-            let starts = only.is_empty();
-            let crowding = prepared.crowding().filter(|_| starts);
-            for text in prepared.notes().iter().cloned().chain(crowding) {
-                pipe.send(&AgentReport::Note { text });
-            }
-            if let Some(text) = prepared.map() {
-                pipe.send(&AgentReport::Map { host, text, only });
-            }
-            if starts {
-                subtree.start_processes(&prepared);
-            }
-        }
-        Err((status, error)) => {
-            let (first, others) = (own.pes[0], own.pes[1..].to_vec());
-            pipe.send(&AgentReport::Unstartable { pe: first, status, why: error.to_string(), others });
-        }
-    }
+    subtree.start_remotes(&description.host_pes[1..]);
+    start_here(description, &mut subtree, pipe);
     let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut visitors, mut asking) = (ask::listen_to_pes(), Vec::<Visitor>::new());
@@ -122,11 +102,14 @@ async fn attend(
                 }
                 Some(order) => {
                     pipe.heard(&order);
-                    if let AgentOrder::Told { host: to, text } = &order && *to == host {
-                        asking.drain(..).for_each(|visitor| visitor.tell(text.clone().into_bytes()));
-                    }
-                    if let AgentOrder::Finish { status } = order {
-                        outcome = status;
+                    match &order {
+                        AgentOrder::Told { host: to, text } if *to == host => {
+                            for visitor in asking.drain(..) {
+                                visitor.tell(text.clone().into_bytes());
+                            }
+                        }
+                        AgentOrder::Finish { status } => outcome = *status,
+                        _ => {}
                     }
                     subtree.obey(order);
                 }
@@ -157,7 +140,34 @@ async fn attend(
     Ok(outcome)
 }
 
-/// Goes where the launcher is and finds the programs.
+/// Starts the PEs of this host, unless only their map is wanted, or reports why they cannot be started.
+fn start_here(description: &Rc<JobDescription>, subtree: &mut Subtree, pipe: &mut Pipe) {
+    let own = &description.host_pes[0];
+    let prepared = match prepare(description) {
+        Ok(prepared) => prepared,
+        Err((status, error)) => {
+            let (first, others) = (own.pes[0], own.pes[1..].to_vec());
+            pipe.send(&AgentReport::Unstartable { pe: first, status, why: error.to_string(), others });
+            return;
+        }
+    };
+    let starts = !prepared.is_only_shown();
+    for text in prepared.notes() {
+        pipe.send(&AgentReport::Note { text: text.clone() });
+    }
+    if let Some(text) = prepared.crowding().filter(|_| starts) {
+        pipe.send(&AgentReport::Note { text });
+    }
+    if let Some(text) = prepared.map() {
+        let only = if starts { Vec::new() } else { own.pes.clone() };
+        pipe.send(&AgentReport::Map { host: own.host, text, only });
+    }
+    if starts {
+        subtree.start_processes(&prepared);
+    }
+}
+
+/// Goes where the launcher is, finds the programs, and makes sure that the limits of this host leave room for its PEs.
 fn prepare(description: &Rc<JobDescription>) -> Result<Prepared, crate::program::Unusable> {
     if let Err(error) = std::env::set_current_dir(&description.folder)
         && needs_folder(&description.plan)
@@ -167,7 +177,9 @@ fn prepare(description: &Rc<JobDescription>) -> Result<Prepared, crate::program:
             .fix("start the job in a directory that all hosts have, or name one by its whole path: --wdir /DIR");
         return Err((2, error));
     }
-    Prepared::new(Rc::clone(description), description.host_pes[0].clone(), false)
+    let prepared = Prepared::new(Rc::clone(description), description.host_pes[0].clone(), false)?;
+    prepared.check_room()?;
+    Ok(prepared)
 }
 
 /// Whether a path of the job begins in the launcher's folder.
