@@ -20,14 +20,12 @@ mod yields;
 use std::time::{Duration, Instant};
 
 use crate::diagnosis::deadlock::LongWait;
-use crate::diagnosis::errors;
-use crate::diagnosis::intruder;
 use crate::diagnosis::recorder::RecordedCall;
+use crate::diagnosis::{errors, intruder};
 use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
 use crate::wait::bell::Bell;
-use crate::wait::limits::{BELL_SLEEP, CHECK_EVERY, LONG_SLEEP, SHORT_SLEEP, SLEEP_SHARE};
 use crate::wait::reason::WaitReason;
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_flight::waits::{AwaitedCollectives, CallName, Subject};
@@ -134,8 +132,12 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
     }
     let mut slow: Option<SlowWait> = None;
     loop {
-        // Where PEs share processors the clock is read only before a sleep, and when a peer was served.
-        let Some(since) = (if pace::crowded() { Some(None) } else { spin(ready).map(Some) }) else { return };
+        // Where PEs share processors no wait spins, and the clock is read only before a sleep and when a peer was served.
+        let mut since = None;
+        if !pace::crowded() {
+            let Some(silent_since) = spin(ready) else { return };
+            since = Some(silent_since);
+        }
         let mut in_vain = since.map(|_| Instant::now());
         let left = match give_way(bell.is_some(), ready) {
             RungOutcome::Idle => {
@@ -172,7 +174,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
             return;
         }
         // Others have had their turns in between, which takes its time.
-        if checked.elapsed() > CHECK_EVERY {
+        if checked.elapsed() > limits::CHECK_EVERY {
             checked = Instant::now();
             if outlives(&reason, own, &mut watch, begin.elapsed(), ready) {
                 return;
@@ -217,7 +219,7 @@ impl SlowWait {
     /// A peer was served. One that asks again and again keeps the wait from its sleeps, where it would ask whether it can ever end. So it
     /// asks here now and then. Returns whether it is over, or interrupted.
     fn is_over(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
-        if self.checked.elapsed() < CHECK_EVERY {
+        if self.checked.elapsed() < limits::CHECK_EVERY {
             return false;
         }
         self.checked = Instant::now();
@@ -226,12 +228,12 @@ impl SlowWait {
     }
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it, for [`CHECK_EVERY`] at most. Returns since when nothing
+/// Looks with pause until patience ends. What comes over the network renews it, for [`limits::CHECK_EVERY`] at most. Returns since when nothing
 /// has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
     loop {
-        for _ in 0..32 {
+        for _ in 0..limits::LOOKS_PER_CLOCK {
             let served = network::progress();
             suspended::move_on();
             if ready() {
@@ -246,7 +248,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
         }
         let now = Instant::now();
         let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));
-        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= CHECK_EVERY {
+        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= limits::CHECK_EVERY {
             return Some(since);
         }
     }
@@ -254,10 +256,10 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
 /// wake-up. If a ringer will wake us, it sleeps at once beside another process that computes ([`yields`]).
-fn give_way(rung: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
-    let most = if rung || !pace::crowded() { 8 } else { 64 };
+fn give_way(has_bell: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
+    let most = if has_bell || !pace::crowded() { limits::FEW_YIELDS } else { limits::MANY_YIELDS };
     for _ in 0..most {
-        let goes_on = pace::yields().give_way(rung);
+        let goes_on = pace::yields().give_way(has_bell);
         let served = network::progress();
         suspended::move_on();
         if ready() {
@@ -288,10 +290,10 @@ fn sleep(
     loop {
         // No ring is certain: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
-        let most = ((*in_vain - *begin) / SLEEP_SHARE).clamp(SHORT_SLEEP, LONG_SLEEP);
-        let most = if bell.is_some() { BELL_SLEEP } else { most };
+        let most = ((*in_vain - *begin) / limits::SLEEP_SHARE).clamp(limits::SHORT_SLEEP, limits::LONG_SLEEP);
+        let most = if bell.is_some() { limits::BELL_SLEEP } else { most };
         // Other PEs may wait for a collective that has been suspended here.
-        let most = if suspended::any() { SHORT_SLEEP } else { most };
+        let most = if suspended::any() { limits::SHORT_SLEEP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
@@ -308,7 +310,7 @@ fn sleep(
         if ready() {
             return RungOutcome::Ready;
         }
-        if begin.elapsed() > CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
+        if begin.elapsed() > limits::CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
             return RungOutcome::Ready;
         }
         if served {

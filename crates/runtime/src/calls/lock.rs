@@ -133,14 +133,14 @@ impl<H: Half> QueueWords for Variable<H> {
         let pe = self.pe(owner);
         // SAFETY: `new` found the variable in symmetric memory; halves are aligned in it.
         unsafe { amo::or(InWorld(self.call), self.place_word(), H::of_bits(bits.into()), pe as c_int) };
-        if let Some(window) = rung(pe) {
+        if let Some(window) = window_with_bell(pe) {
             ControlBlock::of(window).bell().ring();
         }
     }
 
     fn wait(&self, owner: u32, ready: &mut dyn FnMut() -> bool) {
         let owner = self.pe(owner);
-        let bell = rung(owner).map(|_| ControlBlock::own().bell());
+        let bell = window_with_bell(owner).map(|_| ControlBlock::own().bell());
         self.wait_with(bell, owner, ready);
     }
 
@@ -151,8 +151,8 @@ impl<H: Half> QueueWords for Variable<H> {
     }
 }
 
-/// The window of a PE with which bells are rung. What changes a lock over the network comes without a ring.
-fn rung(pe: u32) -> Option<u32> {
+/// The window of a PE of the node, if changes of a lock ring bells: what changes it over the network comes without a ring.
+fn window_with_bell(pe: u32) -> Option<u32> {
     job::window_of(pe).filter(|_| !network::does_atomics())
 }
 

@@ -19,6 +19,13 @@ pub(crate) const EAGER: Duration = Duration::from_nanos(1500);
 /// to sleep for ever.
 pub(crate) const MOST_PATIENCE: u8 = 160;
 
+/// Looks of a wait that spins between two readings of the clock. Chosen.
+pub(crate) const LOOKS_PER_CLOCK: u32 = 32;
+/// Yields of a wait that a bell ends, or whose PE has a processor, before it sleeps. Chosen.
+pub(crate) const FEW_YIELDS: u32 = 8;
+/// Yields of other waits, which nothing wakes from a sleep. Chosen.
+pub(crate) const MANY_YIELDS: u32 = 64;
+
 /// The most PEs on a processor that ask for short slices and do without yields beside other processes. With more of them a yield takes
 /// as long without another process, PEs that wake from short sleeps would go ahead of those that work, and those with short slices ahead
 /// of their launcher: 256 PEs on two processors took three times as long. Chosen.

@@ -34,8 +34,8 @@ impl Yields {
     }
 
     /// Lets others run, unless a wait with a bell does without yields now. Returns whether the wait may yield again.
-    pub(crate) fn give_way(&self, rung: bool) -> bool {
-        if !rung {
+    pub(crate) fn give_way(&self, has_bell: bool) -> bool {
+        if !has_bell {
             std::thread::yield_now();
             return true;
         }
