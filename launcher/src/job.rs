@@ -100,11 +100,13 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     Ok(if status == 0 && !is_whole { LOST } else { status })
 }
 
+/// An agent costs four descriptors, and the usual limit is 1024.
+const MANY_HOSTS: usize = 200;
+
 /// `prepared`: the PEs are on this machine.
 async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) -> i32 {
     let mut signals = Signals::listen();
-    // An agent costs four descriptors.
-    if description.host_pes.len() > 200 {
+    if description.host_pes.len() > MANY_HOSTS {
         // If this fails the start of an agent will say so.
         let _ = descriptors::raise_limit();
     }

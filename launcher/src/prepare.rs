@@ -17,7 +17,7 @@ use crate::linked;
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
-use crate::program::{self, Unusable};
+use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
 use crate::wrapper::quoted;
 use crate::{input, results};
 
@@ -196,13 +196,14 @@ impl Prepared {
     /// Whether the limits of this host leave room for its PEs. The user shall learn that before hundreds of starts.
     pub(crate) fn check_room(&self) -> Result<(), Unusable> {
         let pes = self.pes().len() as u64;
-        let refused = |what: &str, why: String, fix: String| Err((126, Error::new(what).because(why).fix(fix)));
+        let refused =
+            |what: &str, why: String, fix: String| Err((NOT_EXECUTABLE, Error::new(what).because(why).fix(fix)));
         let (each, files) = (self.files_of_a_pe(), self.files());
         // Where the limit suffices the PEs shall inherit it as it is. Some PEs may try although it looks too low.
         if files > descriptors::limit()
             && let Ok(limit) = descriptors::raise_limit()
             && limit < files
-            && pes > 200
+            && pes > SOME_PES
         {
             let fit = limit.saturating_sub(files - each * pes) / each;
             return refused(
@@ -286,6 +287,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
+/// So many PEs are started even if the limit of open files looks too low for them.
+const SOME_PES: u64 = 200;
 /// Files of this process itself.
 const OWN: u64 = 60;
 /// Files that an agent takes: its three streams, and what holds the process that leads to it.
@@ -294,13 +297,15 @@ const OF_AN_AGENT: u64 = 4;
 /// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
 fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
     let (status, what) = match error.raw_os_error() {
-        Some(libc::ENOENT) => (127, "the program's loader or interpreter is not there"),
-        Some(libc::EAGAIN) => (126, "the limit of processes is reached (ulimit -u, or pids.max of the control group)"),
+        Some(libc::ENOENT) => (NOT_FOUND, "the program's loader or interpreter is not there"),
+        Some(libc::EAGAIN) => {
+            (NOT_EXECUTABLE, "the limit of processes is reached (ulimit -u, or pids.max of the control group)")
+        }
         Some(libc::EMFILE | libc::ENFILE) => {
             let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
-            return (126, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
+            return (NOT_EXECUTABLE, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
         }
-        _ => (126, "the system refused it"),
+        _ => (NOT_EXECUTABLE, "the system refused it"),
     };
     (status, Error::new(what).because(error))
 }

@@ -12,7 +12,8 @@ pub(crate) type Unusable = (i32, Error);
 
 /// The shell's exit status for a program that is not there.
 pub(crate) const NOT_FOUND: i32 = 127;
-const NOT_EXECUTABLE: i32 = 126;
+/// The shell's exit status for a program that is there and cannot be started.
+pub(crate) const NOT_EXECUTABLE: i32 = 126;
 
 /// The file to execute. Names with a slash are taken as they are (from `wdir`, where the PE will run), others are
 /// looked up in `path`, which is our own PATH unless the PEs get another one.

@@ -17,6 +17,7 @@ use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDesc
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
 use crate::link::shell::{self, RemotePath, SSH_CONNECTION};
+use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::verdict;
 use crate::waiting::reach;
 
@@ -264,7 +265,7 @@ fn failed_stage(words: &[String], status: ExitStatus, said: &str, heard: &[u8]) 
     let shell = if shell.is_empty() { words[0].clone() } else { shell };
     let said = if said.is_empty() { excerpt(heard) } else { said.to_string() };
     match status.code() {
-        Some(126 | 127) => with_words(
+        Some(NOT_EXECUTABLE | NOT_FOUND) => with_words(
             "the remote shell works, but oshrun cannot be run there; install oxshmem at the same path, put it into PATH, \
              or name its place with --remote-prefix"
                 .into(),

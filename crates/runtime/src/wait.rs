@@ -228,8 +228,8 @@ impl SlowWait {
     }
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it, for [`limits::CHECK_EVERY`] at most. Returns since when nothing
-/// has come; `None`: the wait is over.
+/// Looks with pause until patience ends. What comes over the network renews it, for [`limits::CHECK_EVERY`] at most. Returns since
+/// when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
     loop {

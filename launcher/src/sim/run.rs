@@ -10,13 +10,13 @@ use oxshmem_base::Error;
 use super::{ScratchFile, SimArgs};
 use crate::captured::{self, Captured};
 use crate::machine::beside;
+use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::scratch::Scratch;
+use crate::verdict::TIMED_OUT;
 use crate::wrapper::quoted;
 
-/// The exit status of `oshrun` after its `--timeout`.
-const TIMED_OUT: i32 = 124;
-/// Those of `oshrun` if the program cannot be run, and if it is not there.
-const NOT_RUN: [i32; 2] = [126, 127];
+/// The exit statuses of `oshrun` if the program cannot be run, and if it is not there.
+const NOT_RUN: [i32; 2] = [NOT_EXECUTABLE, NOT_FOUND];
 
 /// The common part of all jobs of a command.
 #[derive(Clone)]
