@@ -15,7 +15,7 @@ use crate::library::library;
 use crate::list::Selection;
 use crate::objects::{Depth, Objects};
 use crate::rails::choose;
-use crate::slots::{Use, context};
+use crate::slots::{SlotUse, context};
 
 /// Whether the endpoint of this selection does all atomics itself, or why not. Nothing stays open.
 pub(crate) fn available(selection: &Selection) -> Result<(), Error> {
@@ -161,7 +161,7 @@ impl Endpoint {
         let Some(found) = found.filter(|_| to.offset.is_multiple_of(n as u64)) else {
             return Err(self.out_of_range(to, n).into());
         };
-        let slot = self.take(Use::Get { account, pe: to.pe, dest: old, n })?;
+        let slot = self.take(SlotUse::Get { account, pe: to.pe, dest: old, n })?;
         // Where completions do not say that an update has been done, a fetched value does.
         let wanted = !old.is_null() || self.objects.info.delivery == Delivery::ReadBack;
         let AtomicCall { op, form, operand: value, compare: cond } = AtomicCall::of(amo, wanted);

@@ -20,7 +20,7 @@ use crate::delivery::Delivery;
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{EVERYTHING, OwnMemory, Registration};
-use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, Use, context};
+use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, SlotUse, context};
 use crate::windows::Windows;
 
 use straight::PreparedArguments;
@@ -83,7 +83,7 @@ impl Endpoint {
         let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
-        let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(Use::Receive)).collect();
+        let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(SlotUse::Receive)).collect();
         let inject = objects.info.tx().inject_size;
         let reads_at_once = objects.info.delivery == Delivery::Complete && !local;
         let mut endpoint = Self {
@@ -187,7 +187,7 @@ impl Endpoint {
 
     /// A slot for an operation; completions of others make room.
     #[inline]
-    pub(crate) fn take(&mut self, used_for: Use) -> Issued<*mut OperationSlot> {
+    pub(crate) fn take(&mut self, used_for: SlotUse) -> Issued<*mut OperationSlot> {
         if self.broken.is_some() {
             return self.end();
         }
@@ -207,7 +207,7 @@ impl Endpoint {
     /// Sends one message, in two parts, to a peer that has been met, if there is room for it.
     pub(crate) fn send(&mut self, pe: u32, head: &[u8], body: &[u8]) -> Issued {
         let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
-        let Some(slot) = self.slots.take(Use::Send { pe }) else { return Err(NotIssued::Busy) };
+        let Some(slot) = self.slots.take(SlotUse::Send { pe }) else { return Err(NotIssued::Busy) };
         // SAFETY: the slot is ours and its room longer than any message; libfabric gives it back by its completion.
         let code = unsafe {
             let room = self.slots.room(slot);

@@ -50,10 +50,10 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
         if selection.domain.is_none() && (is_its_card(&first) || further.iter().any(is_its_card)) {
             continue;
         }
-        match first.unlike(&info, selection) {
+        match first.why_no_rail(&info, selection) {
             None => further.push(info),
-            Some(Unlike::Other) => {}
-            Some(Unlike::Because(why)) => missing.push(format!("{} ({why})", info.domain_name())),
+            Some(NoRail::Other) => {}
+            Some(NoRail::Because(why)) => missing.push(format!("{} ({why})", info.domain_name())),
         }
     }
     if let Some(asked) = selection.rails.filter(|&asked| asked > 1 + further.len() + missing.len()) {
@@ -64,7 +64,7 @@ pub(crate) fn choose(library: &'static Libfabric, selection: &Selection) -> Resu
 }
 
 /// Why an entry is no rail beside another.
-enum Unlike {
+enum NoRail {
     /// It is something else altogether.
     Other,
     Because(String),
@@ -72,12 +72,12 @@ enum Unlike {
 
 impl Info {
     /// Why another entry is no rail beside this one.
-    fn unlike(&self, other: &Info, selection: &Selection) -> Option<Unlike> {
+    fn why_no_rail(&self, other: &Info, selection: &Selection) -> Option<NoRail> {
         if self.provider() != other.provider() || self.domain_name() == other.domain_name() {
-            return Some(Unlike::Other);
+            return Some(NoRail::Other);
         }
         let named = selection.domain.is_some();
-        let because = |why: String| Some(Unlike::Because(why));
+        let because = |why: String| Some(NoRail::Because(why));
         if self.delivery != other.delivery {
             return because("it completes puts in another way".into());
         }
@@ -85,7 +85,7 @@ impl Info {
         let speeds = self.speed().zip(other.speed()).filter(|(mine, theirs)| mine != theirs);
         match speeds.filter(|_| !named && selection.rails.is_none()) {
             Some((mine, theirs)) => because(format!("its link has {theirs} bits a second and not {mine}")),
-            None if other.is_loopback() && !named => Some(Unlike::Other),
+            None if other.is_loopback() && !named => Some(NoRail::Other),
             None => None,
         }
     }

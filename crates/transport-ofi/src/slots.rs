@@ -16,7 +16,7 @@ pub(crate) const LONG_ROOM: usize = 16 << 10;
 
 /// The use of a slot.
 #[derive(Clone, Copy)]
-pub(crate) enum Use {
+pub(crate) enum SlotUse {
     /// Nothing: the slot is free.
     Free,
     /// A put of this account.
@@ -38,7 +38,7 @@ pub(crate) enum Use {
 #[repr(C)]
 pub(crate) struct OperationSlot {
     context: fi::fi_context2,
-    pub(crate) used_for: Use,
+    pub(crate) used_for: SlotUse,
     /// Local memory that was registered for this operation alone.
     pub(crate) registration: Option<Registration>,
     /// Bytes of the put or get, if they are counted.
@@ -71,7 +71,7 @@ impl OperationSlots {
         let bytes: *mut u8 = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
         let empty = |number: usize| OperationSlot {
             context: fi::fi_context2 { internal: [ptr::null_mut(); 8] },
-            used_for: Use::Free,
+            used_for: SlotUse::Free,
             registration: None,
             moves: 0,
             room: bytes.wrapping_add(number * room),
@@ -93,7 +93,7 @@ impl OperationSlots {
 
     /// A free slot, which now has this use.
     #[inline(always)]
-    pub(crate) fn take(&mut self, used_for: Use) -> Option<*mut OperationSlot> {
+    pub(crate) fn take(&mut self, used_for: SlotUse) -> Option<*mut OperationSlot> {
         let slot = self.free;
         if slot.is_null() {
             return None;
@@ -112,10 +112,10 @@ impl OperationSlots {
     /// # Safety
     /// `slot` came from `take`, and libfabric has given it back or never had it.
     #[inline(always)]
-    pub(crate) unsafe fn give_back(&mut self, slot: *mut OperationSlot) -> Use {
+    pub(crate) unsafe fn give_back(&mut self, slot: *mut OperationSlot) -> SlotUse {
         // SAFETY: the slot came from `take` and libfabric does not have it, by the caller's promise; the engine's lock is held.
         unsafe {
-            let used_for = std::mem::replace(&mut (*slot).used_for, Use::Free);
+            let used_for = std::mem::replace(&mut (*slot).used_for, SlotUse::Free);
             if (*slot).registration.is_some() {
                 (*slot).registration = None;
             }

@@ -11,7 +11,7 @@ use oxshmem_transport::Account;
 
 use super::Endpoint;
 use crate::message::Message;
-use crate::slots::{OperationSlot, Use};
+use crate::slots::{OperationSlot, SlotUse};
 
 /// A message of a peer, with its sender.
 pub(crate) type Heard = (u32, Message);
@@ -100,14 +100,14 @@ impl Endpoint {
         let (slot, len): (*mut OperationSlot, usize) = (entry.op_context.cast(), entry.len);
         // SAFETY: libfabric gives back the context that it was given, null or a slot of ours.
         let account = match unsafe { slot.as_ref() }.map(|slot| &slot.used_for) {
-            Some(&Use::Straight { account, .. }) => account,
-            Some(&Use::Fetch { account, dest, n: 8, .. }) => {
+            Some(&SlotUse::Straight { account, .. }) => account,
+            Some(&SlotUse::Fetch { account, dest, n: 8, .. }) => {
                 // SAFETY: the slot is ours, and its room longer than 8 bytes; the lane's caller keeps the destination until completion,
                 // which is now.
                 unsafe { dest.cast::<u64>().write_unaligned(self.slots.room(slot).cast::<u64>().read()) };
                 account
             }
-            Some(&Use::Put { account, .. }) => return self.put_is_over(slot, account),
+            Some(&SlotUse::Put { account, .. }) => return self.put_is_over(slot, account),
             _ => return self.completed(slot, len, None, heard),
         };
         // SAFETY: the slot is ours, and the operation is over, which was of the straight way: it has nothing else. `accounts` keeps what
@@ -150,7 +150,7 @@ impl Endpoint {
             return;
         }
         // SAFETY: libfabric gives back the context that it was given, which is a slot of ours.
-        if let Use::Receive = unsafe { &(*slot).used_for } {
+        if let SlotUse::Receive = unsafe { &(*slot).used_for } {
             return self.received(slot, len, failed.map(|(code, _)| code), heard);
         }
         // SAFETY: libfabric gives back the context that it was given, a slot of ours, and with it the operation ends.
@@ -159,10 +159,10 @@ impl Endpoint {
             (self.slots.give_back(slot), room)
         };
         let (account, pe) = match used_for {
-            Use::Put { account, pe } => (self.account(account), pe),
+            SlotUse::Put { account, pe } => (self.account(account), pe),
             // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
-            Use::Straight { account, pe } => (unsafe { account.as_ref() }, pe),
-            Use::Get { account, pe, dest, n } => {
+            SlotUse::Straight { account, pe } => (unsafe { account.as_ref() }, pe),
+            SlotUse::Get { account, pe, dest, n } => {
                 if !dest.is_null() && failed.is_none() {
                     // SAFETY: the lane's caller keeps the destination until completion, which is now; the slot is free but
                     // nobody has taken it yet.
@@ -170,7 +170,7 @@ impl Endpoint {
                 }
                 (self.account(account), pe)
             }
-            Use::Fetch { account, pe, dest, n } => {
+            SlotUse::Fetch { account, pe, dest, n } => {
                 if failed.is_none() {
                     // SAFETY: the lane's caller keeps the destination until completion, which is now; nobody has taken the slot yet.
                     unsafe { ptr::copy_nonoverlapping(room, dest, n) };
@@ -178,14 +178,14 @@ impl Endpoint {
                 // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
                 (unsafe { account.as_ref() }, pe)
             }
-            Use::Send { pe } => {
+            SlotUse::Send { pe } => {
                 self.sending -= 1;
                 if let Some((_, why)) = failed {
                     self.undelivered(pe, &why);
                 }
                 return;
             }
-            Use::Free | Use::Receive => return,
+            SlotUse::Free | SlotUse::Receive => return,
         };
         let error = failed.map(|(_, why)| self.unreachable(pe, &why));
         if let Some(account) = account {

@@ -10,7 +10,7 @@ use oxshmem_transport::{FoundPiece, NotIssued, Remote};
 use super::{Endpoint, Issued, RemoteTarget};
 use crate::delivery::{self, Delivery};
 use crate::registered::Registration;
-use crate::slots::{OperationSlot, ROOM, Use, context};
+use crate::slots::{OperationSlot, ROOM, SlotUse, context};
 
 /// Which way an operation goes, and where its local bytes are.
 #[derive(Clone, Copy)]
@@ -166,7 +166,7 @@ impl Endpoint {
             Transfer::Put(source, false) if self.refused.contains(&source.addr()) => Transfer::Put(source, true),
             usual => usual,
         };
-        let slot = self.take(Use::Put { account: aim.account, pe: aim.pe })?;
+        let slot = self.take(SlotUse::Put { account: aim.account, pe: aim.pe })?;
         // SAFETY: the slot was just taken.
         let room = unsafe { self.slots.room(slot) };
         let mut n = n;
@@ -187,7 +187,7 @@ impl Endpoint {
                 let through = self.local && known.is_none() && n <= ROOM;
                 let copy_to = if through { dest } else { ptr::null_mut() };
                 // SAFETY: the slot was just taken, so nobody else reads or writes it.
-                unsafe { (*slot).used_for = Use::Get { account: aim.account, pe: aim.pe, dest: copy_to, n } };
+                unsafe { (*slot).used_for = SlotUse::Get { account: aim.account, pe: aim.pe, dest: copy_to, n } };
                 if through { (room, self.rooms.as_ref().map(|rooms| rooms.desc)) } else { (dest, known) }
             }
         };

@@ -13,7 +13,7 @@ use super::Endpoint;
 use crate::atomic::{AtomicCall, COMPARE, Form, OPERAND};
 use crate::delivery;
 use crate::peers::ReachedBytes;
-use crate::slots::{OperationSlot, ROOM, Use, context};
+use crate::slots::{OperationSlot, ROOM, SlotUse, context};
 
 /// The arguments of libfabric's calls, of which an operation fills in what is its own.
 struct CallArguments {
@@ -86,7 +86,7 @@ impl Endpoint {
             // SAFETY: the source has its bytes as long as our caller promises.
             return unsafe { self.put_copy_straight(account, put, there, copied) };
         };
-        let Some(slot) = self.slots.take(Use::Straight { account, pe: to.pe }) else { return false };
+        let Some(slot) = self.slots.take(SlotUse::Straight { account, pe: to.pe }) else { return false };
         // SAFETY: the slot was just taken. The source stays until completion, by the caller's promise, if it is not injected.
         unsafe { self.write_straight(account, slot, there, source, n, flags) }
     }
@@ -108,7 +108,7 @@ impl Endpoint {
         if self.local && !injected && !copied || n > ROOM {
             return false;
         }
-        let Some(slot) = self.slots.take(Use::Straight { account, pe: to.pe }) else { return false };
+        let Some(slot) = self.slots.take(SlotUse::Straight { account, pe: to.pe }) else { return false };
         let flags = if injected { INJECTED } else { delivery::COMPLETE };
         // SAFETY: the slot was just taken, and its room has `n` bytes; so has the source, by the caller's promise. The room is the slot's
         // own until completion.
@@ -157,7 +157,7 @@ impl Endpoint {
         let &GetArguments { dest, from, n } = get;
         let usual = self.broken.is_none() && !self.local;
         let Some(there) = self.peers.shortcut(from, n).filter(|_| usual) else { return false };
-        let Some(slot) = self.slots.take(Use::Straight { account, pe: from.pe }) else { return false };
+        let Some(slot) = self.slots.take(SlotUse::Straight { account, pe: from.pe }) else { return false };
         account.issue_locked(1);
         // SAFETY: the endpoint is open, and the destination stays until completion, by the caller's promise.
         let code = unsafe {
@@ -179,8 +179,8 @@ impl Endpoint {
         let usual = self.broken.is_none() && n > 2 && to.offset & (n as u64 - 1) == 0;
         let Some(there) = self.peers.shortcut(to, n).filter(|_| usual) else { return false };
         let used_for = match old.is_null() {
-            true => Use::Straight { account, pe: to.pe },
-            false => Use::Fetch { account, pe: to.pe, dest: old, n },
+            true => SlotUse::Straight { account, pe: to.pe },
+            false => SlotUse::Fetch { account, pe: to.pe, dest: old, n },
         };
         let Some(slot) = self.slots.take(used_for) else { return false };
         let AtomicCall { op, form, operand, compare } = AtomicCall::of(amo, !old.is_null());
