@@ -333,6 +333,37 @@ fn who_catches_the_end_of_a_world_goes_nowhere() {
     assert_eq!(panic.expect_err("PE 1 fails").downcast_ref::<String>().unwrap(), "PE 1 of 2: enough (seed 1)");
 }
 
+/// A buffer that says at its end what it holds, if it was lent to a transfer.
+struct LentBuffer<'a>([u64; 32], Option<&'a Mutex<Vec<[u64; 32]>>>);
+
+impl Drop for LentBuffer<'_> {
+    fn drop(&mut self) {
+        self.1.iter().for_each(|ends| ends.lock().unwrap().push(self.0));
+    }
+}
+
+#[test]
+fn no_transfer_outlives_its_buffer_in_a_world_that_fails() {
+    let ends = Mutex::new(Vec::new());
+    for seed in 0..SEEDS {
+        let run = || {
+            threads(2).delayed().seed(seed).run(|world| {
+                let numbers = world.allocate_slice(32, 7_u64).unwrap();
+                assert!(world.my_pe() != 1, "enough");
+                let mut buffer = LentBuffer([0; 32], None);
+                world.scope(|scope| {
+                    scope.get(&numbers, &mut buffer.0, 1);
+                    buffer.1 = Some(&ends);
+                });
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "PE 1 fails");
+    }
+    let ends = ends.into_inner().unwrap();
+    assert!(cfg!(miri) || !ends.is_empty(), "no seed lets PE 0 begin before PE 1 fails");
+    assert!(ends.iter().all(|end| *end == [7; 32]), "under way at the buffer's end: {ends:?}");
+}
+
 #[test]
 fn a_transfer_is_completed_by_its_pe() {
     let said = words_of_ended("a_transfer_that_leaves_its_thread");

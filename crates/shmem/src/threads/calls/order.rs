@@ -15,9 +15,20 @@ pub(crate) unsafe fn fence<V: Via>(here: &ThreadPe, via: V) {
     });
 }
 
+/// Completes a context when it goes. The turn may end in a panic, because the world has failed; the buffers of the context's
+/// transfers end with it.
+struct QuietAtEnd<'p>(&'p ThreadPe, runtime::ContextHandle);
+
+impl Drop for QuietAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.on(self.1, |stream| stream.complete(self.0));
+    }
+}
+
 pub(crate) unsafe fn quiet<V: Via>(here: &ThreadPe, via: V) {
+    let complete = QuietAtEnd(here, via.context());
     here.turns().step(here.me);
-    here.on(via.context(), |stream| stream.complete(here));
+    drop(complete);
     here.turns().changed();
 }
 
