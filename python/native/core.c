@@ -173,10 +173,12 @@ static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
 
 /* The memory of an operation that goes on must stay, whatever the program does with its array: until quiet, a list holds it, with the
  * PE for a quiet of some PEs. It is put there when the operation has begun: a quiet of another thread empties the list first, and
- * completes what began before that. An array that the list has no room for is complete at once. */
+ * completes what began before that. It is there as a memoryview, under which a bytearray cannot grow and a mapped file not be closed.
+ * An array that the list has no room for is complete at once. */
 static int keep(PyObject *object, int pe, PyObject *ctx, void *handle) {
     PyObject *list = ctx == NULL ? job.kept : PyObject_GetAttrString(ctx, "_kept");
-    PyObject *pair = list == NULL ? NULL : Py_BuildValue("(Oi)", object, pe);
+    PyObject *view = list == NULL ? NULL : PyMemoryView_FromObject(object);
+    PyObject *pair = view == NULL ? NULL : Py_BuildValue("(Ni)", view, pe);
     int outcome = pair == NULL ? -1 : PyList_Append(list, pair);
     if (pair != NULL) Py_DecRef(pair);
     if (ctx != NULL && list != NULL) Py_DecRef(list);

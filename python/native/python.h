@@ -61,6 +61,7 @@ long long PyLong_AsLongLong(PyObject *);
 unsigned long long PyLong_AsUnsignedLongLong(PyObject *);
 PyObject *PyLong_FromLongLong(long long), *PyLong_FromUnsignedLongLong(unsigned long long);
 int PyList_Append(PyObject *, PyObject *);
+PyObject *PyMemoryView_FromObject(PyObject *);
 int PyModule_AddFunctions(PyObject *, PyMethodDef *);
 PyObject *PyNumber_Index(PyObject *);
 int PyObject_CheckBuffer(PyObject *);

@@ -130,6 +130,19 @@ class Transfers(unittest.TestCase):
         self.assertTrue((b == 3 + ME).all())
         shmem.free(a)
 
+    def test_memory_of_nonblocking_transfers_stays_where_it_is_until_quiet(self) -> None:
+        a, here = shmem.zeros(10, dtype="u1"), bytearray(10)
+        for begin in (lambda: shmem.put_nbi(a, here, NEXT),  # type: ignore[arg-type]
+                      lambda: shmem.get_nbi(here, a, NEXT)):  # type: ignore[arg-type]
+            begin()
+            with self.assertRaises(BufferError):
+                here.append(1)
+            shmem.quiet()
+            here.append(1)
+            here.pop()
+        shmem.barrier_all()
+        shmem.free(a)
+
     def test_a_quiet_of_some_pes_lets_go_of_the_sources_that_went_there(self) -> None:
         a = shmem.zeros((2, 10))
         shmem.quiet()
