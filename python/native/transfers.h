@@ -1,5 +1,11 @@
 /* Transfers: one function for each family of routines that takes arguments of one kind. Included by core.c. */
 
+/* Whether p and g move the bytes: an element of a type without routines of its own, or one that lies where these routines, which touch
+ * whole words, do not find it. */
+static int is_moved_as_bytes(const struct array *array) {
+    return array->code > F64 || (uintptr_t)array->address % array->size != 0;
+}
+
 /* p: dest, value, pe */
 static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"dest", "value", "pe", "ctx", "index", NULL};
@@ -14,7 +20,7 @@ static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssiz
     if (array_at(&dest, given[4], routine->name) < 0 || ctx_before_index_take(&ctx, given[3], routine->name) < 0) goto out;
     if (pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
     if (value_take(&value, given[1], &dest, routine->name) < 0) goto out;
-    if (dest.code > F64) {
+    if (is_moved_as_bytes(&dest)) { /* the machine is little-endian, so the first bytes are those of the element */
         void (*put)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_putmem");
         put(ctx.handle, dest.address, value.bytes, dest.size, pe);
     } else {
@@ -42,7 +48,7 @@ static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssiz
     if (array_at(&source, given[3], routine->name) < 0 || ctx_before_index_take(&ctx, given[2], routine->name) < 0) goto out;
     if (pe_take(&pe, given[1], &ctx, routine->name) < 0) goto out;
     int far = is_long(0, pe, &ctx);
-    if (source.code > F64) {
+    if (is_moved_as_bytes(&source)) {
         if (source.size > sizeof value.bytes) {
             PyErr_Format(PyExc_TypeError, "%s: elements of %zd bytes are too long for this call: use get", routine->name,
                          (Py_ssize_t)source.size);
@@ -50,6 +56,7 @@ static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssiz
         }
         void (*get)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_getmem");
         ASIDE(far, get(ctx.handle, value.bytes, source.address, source.size, pe));
+        if (source.code <= F64) BY_TYPE(source, T element; memcpy(&element, value.bytes, sizeof element); OUT(value, element))
     } else {
         void *f = by_type(routine, &source);
         if (f == NULL) goto out;

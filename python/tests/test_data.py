@@ -28,6 +28,18 @@ class Transfers(unittest.TestCase):
                 self.assertEqual(np.count_nonzero(a), int(expected != 0))
                 shmem.free(a)
 
+    def test_one_element_that_is_not_aligned(self) -> None:
+        for kind in NUMBERS:
+            with self.subTest(kind=kind):
+                room = shmem.zeros(1 + 5 * np.dtype(kind).itemsize, dtype="u1")
+                a: Any = room[1:].view(kind)
+                given, expected = np.array([-2 - ME, -2 - LAST]).astype(kind)
+                shmem.p(a, given, NEXT, index=3)
+                shmem.barrier_all()
+                self.assertEqual((a[3], np.count_nonzero(a)), (expected, 1))
+                self.assertEqual(shmem.g(a, NEXT, index=3), given)
+                shmem.free(room)
+
     def test_blocks_in_both_directions(self) -> None:
         for kind in NUMBERS + ["S7", "U3"]:
             with self.subTest(kind=kind):
