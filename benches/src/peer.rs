@@ -314,9 +314,10 @@ impl OpenMpi {
         for (name, value) in components {
             command.args(["--mca", name, value]);
         }
-        match have_processors(pes) {
-            true => command.args(["--bind-to", "core"]),
-            false => command.args(["--bind-to", "none", "--oversubscribe"]),
+        if have_processors(pes) {
+            command.args(["--bind-to", "core"])
+        } else {
+            command.args(["--bind-to", "none", "--oversubscribe"])
         };
         command.args(["-np", &pes.to_string()]);
         command

@@ -281,10 +281,7 @@ impl JobPlan {
             dry_run: options.dry_run,
             verbose: options.verbose,
         };
-        match plan.places.size_is_open {
-            true => Ok(plan),
-            false => plan.with_named_pes().map_err(Refusal::Error),
-        }
+        if plan.places.size_is_open { Ok(plan) } else { plan.with_named_pes().map_err(Refusal::Error) }
     }
 }
 

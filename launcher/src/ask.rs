@@ -87,9 +87,10 @@ impl JobView {
     /// The waits of all PEs in words; nothing unless all PEs wait.
     pub(crate) fn waits(&self, certainty: Certainty) -> String {
         let known = &self.witnesses;
-        match known.len() == self.pes as usize && known.iter().all(Witness::is_waiting) {
-            true => report::picture(known, self.pes, certainty),
-            false => String::new(),
+        if known.len() == self.pes as usize && known.iter().all(Witness::is_waiting) {
+            report::picture(known, self.pes, certainty)
+        } else {
+            String::new()
         }
     }
 }

@@ -117,9 +117,10 @@ fn sizes(text: &str) -> Result<SweepSizes, String> {
         if let Some(rest) = size::ignored(part) {
             return Err(format!("`{part}` is not a size: `{rest}` follows its unit"));
         }
-        match bytes % WORD == 0 && (WORD..=LARGEST).contains(&bytes) {
-            true => Ok(bytes),
-            false => Err(format!("`{part}` is not a multiple of {WORD} bytes from {WORD} to 1 GiB")),
+        if bytes % WORD == 0 && (WORD..=LARGEST).contains(&bytes) {
+            Ok(bytes)
+        } else {
+            Err(format!("`{part}` is not a multiple of {WORD} bytes from {WORD} to 1 GiB"))
         }
     };
     let sizes: Vec<u64> = match text.split_once("..") {
@@ -172,9 +173,10 @@ impl BenchArgs {
                 .fix("let them count as several nodes: --nodes 2"));
         }
         // Between hosts each library takes what it thinks best, unless the user says.
-        let carrier = match self.nodes > 1 || self.over.is_some() {
-            true => peers::agreed(self.over.as_ref(), &self.compare)?,
-            false => None,
+        let carrier = if self.nodes > 1 || self.over.is_some() {
+            peers::agreed(self.over.as_ref(), &self.compare)?
+        } else {
+            None
         };
         let shape = JobShape {
             pes: self.pes,
@@ -219,13 +221,17 @@ impl BenchArgs {
 
     fn effort(&self) -> Effort {
         let ms = Duration::from_millis;
-        let (rounds, batch, singles, limit) = match self.quick {
-            true => (6, Duration::from_micros(250), ms(4), Some(Duration::from_secs(50))),
-            false => (12, ms(1), ms(40), None),
+        let (rounds, batch, singles, limit) = if self.quick {
+            (6, Duration::from_micros(250), ms(4), Some(Duration::from_secs(50)))
+        } else {
+            (12, ms(1), ms(40), None)
         };
-        let standard = || match self.quick {
-            true => (0..7).map(|step| WORD << (3 * step)).collect(),
-            false => (0..20).map(|step| WORD << step).collect(),
+        let standard = || {
+            if self.quick {
+                (0..7).map(|step| WORD << (3 * step)).collect()
+            } else {
+                (0..20).map(|step| WORD << step).collect()
+            }
         };
         Effort {
             rounds: self.rounds.unwrap_or(rounds),

@@ -40,9 +40,10 @@ impl Binding {
         let seen = machine::look(&settings.topology)?;
         // A description of another machine is only shown. Its processors bind no PE here.
         let here = seen.source.is_here();
-        let allowed: Vec<u32> = match here {
-            true => cpus::allowed().into_iter().map(|cpu| cpu as u32).collect(),
-            false => seen.node.processors.iter().map(|processor| processor.cpu).collect(),
+        let allowed: Vec<u32> = if here {
+            cpus::allowed().into_iter().map(|cpu| cpu as u32).collect()
+        } else {
+            seen.node.processors.iter().map(|processor| processor.cpu).collect()
         };
         let map = if plan.places.map == HostOrder::Numa { Map::Numa } else { Map::Block };
         let processors = placement::processors(&seen.node, &allowed, pes, bind, map);

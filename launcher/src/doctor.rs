@@ -53,9 +53,10 @@ impl DoctorArgs {
     pub fn run(&self) -> Result<(String, bool), Error> {
         let mut diagnoses = self.diagnoses()?;
         finding::worst_first(&mut diagnoses);
-        let text = match self.json {
-            true => serde_json::to_string_pretty(&diagnoses).expect("words have a JSON form") + "\n",
-            false => finding::text(&diagnoses),
+        let text = if self.json {
+            serde_json::to_string_pretty(&diagnoses).expect("words have a JSON form") + "\n"
+        } else {
+            finding::text(&diagnoses)
         };
         Ok((text, diagnoses.iter().all(|diagnosis| diagnosis.severity != Severity::Fault)))
     }
@@ -82,13 +83,14 @@ impl DoctorArgs {
         seen.iter().for_each(|facts| all.extend(judge::host(facts)));
         let reached = seen.len() == named.len().max(1);
         let names: Vec<&str> = named.iter().map(|host| host.name.as_str()).collect();
-        match reached {
-            true => all.extend(trial::run(&names, self.launch_agent.as_deref())?),
-            false => all.push(
+        if reached {
+            all.extend(trial::run(&names, self.launch_agent.as_deref())?)
+        } else {
+            all.push(
                 Diagnosis::warning("all hosts", "job", "not tried")
                     .because("not every host could be reached")
                     .fix("repair the faults above, or leave those hosts out of -H"),
-            ),
+            )
         }
         Ok(all)
     }

@@ -86,10 +86,7 @@ impl Folding {
         let (mut shown, groups) = (Vec::new(), std::mem::take(&mut self.groups));
         let newest = groups.len().wrapping_sub(1);
         for (number, group) in groups.into_iter().enumerate() {
-            match group.until <= now {
-                true => self.tell(&group, &mut shown, number == newest),
-                false => self.groups.push(group),
-            }
+            if group.until <= now { self.tell(&group, &mut shown, number == newest) } else { self.groups.push(group) }
         }
         shown
     }

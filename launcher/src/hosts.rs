@@ -28,10 +28,7 @@ pub fn from_option(text: &str) -> Result<Vec<HostEntry>, String> {
             add(&mut hosts, name, slots)?;
         }
     }
-    match hosts.is_empty() {
-        true => Err("no host is named".into()),
-        false => Ok(hosts),
-    }
+    if hosts.is_empty() { Err("no host is named".into()) } else { Ok(hosts) }
 }
 
 /// The hosts that an item means, and for how many PEs each is meant.
@@ -92,10 +89,7 @@ fn from_lines(text: &str) -> Result<Vec<HostEntry>, String> {
             add(&mut hosts, name, slots).map_err(at)?;
         }
     }
-    match hosts.is_empty() {
-        true => Err("it names no host".into()),
-        false => Ok(hosts),
-    }
+    if hosts.is_empty() { Err("it names no host".into()) } else { Ok(hosts) }
 }
 
 fn add(hosts: &mut Vec<HostEntry>, name: String, slots: Option<u32>) -> Result<(), String> {

@@ -98,9 +98,10 @@ fn libraries() -> Value {
 fn machine() -> Value {
     let (allowed, usable) = (cpus::allowed(), cpus::usable());
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let why = match usable < allowed.len() {
-        true => "a control group's processor quota".to_string(),
-        false => format!("those this process may run on, of {} online", online.trim()),
+    let why = if usable < allowed.len() {
+        "a control group's processor quota".to_string()
+    } else {
+        format!("those this process may run on, of {} online", online.trim())
     };
     let tightest = limits::tightest();
     let huge = memory::huge_page_size();

@@ -75,9 +75,10 @@ fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
     if let Some(recording) = &plan.recording {
         profile::prepare(recording).map_err(|error| (2, error))?;
     }
-    let prepared = match layout.description.is_here() {
-        true => Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?),
-        false => None,
+    let prepared = if layout.description.is_here() {
+        Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?)
+    } else {
+        None
     };
     // A program that is not there may have its name from an option before it; then the note would mislead.
     let of_programs = prepared.iter().flat_map(Prepared::notes);

@@ -48,11 +48,10 @@ pub(crate) fn installed(part: &str) -> Result<PathBuf, Error> {
 fn found(name: &str, place: impl Fn(&Path) -> PathBuf, fix: &str) -> Result<PathBuf, Error> {
     let here = std::env::current_exe().map_err(|error| Error::new("the tool cannot find itself").because(error))?;
     let path = place(&here);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(Error::new(format!("{name} is not installed"))
-            .because(format!("{} is not there", path.display()))
-            .fix(fix)),
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(Error::new(format!("{name} is not installed")).because(format!("{} is not there", path.display())).fix(fix))
     }
 }
 

@@ -45,10 +45,11 @@ impl Prepared {
     pub(crate) fn new(description: Rc<JobDescription>, own: HostPes, directly: bool) -> Result<Prepared, Unusable> {
         let apps = apps(&description.plan);
         let here: Vec<u32> = own.pes.iter().map(|&pe| apps[pe as usize]).collect();
-        let file = |(program, app): (&ProgramSpec, u32)| match here.contains(&app) {
-            false => Ok(None),
-            true => {
+        let file = |(program, app): (&ProgramSpec, u32)| {
+            if here.contains(&app) {
                 program::resolve(&program.command[0], program.wdir.as_deref(), description.path.as_deref()).map(Some)
+            } else {
+                Ok(None)
             }
         };
         let files: Vec<Option<PathBuf>> =

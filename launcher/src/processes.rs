@@ -216,10 +216,11 @@ impl Processes {
     /// Input for PE `pe`, if it is here; no bytes: the end.
     pub(crate) fn input(&mut self, pe: u32, bytes: Vec<u8>) {
         if let Some(member) = self.members.iter_mut().find(|member| member.pe == pe) {
-            match bytes.is_empty() {
-                true => member.input = None,
+            if bytes.is_empty() {
+                member.input = None
+            } else {
                 // If the PE has closed its input the task has said so.
-                false => drop(member.input.as_ref().map(|input| input.send(bytes))),
+                drop(member.input.as_ref().map(|input| input.send(bytes)))
             }
         }
     }

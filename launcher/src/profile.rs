@@ -82,11 +82,12 @@ fn library() -> Result<PathBuf, Error> {
 /// The loader takes its list apart at blanks and colons, which cannot be written in another way. It would only warn of a part that
 /// is no file, and nothing would be recorded.
 fn loadable(library: &Path) -> Result<(), Error> {
-    match library.as_os_str().as_encoded_bytes().iter().any(|byte| b" \t\n:".contains(byte)) {
-        false => Ok(()),
-        true => Err(Error::new(format!("{} cannot be loaded in front of programs", library.display()))
+    if library.as_os_str().as_encoded_bytes().iter().any(|byte| b" \t\n:".contains(byte)) {
+        Err(Error::new(format!("{} cannot be loaded in front of programs", library.display()))
             .because(format!("the loader ends a name in {PRELOAD} at a blank and at a colon"))
-            .fix("install oxshmem into a folder whose path has neither")),
+            .fix("install oxshmem into a folder whose path has neither"))
+    } else {
+        Ok(())
     }
 }
 

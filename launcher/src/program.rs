@@ -94,9 +94,10 @@ fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
 /// How the program of a source file is run, by the file's ending.
 fn advice(source: &Path) -> Option<String> {
     let (shown, made) = (source.display(), source.with_extension(""));
-    let run = match made.is_absolute() || made.starts_with(".") {
-        true => made.display().to_string(),
-        false => format!("./{}", made.display()),
+    let run = if made.is_absolute() || made.starts_with(".") {
+        made.display().to_string()
+    } else {
+        format!("./{}", made.display())
     };
     // The options of the command stay, those of `oxshmem sim` too.
     let run_by = |name: &str, interpreter: &str| {

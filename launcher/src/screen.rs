@@ -95,9 +95,10 @@ impl Lost {
     /// The message about it.
     pub(crate) fn error(self) -> Error {
         let why = self.why.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
-        let fix = match self.is_unread() {
-            true => "let the reader read until the end; PEs that go on writing get SIGPIPE",
-            false => "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE",
+        let fix = if self.is_unread() {
+            "let the reader read until the end; PEs that go on writing get SIGPIPE"
+        } else {
+            "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE"
         };
         Error::new(format!("the {} cannot be written, and output of PEs is lost", self.stream)).because(why).fix(fix)
     }

@@ -67,10 +67,7 @@ impl TopArgs {
                 Err(_) if !ask::jobs().contains(&job) && !self.once => return Ok(farewell(job, self.json)),
                 Err(error) => return Err(error),
             };
-            let text = match self.json {
-                true => line(&now),
-                false => table(&before, &now),
-            };
+            let text = if self.json { line(&now) } else { table(&before, &now) };
             if let Some(file) = &self.html {
                 let unwritten = results::unwritten(file, "choose another place for --html");
                 results::write(file, page(&before, &now)).map_err(unwritten)?;
@@ -161,9 +158,10 @@ fn page(before: &JobView, now: &JobView) -> String {
             DotLine { name: format!("PE {}", row.words[0]), dots: vec![dot] }
         };
         let lines: Vec<DotLine> = rows.iter().filter(|row| value(row) > 0.0).take(SHOWN).map(line).collect();
-        match lines.is_empty() {
-            true => page.figure(&format!("{caption} There are none."), ""),
-            false => page.figure(caption, &dots::svg(caption, "per second", &lines, short)),
+        if lines.is_empty() {
+            page.figure(&format!("{caption} There are none."), "")
+        } else {
+            page.figure(caption, &dots::svg(caption, "per second", &lines, short))
         }
     };
     figure("Calls of the PEs that make any.", |row| row.calls);

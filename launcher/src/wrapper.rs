@@ -215,9 +215,10 @@ impl Wrapper {
         if asks_for_races(arguments) {
             // The compiler's instrumentation without its library, and with lines for the reports.
             flags.push("-g".into());
-            match self.clang {
-                true => flags.extend(CLANG_RACE.map(OsString::from)),
-                false => flags.push(joined("-specs=", &self.lib.join("oxshmem-race.specs"))),
+            if self.clang {
+                flags.extend(CLANG_RACE.map(OsString::from))
+            } else {
+                flags.push(joined("-specs=", &self.lib.join("oxshmem-race.specs")))
             }
             if !self.clang && Language::of_name(&self.name) != Some(Language::Fortran) {
                 flags.extend(GNU_COPIES.map(OsString::from));

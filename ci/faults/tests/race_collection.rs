@@ -56,9 +56,10 @@ fn misses(program: &Path, file: &str, options: &str, arguments: &[&str], list: &
     if missed.is_empty() && wrong.status == Some(FOUND) {
         return None;
     }
-    let what = match missed.is_empty() {
-        true => "all cases are found, but the status is wrong".to_owned(),
-        false => format!("{missed:?} are not found"),
+    let what = if missed.is_empty() {
+        "all cases are found, but the status is wrong".to_owned()
+    } else {
+        format!("{missed:?} are not found")
     };
     Some(Complaint::new(format!("{file} with {options}, {arguments:?}: {what}"), wrong))
 }

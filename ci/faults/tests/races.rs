@@ -12,12 +12,11 @@ fn sanitized(nodes: u32) -> Job {
 #[test]
 fn fault_L11_thread_sanitizer_reports_races_of_the_program_alone() {
     let (program, output) = compile("sanitized.c", &["-fsanitize=thread"]);
-    let why = match output.status.success() {
-        false => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
-        true => {
-            let alone = sanitized(1).run(&program, [""; 0]);
-            alone.stderr.contains("unexpected memory mapping").then_some(alone.stderr)
-        }
+    let why = if output.status.success() {
+        let alone = sanitized(1).run(&program, [""; 0]);
+        alone.stderr.contains("unexpected memory mapping").then_some(alone.stderr)
+    } else {
+        Some(String::from_utf8_lossy(&output.stderr).into_owned())
     };
     if let Some(why) = why {
         return not_run(why);

@@ -196,13 +196,14 @@ fn root(destdir: Option<PathBuf>) -> PathBuf {
 fn below_prefix(libdir: &Path) -> Outcome<&Path> {
     let several = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let known = [LIBDIR, "lib64", &several];
-    match known.iter().any(|folder| libdir == Path::new(folder)) {
-        true => Ok(libdir),
-        false => Err(format!(
+    if known.iter().any(|folder| libdir == Path::new(folder)) {
+        Ok(libdir)
+    } else {
+        Err(format!(
             "--libdir: `{}` is none of {}, where the compiler wrappers look for the library below the prefix",
             libdir.display(),
             known.join(", ")
-        )),
+        ))
     }
 }
 

@@ -22,10 +22,8 @@ pub fn bytes(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 /// The bytes of a regular file that was found in a folder. Others may have put links or pipes there: a link could lead to any
 /// file, and a pipe without a writer would stop the reader.
 pub fn found(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
-    let is_regular = |kind: std::fs::FileType| match kind.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::other("it is no regular file")),
-    };
+    let is_regular =
+        |kind: std::fs::FileType| if kind.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) };
     is_regular(std::fs::symlink_metadata(&path)?.file_type())?;
     let file = File::open(path)?;
     // Another file may have taken the name meanwhile.
@@ -37,9 +35,10 @@ pub fn found(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 pub fn bounded(stream: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(io::Error::other(format!("it is longer than {}", crate::size::display(most)))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(io::Error::other(format!("it is longer than {}", crate::size::display(most))))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -22,9 +22,10 @@ pub fn folder(path: &Path, user: u32) -> io::Result<()> {
     refuse_links_of_others(path, user)?;
     fs::create_dir_all(path)?;
     let found = fs::metadata(path)?;
-    match found.uid() != user && found.uid() != ROOT && found.mode() & OTHERS_WRITE != 0 {
-        true => Err(refused(format!("it belongs to user {}, and others can write to it", found.uid()))),
-        false => Ok(()),
+    if found.uid() != user && found.uid() != ROOT && found.mode() & OTHERS_WRITE != 0 {
+        Err(refused(format!("it belongs to user {}, and others can write to it", found.uid())))
+    } else {
+        Ok(())
     }
 }
 

@@ -108,12 +108,13 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
         Some(place) => place,
         None => pmi1::introduce(&wire, number("PMI_ID").unwrap_or(0)).map_err(silent)?,
     };
-    let (wire, refusal) = match one {
-        true => match pmi1::Pmi1Client::greet(wire, place) {
+    let (wire, refusal) = if one {
+        match pmi1::Pmi1Client::greet(wire, place) {
             Ok(client) => return Ok(Box::new(client)),
             Err((why, wire)) => (wire, why),
-        },
-        false => (wire, String::new()),
+        }
+    } else {
+        (wire, String::new())
     };
     if two && (!one || refusal.contains("Init")) {
         let job = variable("PMI_JOBID").unwrap_or_default();

@@ -24,9 +24,10 @@ pub(crate) fn join(variable: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn 
     let refused = |why| format!("PMIX_NAMESPACE={job}, but PMIx cannot be used: {why}");
     let inner = sys::Client::connect(|| wire::orphaned()).map_err(refused)?;
     let size = inner.job_size().map_err(refused)?;
-    match inner.rank() < size {
-        true => Ok(Box::new(PmixClient { inner, size })),
-        false => Err(refused(format!("it says process {} of {size}", inner.rank()))),
+    if inner.rank() < size {
+        Ok(Box::new(PmixClient { inner, size }))
+    } else {
+        Err(refused(format!("it says process {} of {size}", inner.rank())))
     }
 }
 

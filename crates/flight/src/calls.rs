@@ -370,9 +370,10 @@ pub fn decode(
     }
     let (made, bytes) = (again[HEAD], again[HEAD + 1]);
     let record = |number: u64| {
-        let at = match made - number <= RECENT as u64 {
-            true => TAIL + (number as usize % RECENT) * WORDS,
-            false => (number as usize % KEPT) * WORDS,
+        let at = if made - number <= RECENT as u64 {
+            TAIL + (number as usize % RECENT) * WORDS
+        } else {
+            (number as usize % KEPT) * WORDS
         };
         let (record, later) = (&first[at..at + WORDS], &again[at..at + WORDS]);
         if record[0] & TURNS != turn(number) || record[0] == 0 || record[..3] != later[..3] {

@@ -151,9 +151,10 @@ fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &st
         }
         Subject::Collectives(collectives) => awaited(collectives, pes),
     };
-    match wait.has_thread() {
-        true => format!("in {call}{what}, for {seconds} s"),
-        false => format!("{call}{what}, under way for {seconds} s"),
+    if wait.has_thread() {
+        format!("in {call}{what}, for {seconds} s")
+    } else {
+        format!("{call}{what}, under way for {seconds} s")
     }
 }
 
@@ -172,10 +173,7 @@ fn awaited(AwaitedCollectives { call, ahead, team: of }: AwaitedCollectives, pes
 /// The number as the variable's type has it.
 fn number(wanted: Comparand, bits: u64) -> String {
     let shift = 64 - 8 * u32::from(wanted.bytes.clamp(1, 8));
-    match wanted.signed {
-        true => ((bits << shift) as i64 >> shift).to_string(),
-        false => (bits << shift >> shift).to_string(),
-    }
+    if wanted.signed { ((bits << shift) as i64 >> shift).to_string() } else { (bits << shift >> shift).to_string() }
 }
 
 fn condition(wanted: Comparand) -> String {

@@ -233,10 +233,11 @@ pub(crate) fn modules() -> Vec<Module> {
             let ends = parts.map(|part| (bias + part.p_vaddr as usize, bias + (part.p_vaddr + part.p_memsz) as usize));
             ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
         };
-        let path = match found.is_empty() {
-            true => std::fs::read_link("/proc/self/exe").map(|path| path.into_os_string()).unwrap_or_default(),
+        let path = if found.is_empty() {
+            std::fs::read_link("/proc/self/exe").map(|path| path.into_os_string()).unwrap_or_default()
+        } else {
             // SAFETY: the loader's name is a string, or nothing.
-            false => unsafe { name_of(info.dlpi_name) },
+            unsafe { name_of(info.dlpi_name) }
         };
         let path = std::os::unix::ffi::OsStringExt::into_vec(path);
         found.push(Module { code: extent(libc::PF_X), bias, path, data: extent(libc::PF_W) });

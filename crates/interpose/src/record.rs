@@ -247,12 +247,11 @@ extern "C" fn oxprof_transfer(
         return;
     }
     let context = context as usize;
-    let (team, peer) = match library().is_default(context) {
-        true => (None, Some(pe as u32)),
-        false => {
-            let team = team_of(ledger, context);
-            (team, teams::world_number(team, pe))
-        }
+    let (team, peer) = if library().is_default(context) {
+        (None, Some(pe as u32))
+    } else {
+        let team = team_of(ledger, context);
+        (team, teams::world_number(team, pe))
     };
     let category = if way == 2 { RoutineKind::Atomic } else { RoutineKind::Transfer };
     let timing = ledger.finish(call, category, bytes, peer);

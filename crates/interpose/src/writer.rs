@@ -219,10 +219,8 @@ impl OpenLedger {
     fn site(&mut self, routine: &'static WrappedRoutine, caller: usize) -> Option<usize> {
         // An interpreter calls from a few places of its own, whatever the line.
         let caller = self.line.address().unwrap_or(caller);
-        let caller = match self.module.contains(&caller) {
-            true => stack::caller_of(self.module).unwrap_or(caller),
-            false => caller,
-        };
+        let caller =
+            if self.module.contains(&caller) { stack::caller_of(self.module).unwrap_or(caller) } else { caller };
         let key = (std::ptr::from_ref(routine) as usize, caller);
         let first = ((key.0 >> 4) ^ key.1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         for probe in 0..PROBES {

@@ -31,9 +31,10 @@ const HUGE_PAGES: u64 = 2;
 impl Limits {
     /// Those of memory in pages of this size.
     pub fn of_pages(size: u64) -> Limits {
-        match size > page_size() as u64 {
-            true => Limits(LimitSource::HugePages(size)),
-            false => Limits(LimitSource::Ordinary(Hierarchies::of_this_process())),
+        if size > page_size() as u64 {
+            Limits(LimitSource::HugePages(size))
+        } else {
+            Limits(LimitSource::Ordinary(Hierarchies::of_this_process()))
         }
     }
 

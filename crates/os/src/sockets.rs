@@ -19,10 +19,7 @@ pub fn inherited(number: i32) -> io::Result<OwnedFd> {
     let copy = unsafe { syscall!(fcntl(number, libc::F_DUPFD_CLOEXEC, 3)) }?;
     // SAFETY: the kernel just made this descriptor for us and nobody else knows its number.
     let copy = File::from(unsafe { OwnedFd::from_raw_fd(copy) });
-    match copy.metadata()?.file_type().is_socket() {
-        true => Ok(copy.into()),
-        false => Err(io::Error::other("it is not a socket")),
-    }
+    if copy.metadata()?.file_type().is_socket() { Ok(copy.into()) } else { Err(io::Error::other("it is not a socket")) }
 }
 
 /// Lets a descriptor live on in the program that this process becomes by exec. Only makes a system call, so it may run

@@ -235,9 +235,12 @@ fn parse(words: LedgerWords) -> Option<CallLedger> {
     let pes = u32::try_from(words.at(head::PES)).ok()?;
     let statics = words.at(head::STATICS)..words.at(head::STATICS + 1);
     let heap = words.at(head::HEAP);
-    let object = |address: u64| match statics.contains(&address) {
-        true => SymmetricObject::Static(address - statics.start),
-        false => SymmetricObject::Heap(address.wrapping_sub(heap) as i64),
+    let object = |address: u64| {
+        if statics.contains(&address) {
+            SymmetricObject::Static(address - statics.start)
+        } else {
+            SymmetricObject::Heap(address.wrapping_sub(heap) as i64)
+        }
     };
     let peers = layout::peers(pes as usize);
     let peers = Table { records: peers.records.min(words.count().saturating_sub(peers.start) / peers.width), ..peers };

@@ -71,9 +71,10 @@ impl Total {
     pub fn slowest(&self) -> Option<SlowPe> {
         let most =
             |times: &BTreeMap<u32, f64>| times.iter().map(|(pe, time)| (*pe, *time)).max_by(|a, b| a.1.total_cmp(&b.1));
-        match self.waiting > self.time / 2.0 {
-            true => most(&self.reasons).map(|(pe, time)| SlowPe::Awaited(pe, time)),
-            false => most(&self.by_pe).map(|(pe, time)| SlowPe::Longest(pe, time)),
+        if self.waiting > self.time / 2.0 {
+            most(&self.reasons).map(|(pe, time)| SlowPe::Awaited(pe, time))
+        } else {
+            most(&self.by_pe).map(|(pe, time)| SlowPe::Longest(pe, time))
         }
     }
 }

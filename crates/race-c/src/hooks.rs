@@ -230,9 +230,10 @@ fn transfer(node: &RaceNode, strand: Strand<'_, '_>, call: &TransferCall, dest: 
     if node.leaves(far, len) {
         return;
     }
-    match nonblocking {
-        true => begin_buffer(node, strand, stream, near, len, used, site),
-        false => local(node, strand, near, len, used, site),
+    if nonblocking {
+        begin_buffer(node, strand, stream, near, len, used, site)
+    } else {
+        local(node, strand, near, len, used, site)
     }
     let Some(place) = node.copy_on(far, pe) else { return };
     let race = match (way, nonblocking) {

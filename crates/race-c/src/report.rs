@@ -73,9 +73,10 @@ impl ReportSide {
 
     fn told(&self) -> String {
         let ReportSide { call, thread, pe, place, heard } = self;
-        match heard {
-            true => format!("{call} at {}, whose signal was heard by {thread}PE {pe}", place.told),
-            false => format!("{call} by {thread}PE {pe} at {}", place.told),
+        if heard {
+            format!("{call} at {}, whose signal was heard by {thread}PE {pe}", place.told)
+        } else {
+            format!("{call} by {thread}PE {pe} at {}", place.told)
         }
     }
 

@@ -31,16 +31,18 @@ impl ArrayShape {
             Some(())
         };
         // The dimension whose index changes fastest comes first.
-        match self.is_fortran {
-            true => self.dimensions.iter().try_for_each(&mut index)?,
-            false => self.dimensions.iter().rev().try_for_each(&mut index)?,
+        if self.is_fortran {
+            self.dimensions.iter().try_for_each(&mut index)?
+        } else {
+            self.dimensions.iter().rev().try_for_each(&mut index)?
         }
         if rest > 0 {
             return None;
         }
-        Some(match self.is_fortran {
-            true => format!("{name}({})", indices.join(",")),
-            false => indices.iter().rev().fold(name.to_owned(), |name, index| format!("{name}[{index}]")),
+        Some(if self.is_fortran {
+            format!("{name}({})", indices.join(","))
+        } else {
+            indices.iter().rev().fold(name.to_owned(), |name, index| format!("{name}[{index}]"))
         })
     }
 }

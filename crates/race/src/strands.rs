@@ -29,11 +29,12 @@ impl<'m> Detector<'m> {
             return strand;
         }
         let (time, issued) = (now(strand), clock.passed(name, Milestone::Issued));
-        match known(strand) {
-            true => clock.become_like(maker),
+        if known(strand) {
+            clock.become_like(maker)
+        } else {
             // Another strand may join the thread that had the number only now. It learns from this clock what that thread
             // knew.
-            false => clock.join(maker),
+            clock.join(maker)
         }
         clock.raise(name, Column::Program, self.me, time.saturating_add(1));
         clock.pass(name, Milestone::Issued, issued);

@@ -67,9 +67,10 @@ impl Strand<'_, '_> {
     pub fn put(&self, stream: Stream, to: SymmetricPlace, len: usize, kind: AccessKind, site: Site) -> Option<Race> {
         let number = self.issue();
         let is_long = len > SHORT && kind == AccessKind::Write;
-        match is_long {
-            true => self.publish_all(stream, to.pe, [long_put(self.name, number)]),
-            false => self.publish_all(stream, to.pe, words(to, len)),
+        if is_long {
+            self.publish_all(stream, to.pe, [long_put(self.name, number)])
+        } else {
+            self.publish_all(stream, to.pe, words(to, len))
         }
         let kind = if is_long { AccessKind::LongWrite } else { kind };
         self.touch(to, len, kind, Column::Sent(stream), number, site)
@@ -123,13 +124,15 @@ impl Strand<'_, '_> {
     pub fn fetch(&self, call: FetchedAtomic, place: SymmetricPlace, len: usize, site: Site) -> Option<Race> {
         let FetchedAtomic { stream, of, updates, nonblocking } = call;
         let kind = if updates { AccessKind::Atomic(of) } else { AccessKind::AtomicRead(of) };
-        let race = match nonblocking {
-            true => self.touch(place, len, kind, Column::Pulled(stream), self.issue(), site),
-            false => self.touch(place, len, kind, Column::Program, self.now(), site),
+        let race = if nonblocking {
+            self.touch(place, len, kind, Column::Pulled(stream), self.issue(), site)
+        } else {
+            self.touch(place, len, kind, Column::Program, self.now(), site)
         };
-        match nonblocking {
-            true => self.await_fetch(AwaitedFetch { stream, place, len }),
-            false => self.observe(place, len),
+        if nonblocking {
+            self.await_fetch(AwaitedFetch { stream, place, len })
+        } else {
+            self.observe(place, len)
         }
         if updates {
             self.publish_all(stream, place.pe, words(place, len));
@@ -231,10 +234,11 @@ impl Strand<'_, '_> {
         }
         let words = state.empty_clock();
         let known = Clock { shape: state.shape, words: &words, used: state.used };
-        match is_long {
-            true => state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket)),
+        if is_long {
+            state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket))
+        } else {
             // Knowledge that the writer has got from others between the store and now is not told apart from older knowledge.
-            false => known.join_until(&state.clock(write.by), write.by, write.time),
+            known.join_until(&state.clock(write.by), write.by, write.time)
         }
         self.clock().join(&known);
         state.in_bucket(word, |bucket| bucket.join(&known));

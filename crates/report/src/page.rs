@@ -84,9 +84,10 @@ impl Document {
         self.tables += 1;
         let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
         let caption = format!("<b>Table {}.</b> {}", self.tables, escape(caption));
-        let _ = match folded {
-            true => write!(self.html, "<details><summary>{caption}</summary><div class=\"wide\"><table>"),
-            false => write!(self.html, "<div class=\"wide\"><table><caption>{caption}</caption>"),
+        let _ = if folded {
+            write!(self.html, "<details><summary>{caption}</summary><div class=\"wide\"><table>")
+        } else {
+            write!(self.html, "<div class=\"wide\"><table><caption>{caption}</caption>")
         };
         self.html.push_str("<thead><tr>");
         for (column, title) in head.iter().enumerate() {

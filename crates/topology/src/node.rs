@@ -235,9 +235,10 @@ impl Nic {
     /// The name and where it is: `mlx5_0 (NUMA 1)`.
     pub fn describe(&self, node: &Node) -> String {
         let numbers: Vec<u32> = self.near.iter().map(|&place| node.memories[place as usize].number).collect();
-        let place = match numbers.is_empty() {
-            true => "no NUMA node known".into(),
-            false => format!("NUMA {}", crate::cpulist::written(&numbers)),
+        let place = if numbers.is_empty() {
+            "no NUMA node known".into()
+        } else {
+            format!("NUMA {}", crate::cpulist::written(&numbers))
         };
         format!("{} ({place}{})", self.name, if self.up { "" } else { ", down" })
     }

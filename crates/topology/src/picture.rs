@@ -275,9 +275,10 @@ fn card(node: &Node, place: u32) -> PictureBox {
     let nic = &node.nics[place as usize];
     let colour = colour(node, Some(place));
     let state = if nic.up { String::new() } else { ", down".into() };
-    let title = match nic.fabric && !nic.interfaces.is_empty() {
-        true => format!("{} / {}", nic.name, nic.interfaces.join(" ")),
-        false => nic.name.clone(),
+    let title = if nic.fabric && !nic.interfaces.is_empty() {
+        format!("{} / {}", nic.name, nic.interfaces.join(" "))
+    } else {
+        nic.name.clone()
     };
     let note = format!("{}{state}", nic.bus);
     PictureBox {

@@ -179,9 +179,10 @@ impl Endpoint {
         let info = &self.objects.info;
         Error::new(format!("PE {pe} cannot be reached over {} on {}", info.provider(), info.domain_name()))
             .because(why)
-            .fix(match self.receives > 0 {
-                true => "look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way",
-                false => "look whether that network is up on both nodes; SHMEM_RAILS=1 keeps to one card",
+            .fix(if self.receives > 0 {
+                "look whether that PE's node is alive and its network up; SHMEM_TRANSPORT=tcp goes another way"
+            } else {
+                "look whether that network is up on both nodes; SHMEM_RAILS=1 keeps to one card"
             })
     }
 

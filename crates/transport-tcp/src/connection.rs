@@ -53,10 +53,11 @@ impl Connection {
         if let Err(e) = stream.set_nodelay(true) {
             tracing::warn!("a connection whose short frames may be late: {e}");
         }
-        let tuned = match stays_on_host(&stream) {
+        let tuned = if stays_on_host(&stream) {
             // The kernel that would answer for the peer is this one, which tells of the peer's end by itself.
-            true => socket::send_unpaced(stream.as_fd()),
-            false => socket::probe_when_idle(stream.as_fd(), probes),
+            socket::send_unpaced(stream.as_fd())
+        } else {
+            socket::probe_when_idle(stream.as_fd(), probes)
         };
         if let Err(e) = tuned {
             tracing::debug!("a connection that may be paced, or without probes: {e}");

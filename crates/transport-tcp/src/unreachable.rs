@@ -20,9 +20,8 @@ pub(crate) struct AddressOutcome {
 
 /// Why something has ended, and what came of each address.
 pub(crate) fn because(why: &str, history: &[AddressOutcome]) -> String {
-    let outcome = |AddressOutcome { address, why }: &AddressOutcome| match address.is_empty() {
-        true => format!("; {why}"),
-        false => format!("; {address}: {why}"),
+    let outcome = |AddressOutcome { address, why }: &AddressOutcome| {
+        if address.is_empty() { format!("; {why}") } else { format!("; {address}: {why}") }
     };
     history.iter().fold(why.to_owned(), |words, one| words + &outcome(one))
 }

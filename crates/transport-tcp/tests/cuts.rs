@@ -217,9 +217,8 @@ fn memory_that_is_not_there_ends_the_lane_and_is_no_cut() {
         a.work(1, 1).expect("both live");
         // SAFETY: the first bytes are there. The kernel alone reads and writes the others, and refuses.
         unsafe {
-            a.issue(|lane| match is_put {
-                true => lane.put_nbi(place, array.base(), WHOLE),
-                false => lane.get_nbi(array.base(), place, WHOLE),
+            a.issue(|lane| {
+                if is_put { lane.put_nbi(place, array.base(), WHOLE) } else { lane.get_nbi(array.base(), place, WHOLE) }
             });
         }
         let error = a.quiet().expect_err("there is no such memory").to_string();

@@ -108,9 +108,10 @@ impl Pe {
             assert!(start.elapsed() < Duration::from_secs(100), "it hangs");
             // UCX gives a dead peer up after many seconds: a thread that waits for that leaves the processors to
             // others.
-            match start.elapsed() < Duration::from_millis(100) {
-                true => std::thread::yield_now(),
-                false => std::thread::sleep(Duration::from_millis(1)),
+            if start.elapsed() < Duration::from_millis(100) {
+                std::thread::yield_now()
+            } else {
+                std::thread::sleep(Duration::from_millis(1))
             }
         }
         lane.progress()?;

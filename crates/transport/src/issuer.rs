@@ -157,11 +157,10 @@ impl<'l> Issuer<'l> {
 pub unsafe fn signal_behind_puts(lane: &dyn Lane, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
     // SAFETY: null asks for no old value; our caller has made the promise about the object.
     unsafe {
-        match planted!("signal-before-its-data", true, false) {
-            true => lane.amo_behind_puts(signal, update.amo()),
-            false => {
-                lane.amo(&AtomicArguments { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() })
-            }
+        if planted!("signal-before-its-data", true, false) {
+            lane.amo_behind_puts(signal, update.amo())
+        } else {
+            lane.amo(&AtomicArguments { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() })
         }
     }
 }

@@ -294,9 +294,10 @@ impl SuitePe {
 
 /// Lets others run. A PE that has waited for long sleeps: its peers, who have work, share the processors with it.
 fn rest(waited: Duration) {
-    match waited < Duration::from_millis(1) {
-        true => std::thread::yield_now(),
-        false => std::thread::sleep(Duration::from_micros(50)),
+    if waited < Duration::from_millis(1) {
+        std::thread::yield_now()
+    } else {
+        std::thread::sleep(Duration::from_micros(50))
     }
 }
 

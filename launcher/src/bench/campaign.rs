@@ -52,10 +52,7 @@ pub(crate) struct Entrant {
 impl Entrant {
     /// The name with the version. Some libraries give an address instead of a name.
     pub(crate) fn title(&self) -> String {
-        match self.library.contains(&self.name) {
-            true => self.library.clone(),
-            false => self.name.clone(),
-        }
+        if self.library.contains(&self.name) { self.library.clone() } else { self.name.clone() }
     }
 }
 

@@ -102,9 +102,10 @@ impl Contender {
         }
         // Other libraries use the launcher that they were built with, whose binding is configured elsewhere.
         if peer.kind == PeerKind::OpenMpi {
-            start.extend(match shape.fits() {
-                true => ["--bind-to", "core"].map(OsString::from).to_vec(),
-                false => ["--bind-to", "none", "--oversubscribe"].map(OsString::from).to_vec(),
+            start.extend(if shape.fits() {
+                ["--bind-to", "core"].map(OsString::from).to_vec()
+            } else {
+                ["--bind-to", "none", "--oversubscribe"].map(OsString::from).to_vec()
             });
         }
         start.extend(["-np".into(), shape.pes().to_string().into()]);
@@ -215,9 +216,10 @@ fn compiled(name: &str, compiler: &Path, folder: &Path) -> Result<PathBuf, Error
         .args(["-lm", "-ldl"])
         .output()
         .map_err(|error| refused(format!("{}: {error}", compiler.display())))?;
-    match output.status.success() {
-        true => Ok(program),
-        false => Err(refused(String::from_utf8_lossy(&output.stderr).trim_end().to_owned())),
+    if output.status.success() {
+        Ok(program)
+    } else {
+        Err(refused(String::from_utf8_lossy(&output.stderr).trim_end().to_owned()))
     }
 }
 

@@ -46,11 +46,12 @@ pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
 fn memory(facts: &Facts) -> Diagnosis {
     let (free, limited_by) = &facts.memory;
     let verdict = format!("{} free", size::display(*free));
-    match *free < LEAST_MEMORY {
-        false => Diagnosis::good(&facts.host, "memory", format!("{verdict}, by {limited_by}")),
-        true => Diagnosis::warning(&facts.host, "memory", verdict)
+    if *free < LEAST_MEMORY {
+        Diagnosis::warning(&facts.host, "memory", verdict)
             .because(format!("{limited_by} leaves no more"))
-            .fix("give the job's control group or container more memory, or run fewer PEs here"),
+            .fix("give the job's control group or container more memory, or run fewer PEs here")
+    } else {
+        Diagnosis::good(&facts.host, "memory", format!("{verdict}, by {limited_by}"))
     }
 }
 
@@ -81,11 +82,12 @@ fn locked(facts: &Facts) -> Diagnosis {
 }
 
 fn files(facts: &Facts) -> Diagnosis {
-    match facts.open_files < LEAST_FILES {
-        false => Diagnosis::good(&facts.host, "open files", format!("limit: {}", facts.open_files)),
-        true => Diagnosis::warning(&facts.host, "open files", format!("limit: {}", facts.open_files))
+    if facts.open_files < LEAST_FILES {
+        Diagnosis::warning(&facts.host, "open files", format!("limit: {}", facts.open_files))
             .because("a PE has a connection to each peer of other nodes that it talks to")
-            .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf")),
+            .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf"))
+    } else {
+        Diagnosis::good(&facts.host, "open files", format!("limit: {}", facts.open_files))
     }
 }
 
@@ -103,21 +105,23 @@ fn addresses(facts: &Facts) -> Diagnosis {
 
 fn processors(facts: &Facts) -> Diagnosis {
     let (usable, allowed) = facts.processors;
-    match usable < allowed {
-        false => Diagnosis::good(&facts.host, "processors", format!("{usable}")),
-        true => Diagnosis::warning(&facts.host, "processors", format!("{usable} of {allowed}"))
+    if usable < allowed {
+        Diagnosis::warning(&facts.host, "processors", format!("{usable} of {allowed}"))
             .because("a control group's quota stops processes that use more")
-            .fix(format!("run at most {usable} PEs here, or raise cpu.max of the group")),
+            .fix(format!("run at most {usable} PEs here, or raise cpu.max of the group"))
+    } else {
+        Diagnosis::good(&facts.host, "processors", format!("{usable}"))
     }
 }
 
 fn numa(facts: &Facts) -> Diagnosis {
     let seen = facts.topology.clone().unwrap_or_else(|| "the machine tells nothing".into());
-    match facts.numa_balancing {
-        false => Diagnosis::note(&facts.host, "topology", seen),
-        true => Diagnosis::warning(&facts.host, "topology", seen)
+    if facts.numa_balancing {
+        Diagnosis::warning(&facts.host, "topology", seen)
             .because("the kernel moves pages between NUMA nodes (kernel.numa_balancing=1), which disturbs bound PEs")
-            .fix("sysctl kernel.numa_balancing=0"),
+            .fix("sysctl kernel.numa_balancing=0")
+    } else {
+        Diagnosis::note(&facts.host, "topology", seen)
     }
 }
 
@@ -153,17 +157,14 @@ fn ptrace(facts: &Facts) -> Diagnosis {
 }
 
 fn interfaces(facts: &Facts) -> Diagnosis {
-    match facts.interfaces.is_empty() {
-        false => Diagnosis::good(
+    if facts.interfaces.is_empty() {
+        Diagnosis::note(&facts.host, "interfaces", "none on hardware, as in a container; TCP takes those that are up")
+    } else {
+        Diagnosis::good(
             &facts.host,
             "interfaces",
             format!("other hosts are reached by {}", facts.interfaces.join(", ")),
-        ),
-        true => Diagnosis::note(
-            &facts.host,
-            "interfaces",
-            "none on hardware, as in a container; TCP takes those that are up",
-        ),
+        )
     }
 }
 
@@ -177,22 +178,24 @@ fn port(facts: &Facts) -> Diagnosis {
 }
 
 fn tools(facts: &Facts) -> Diagnosis {
-    match facts.other_tools.is_empty() {
-        true => Diagnosis::good(&facts.host, "tools", "no other oshrun, oshcc or oshfort stands before ours in PATH"),
-        false => Diagnosis::warning(&facts.host, "tools", format!("a shell finds {}", facts.other_tools.join(", ")))
+    if facts.other_tools.is_empty() {
+        Diagnosis::good(&facts.host, "tools", "no other oshrun, oshcc or oshfort stands before ours in PATH")
+    } else {
+        Diagnosis::warning(&facts.host, "tools", format!("a shell finds {}", facts.other_tools.join(", ")))
             .because("they belong to another library or installation, and a program has to be started by the oshrun of its library")
-            .fix("put the bin folder of this installation first in PATH, or call its tools by their paths"),
+            .fix("put the bin folder of this installation first in PATH, or call its tools by their paths")
     }
 }
 
 fn load(facts: &Facts) -> Diagnosis {
     let (usable, _) = facts.processors;
     let verdict = format!("{:.1} on {usable} processors", facts.load);
-    match facts.load > usable as f64 / 2.0 {
-        false => Diagnosis::good(&facts.host, "load", verdict),
-        true => Diagnosis::warning(&facts.host, "load", verdict)
+    if facts.load > usable as f64 / 2.0 {
+        Diagnosis::warning(&facts.host, "load", verdict)
             .because("other programs take processors, and PEs that wait for each other are as slow as the slowest one")
-            .fix("wait for them (top), or use fewer PEs; do not believe measurements made now"),
+            .fix("wait for them (top), or use fewer PEs; do not believe measurements made now")
+    } else {
+        Diagnosis::good(&facts.host, "load", verdict)
     }
 }
 
@@ -221,9 +224,10 @@ fn fortran(facts: &Facts) -> Option<Diagnosis> {
 }
 
 fn launcher(facts: &Facts) -> Diagnosis {
-    let verdict = match facts.launcher.is_empty() {
-        true => "no scheduler around; oshrun starts jobs itself".to_owned(),
-        false => format!("within a scheduler or launcher ({})", facts.launcher.join(", ")),
+    let verdict = if facts.launcher.is_empty() {
+        "no scheduler around; oshrun starts jobs itself".to_owned()
+    } else {
+        format!("within a scheduler or launcher ({})", facts.launcher.join(", "))
     };
     Diagnosis::note(&facts.host, "launcher", verdict)
 }
@@ -273,11 +277,12 @@ pub(crate) fn builds(all: &[Facts]) -> Option<Diagnosis> {
     let first = all.first()?;
     let others: Vec<&str> =
         all.iter().filter(|facts| facts.build != first.build).map(|facts| facts.host.as_str()).collect();
-    Some(match others.is_empty() {
-        true => Diagnosis::good("all hosts", "build", first.build.clone()),
-        false => Diagnosis::fault(&others.join(", "), "build", "another build of oxshmem")
+    Some(if others.is_empty() {
+        Diagnosis::good("all hosts", "build", first.build.clone())
+    } else {
+        Diagnosis::fault(&others.join(", "), "build", "another build of oxshmem")
             .because(format!("{} has {}, the other hosts do not", first.host, first.build))
-            .fix("install the same build on all hosts, or name the place of the right one: oshrun --remote-prefix DIR"),
+            .fix("install the same build on all hosts, or name the place of the right one: oshrun --remote-prefix DIR")
     })
 }
 
@@ -287,114 +292,14 @@ pub(crate) fn clock(host: &str, before: u64, theirs: u64, after: u64) -> Diagnos
     let (ahead, uncertain) = (theirs as i64 - middle as i64, (after - before) as i64 / 2);
     let ms = |nanoseconds: i64| nanoseconds as f64 / 1e6;
     let verdict = format!("{:+.1} ms beside ours, known to {:.1} ms", ms(ahead), ms(uncertain));
-    match ahead.abs() > CLOCK_OFFSET_NS + uncertain {
-        false => Diagnosis::good(host, "clock", verdict),
-        true => Diagnosis::warning(host, "clock", verdict)
+    if ahead.abs() > CLOCK_OFFSET_NS + uncertain {
+        Diagnosis::warning(host, "clock", verdict)
             .because("times of output and logs from several hosts cannot be compared; jobs do not depend on it")
-            .fix("start chronyd or systemd-timesyncd on all hosts"),
+            .fix("start chronyd or systemd-timesyncd on all hosts")
+    } else {
+        Diagnosis::good(host, "clock", verdict)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::finding::Severity;
-    use super::*;
-
-    fn healthy() -> Facts {
-        Facts {
-            host: "n1".into(),
-            build: "1 abc".into(),
-            lockable: None,
-            open_files: 1 << 20,
-            memory: (8 << 30, "/proc/meminfo".into()),
-            processors: (4, 4),
-            libraries: vec![("libfabric".into(), None), ("UCX".into(), Some("/lib/libucp.so.0".into()))],
-            ..Facts::default()
-        }
-    }
-
-    fn card() -> CardPort {
-        CardPort {
-            name: "mlx5_0:1".into(),
-            state: "4: ACTIVE".into(),
-            link: "InfiniBand".into(),
-            rate: "100 Gb/sec".into(),
-            roce_addresses: 0,
-        }
-    }
-
-    /// The checks with something to do, with their severity.
-    fn complaints(facts: &Facts) -> Vec<(&'static str, Severity)> {
-        let all = host(facts).into_iter().filter(|diagnosis| diagnosis.severity <= Severity::Warning);
-        all.map(|diagnosis| {
-            assert!(diagnosis.because.is_some() && diagnosis.fix.is_some(), "{diagnosis:?}");
-            (diagnosis.check, diagnosis.severity)
-        })
-        .collect()
-    }
-
-    #[test]
-    fn a_healthy_host_has_no_complaint() {
-        assert_eq!(complaints(&healthy()), []);
-    }
-
-    #[test]
-    fn what_is_not_there_and_not_needed_is_a_note() {
-        let all = host(&healthy());
-        let of = |check: &str| all.iter().find(|one| one.check == check).map(|one| one.severity);
-        for check in ["huge pages", "/dev/shm", "ptrace", "cards", "launcher"] {
-            assert_eq!(of(check), Some(Severity::Note), "{check}");
-        }
-    }
-
-    #[test]
-    fn every_sick_part_is_named_with_reason_and_fix() {
-        let cards = vec![card()];
-        let cases: Vec<(Facts, &str, Severity)> = vec![
-            (Facts { memory: (1 << 20, "memory.max".into()), ..healthy() }, "memory", Severity::Warning),
-            (Facts { no_shared_memory: Some("EPERM".into()), ..healthy() }, "shared memory", Severity::Fault),
-            (Facts { no_port: Some("EADDRINUSE".into()), ..healthy() }, "ports", Severity::Fault),
-            (Facts { open_files: 256, ..healthy() }, "open files", Severity::Warning),
-            (Facts { addresses: Some(40 << 30), ..healthy() }, "addresses", Severity::Warning),
-            (Facts { processors: (2, 64), ..healthy() }, "processors", Severity::Warning),
-            (Facts { numa_balancing: true, ..healthy() }, "topology", Severity::Warning),
-            (Facts { other_tools: vec!["/usr/bin/oshcc".into()], ..healthy() }, "tools", Severity::Warning),
-            (Facts { load: 3.0, ..healthy() }, "load", Severity::Warning),
-            (Facts { processes: Some((10, 100, "pids.max".into())), ..healthy() }, "processes", Severity::Warning),
-            (Facts { missing_modules: Some("/usr/include".into()), ..healthy() }, "Fortran", Severity::Warning),
-            (
-                Facts { lockable: Some(64 << 10), libraries: vec![], cards: cards.clone(), ..healthy() },
-                "locked memory",
-                Severity::Warning,
-            ),
-            (Facts { dev_shm: Some(64 << 20), libraries: vec![], cards, ..healthy() }, "/dev/shm", Severity::Warning),
-        ];
-        for (facts, check, severity) in cases {
-            assert_eq!(complaints(&facts), [(check, severity)]);
-        }
-    }
-
-    #[test]
-    fn a_card_needs_a_link_an_address_and_a_library() {
-        let with = |card| Facts { cards: vec![card], libraries: vec![], ..healthy() };
-        assert_eq!(complaints(&with(card())), []);
-        assert_eq!(complaints(&with(CardPort { state: "1: DOWN".into(), ..card() })), [("cards", Severity::Warning)]);
-        let roce = CardPort { link: "Ethernet".into(), ..card() };
-        assert_eq!(complaints(&with(roce.clone())), [("cards", Severity::Warning)]);
-        assert_eq!(complaints(&with(CardPort { roce_addresses: 2, ..roce })), []);
-        assert_eq!(complaints(&Facts { cards: vec![card()], ..healthy() }), [("libraries", Severity::Warning)]);
-    }
-
-    #[test]
-    fn builds_and_clocks_of_hosts_are_compared() {
-        let other = Facts { host: "n2".into(), build: "2 def".into(), ..healthy() };
-        assert_eq!(builds(&[healthy(), healthy()]).map(|verdict| verdict.severity), Some(Severity::Good));
-        let fault = builds(&[healthy(), other]).expect("there are hosts");
-        assert_eq!((fault.severity, fault.host.as_str()), (Severity::Fault, "n2"));
-        let second = 1_000_000_000;
-        assert_eq!(clock("n2", 10 * second, 10 * second + 5_000_000, 10 * second + 8_000_000).severity, Severity::Good);
-        assert_eq!(clock("n2", 10 * second, 12 * second, 10 * second + 1000).severity, Severity::Warning);
-        // A slow answer proves nothing.
-        assert_eq!(clock("n2", 10 * second, 12 * second, 14 * second).severity, Severity::Good);
-    }
-}
+mod tests;

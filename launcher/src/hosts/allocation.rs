@@ -101,9 +101,10 @@ fn pbs(text: &str) -> Result<Allocation, String> {
             None => hosts.push((name.to_string(), Room { slots: Some(1), most: None })),
         }
     }
-    match hosts.is_empty() {
-        true => Err("the file names no host".into()),
-        false => Ok(Allocation { scheduler: "PBS", hosts, shell: None }),
+    if hosts.is_empty() {
+        Err("the file names no host".into())
+    } else {
+        Ok(Allocation { scheduler: "PBS", hosts, shell: None })
     }
 }
 
@@ -115,9 +116,10 @@ fn flux(list: &str) -> Result<Allocation, String> {
 
 fn flux_hosts() -> Result<String, String> {
     let output = Command::new("flux").args(["getattr", "hostlist"]).output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_string())
     }
 }
 

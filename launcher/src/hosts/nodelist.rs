@@ -18,9 +18,10 @@ pub(crate) fn items(text: &str) -> Result<Vec<&str>, String> {
         }
     }
     items.push(&text[start..]);
-    match inside {
-        true => Err(format!("the brackets of `{text}` do not match")),
-        false => Ok(items.into_iter().map(str::trim).filter(|item| !item.is_empty()).collect()),
+    if inside {
+        Err(format!("the brackets of `{text}` do not match"))
+    } else {
+        Ok(items.into_iter().map(str::trim).filter(|item| !item.is_empty()).collect())
     }
 }
 
@@ -47,9 +48,12 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
 
 /// `1-3,07`: the numbers as texts, zeros in front kept.
 fn numbers(ranges: &str) -> Result<Vec<String>, String> {
-    let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.parse::<u64>().map_err(|_| format!("`{text}` is not a number")),
-        false => Err(format!("`{text}` is not a number")),
+    let number = |text: &str| {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"))
+        } else {
+            Err(format!("`{text}` is not a number"))
+        }
     };
     let mut found = Vec::new();
     for range in ranges.split(',') {
@@ -116,9 +120,8 @@ mod tests {
                 _ => ranges.push((number, number)),
             }
         }
-        let text = |&(first, last): &(u32, u32)| match first == last {
-            true => format!("{first:0width$}"),
-            false => format!("{first:0width$}-{last:0width$}"),
+        let text = |&(first, last): &(u32, u32)| {
+            if first == last { format!("{first:0width$}") } else { format!("{first:0width$}-{last:0width$}") }
         };
         format!("{prefix}[{}]", ranges.iter().map(text).collect::<Vec<_>>().join(","))
     }

@@ -87,9 +87,10 @@ fn fill(slots: &[u32], size: u32) -> Vec<u32> {
 /// The counts, unless the scheduler has set a lower limit.
 fn within(rooms: &[Room], counts: Vec<u32>) -> Result<Vec<u32>, Error> {
     let over = rooms.iter().zip(&counts).any(|(room, &count)| room.most.is_some_and(|most| count > most));
-    match over {
-        true => Err(too_many(counts.iter().sum(), &rooms.iter().filter_map(|room| room.most).collect::<Vec<_>>())),
-        false => Ok(counts),
+    if over {
+        Err(too_many(counts.iter().sum(), &rooms.iter().filter_map(|room| room.most).collect::<Vec<_>>()))
+    } else {
+        Ok(counts)
     }
 }
 

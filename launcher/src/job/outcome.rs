@@ -207,10 +207,7 @@ impl RunningJob {
 
     /// The time of `--timeout` is over. A job that still runs is ended when it is known what its PEs do.
     pub(super) fn time_is_over(&mut self) {
-        match self.phase.is_draining() {
-            true => self.timed_out(),
-            false => self.ask(ReportReason::TimeIsOver),
-        }
+        if self.phase.is_draining() { self.timed_out() } else { self.ask(ReportReason::TimeIsOver) }
     }
 
     pub(super) fn timed_out(&mut self) {

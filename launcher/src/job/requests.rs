@@ -28,9 +28,10 @@ impl RunningJob {
             }
             SignalWish::Stop => {
                 self.signal(libc::SIGTSTP);
-                match self.subtree.is_alone() {
-                    true => self.stop(),
-                    false => self.agenda.set(Due::Stop, Instant::now() + STOP_AFTER),
+                if self.subtree.is_alone() {
+                    self.stop()
+                } else {
+                    self.agenda.set(Due::Stop, Instant::now() + STOP_AFTER)
                 }
             }
             SignalWish::Forward(libc::SIGCONT) => {

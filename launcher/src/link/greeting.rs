@@ -59,9 +59,10 @@ pub(crate) fn judge(bytes: &[u8]) -> Greeting {
         None => Greeting::Unfinished,
         Some(length) => {
             let theirs = String::from_utf8_lossy(&bytes[start..start + length]).trim_end().to_string();
-            match theirs == build() {
-                true => Greeting::Ours { rest: bytes[start + length + 1..].to_vec() },
-                false => Greeting::Other { build: theirs.escape_debug().to_string() },
+            if theirs == build() {
+                Greeting::Ours { rest: bytes[start + length + 1..].to_vec() }
+            } else {
+                Greeting::Other { build: theirs.escape_debug().to_string() }
             }
         }
     }

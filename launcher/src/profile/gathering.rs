@@ -76,9 +76,10 @@ pub(crate) fn keep(folder: &Path, name: &str, offset: u64, bytes: &[u8]) -> io::
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` is no name of a record")));
     }
     let path = folder.join(name);
-    let file = match fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
-        true => File::options().write(true).open(path)?,
-        false => results::fresh(&path)?,
+    let file = if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+        File::options().write(true).open(path)?
+    } else {
+        results::fresh(&path)?
     };
     file.write_all_at(bytes, offset)
 }

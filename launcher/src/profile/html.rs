@@ -271,9 +271,10 @@ fn sites(page: &mut Document, totals: &Totals, places: &mut ProgramPlaces) {
         .map(|((routine, place), total)| [vec![place, routine], numbers(&total, totals)].concat())
         .collect();
     let head = [&["place", "routine"][..], &NUMBERS].concat();
-    let caption = match count > MOST_PLACES {
-        true => format!("The {MOST_PLACES} places of {count} that take the most time."),
-        false => "Where the program calls. Lines are known where it was compiled with -g.".into(),
+    let caption = if count > MOST_PLACES {
+        format!("The {MOST_PLACES} places of {count} that take the most time.")
+    } else {
+        "Where the program calls. Lines are known where it was compiled with -g.".into()
     };
     page.table(&caption, &head, 2, &rows, TableFold::Open);
 }

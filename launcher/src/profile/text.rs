@@ -51,9 +51,10 @@ pub(crate) fn heap(totals: &Totals) -> Option<String> {
     let (pe, most) = totals.heap()?;
     let same = totals.times.values().all(|time| time.heap == most);
     let most = size::display(most);
-    Some(match same {
-        true => format!("each PE has used up to {most} of its symmetric heap"),
-        false => format!("PE {pe} has used the most of its symmetric heap: {most}"),
+    Some(if same {
+        format!("each PE has used up to {most} of its symmetric heap")
+    } else {
+        format!("PE {pe} has used the most of its symmetric heap: {most}")
     })
 }
 

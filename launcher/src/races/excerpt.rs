@@ -38,9 +38,10 @@ fn around(text: &str, line: usize) -> Option<String> {
     let mut html = String::from("<pre class=\"source\">");
     for number in first..=last {
         let words = escape(&lines[number - 1].replace('\t', "    "));
-        let _ = match number == line {
-            true => writeln!(html, "<mark>{number:>width$}  {words}</mark>"),
-            false => writeln!(html, "{number:>width$}  {words}"),
+        let _ = if number == line {
+            writeln!(html, "<mark>{number:>width$}  {words}</mark>")
+        } else {
+            writeln!(html, "{number:>width$}  {words}")
         };
     }
     Some(html + "</pre>")

@@ -84,9 +84,10 @@ fn thread(side: &RaceSide) -> String {
 }
 
 fn missing(side: &RaceSide) -> String {
-    let why = match side.place.contains(':') {
-        true => "The file is not here: name its directory with --source.",
-        false => "Lines are known where the program was compiled with -g.",
+    let why = if side.place.contains(':') {
+        "The file is not here: name its directory with --source."
+    } else {
+        "Lines are known where the program was compiled with -g."
     };
     format!("<pre class=\"source\">{}</pre>", escape(why))
 }

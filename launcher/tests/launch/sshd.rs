@@ -61,10 +61,7 @@ impl Server {
             lets_in = !ended && server.shell().status().is_ok_and(|status| status.success());
             ended || lets_in || server.refuses()
         });
-        match lets_in {
-            true => Ok(server),
-            false => Err(format!("sshd lets nobody in: {}", server.said().trim())),
-        }
+        if lets_in { Ok(server) } else { Err(format!("sshd lets nobody in: {}", server.said().trim())) }
     }
 
     fn said(&self) -> String {

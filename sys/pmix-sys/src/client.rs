@@ -123,10 +123,11 @@ impl Client {
         // SAFETY: a process of this job, a key, valid information, and a place for the answer.
         let status = unsafe { (self.library.get)(&whose, key.as_ptr(), how.as_ptr(), how.len(), &mut value) };
         self.done(status, "PMIx_Get")?;
-        match value.is_null() {
-            true => Err("PMIx_Get gave no value".into()),
+        if value.is_null() {
+            Err("PMIx_Get gave no value".into())
+        } else {
             // SAFETY: after success PMIx has made the value for the caller, who frees it.
-            false => Ok(Value(unsafe { &mut *value })),
+            Ok(Value(unsafe { &mut *value }))
         }
     }
 
@@ -163,18 +164,20 @@ impl Value {
 
     fn text(&self, key: &str) -> Result<String, String> {
         // SAFETY: the type says which member of the union counts, and a text ends in a zero byte.
-        match self.is(PMIX_STRING) && unsafe { !self.0.data.string.is_null() } {
+        if self.is(PMIX_STRING) && unsafe { !self.0.data.string.is_null() } {
             // SAFETY: a text ends in a zero byte; the copy is made while the value lives.
-            true => Ok(unsafe { CStr::from_ptr(self.0.data.string) }.to_string_lossy().into_owned()),
-            false => Err(format!("{key} is no text but of type {}", self.0.type_)),
+            Ok(unsafe { CStr::from_ptr(self.0.data.string) }.to_string_lossy().into_owned())
+        } else {
+            Err(format!("{key} is no text but of type {}", self.0.type_))
         }
     }
 
     fn number(&self, key: &str) -> Result<u32, String> {
-        match self.is(PMIX_UINT32) {
+        if self.is(PMIX_UINT32) {
             // SAFETY: the type says which member of the union counts.
-            true => Ok(unsafe { self.0.data.uint32 }),
-            false => Err(format!("{key} is no number but of type {}", self.0.type_)),
+            Ok(unsafe { self.0.data.uint32 })
+        } else {
+            Err(format!("{key} is no number but of type {}", self.0.type_))
         }
     }
 }

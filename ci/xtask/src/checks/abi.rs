@@ -148,13 +148,14 @@ impl Bench {
         self.compile(compiler, &options, "generics.c", &test.text)?;
         let text = command::read(Command::new("nm").args(["-u", "-P"]).arg(&object))?;
         let called: BTreeSet<String> = text.lines().filter_map(|line| Some(line.split(' ').next()?.into())).collect();
-        match called == test.calls {
-            true => Ok(()),
-            false => Err(format!(
+        if called == test.calls {
+            Ok(())
+        } else {
+            Err(format!(
                 "calls {:?}, should call {:?}",
                 called.difference(&test.calls).take(5).collect::<Vec<_>>(),
                 test.calls.difference(&called).take(5).collect::<Vec<_>>()
-            )),
+            ))
         }
     }
 

@@ -131,9 +131,10 @@ impl Example {
     fn measure(&self, program: &Path) -> Outcome<Vec<(String, f64)>> {
         let output = command::output(Command::new(program).args(self.arguments))?;
         let rows: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().filter_map(ratio).collect();
-        match rows.is_empty() {
-            true => Err(format!("{} found nothing: {}", self.package, String::from_utf8_lossy(&output.stderr))),
-            false => Ok(rows),
+        if rows.is_empty() {
+            Err(format!("{} found nothing: {}", self.package, String::from_utf8_lossy(&output.stderr)))
+        } else {
+            Ok(rows)
         }
     }
 

@@ -42,9 +42,10 @@ fn timed(job: &mut Command) -> Outcome<(Duration, String)> {
     let begun = Instant::now();
     let output = command::output(job.stdin(Stdio::null()))?;
     let time = begun.elapsed();
-    match output.status.success() {
-        true => Ok((time, String::from_utf8_lossy(&output.stdout).into_owned())),
-        false => Err(format!("{job:?} ended with {}\n{}", output.status, String::from_utf8_lossy(&output.stderr))),
+    if output.status.success() {
+        Ok((time, String::from_utf8_lossy(&output.stdout).into_owned()))
+    } else {
+        Err(format!("{job:?} ended with {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
     }
 }
 

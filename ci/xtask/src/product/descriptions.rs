@@ -15,9 +15,10 @@ const BORROWED_NAMES: &[&str] = &["oshmem", "sandia-openshmem"];
 pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     let here = format!("${{pcfiledir}}/{}", up(libdir, 1));
     // Where no Fortran compiler was, the module has no object file.
-    let module = match prefix.join(libdir).join(fortran::ARCHIVE).exists() {
-        true => format!("${{libdir}}/{} ", fortran::ARCHIVE),
-        false => String::new(),
+    let module = if prefix.join(libdir).join(fortran::ARCHIVE).exists() {
+        format!("${{libdir}}/{} ", fortran::ARCHIVE)
+    } else {
+        String::new()
     };
     for (name, flags, libraries) in [
         ("oxshmem", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),

@@ -25,9 +25,10 @@ pub(crate) fn modules(recipe: &Recipe, prefix: &Path, sources: &[&str]) -> Outco
         };
         // A module's file repeats the name of its source as the compiler was given it: the same in every folder.
         compiler.current_dir(&include);
-        match source == MODERN {
-            true => compiler.args(["-O2", "-fPIC", "-std=f2018", "-Wno-c-binding-type", "-c", "-o"]).arg(&object),
-            false => compiler.arg("-fsyntax-only"),
+        if source == MODERN {
+            compiler.args(["-O2", "-fPIC", "-std=f2018", "-Wno-c-binding-type", "-c", "-o"]).arg(&object)
+        } else {
+            compiler.arg("-fsyntax-only")
         };
         command::run(compiler.arg(source))?;
     }

@@ -34,10 +34,7 @@ pub(crate) fn check() -> Outcome {
             stale.push(file.path);
         }
     }
-    match stale.is_empty() {
-        true => Ok(()),
-        false => Err(format!("stale: {}\nrun `cargo xtask generate`", stale.join(", "))),
-    }
+    if stale.is_empty() { Ok(()) } else { Err(format!("stale: {}\nrun `cargo xtask generate`", stale.join(", "))) }
 }
 
 /// Files in the generated folder that the table does not ask for.

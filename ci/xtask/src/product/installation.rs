@@ -45,9 +45,10 @@ pub(crate) fn take_away(prefix: &Path) -> Outcome {
 
 /// A folder below another root.
 pub(crate) fn below(root: &Path, prefix: &Path) -> PathBuf {
-    match root.as_os_str().is_empty() {
-        true => prefix.to_path_buf(),
-        false => root.join(prefix.strip_prefix("/").unwrap_or(prefix)),
+    if root.as_os_str().is_empty() {
+        prefix.to_path_buf()
+    } else {
+        root.join(prefix.strip_prefix("/").unwrap_or(prefix))
     }
 }
 
@@ -57,9 +58,10 @@ pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
     while let Some(folder) = open.pop() {
         let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
-            match path.is_dir() && !path.is_symlink() {
-                true => open.push(path),
-                false => drop(found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf())),
+            if path.is_dir() && !path.is_symlink() {
+                open.push(path)
+            } else {
+                drop(found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf()))
             }
         }
     }

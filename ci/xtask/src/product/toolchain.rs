@@ -41,9 +41,10 @@ impl Toolchain {
             )
         })?;
         let tools = Self { cross: Some(cross) };
-        match command::exists(&tools.name("gcc")) && command::exists(cross.emulator) && has_library(triple) {
-            true => Ok(tools),
-            false => Err(format!("{triple} needs {}", cross.package)),
+        if command::exists(&tools.name("gcc")) && command::exists(cross.emulator) && has_library(triple) {
+            Ok(tools)
+        } else {
+            Err(format!("{triple} needs {}", cross.package))
         }
     }
 

@@ -79,11 +79,12 @@ fn transfers(generic: &str, rows: &[&FortranEntry]) -> String {
                 0 => String::new(),
                 _ => format!(", dimension({}*)", "1,".repeat(rank - 1)),
             };
-            text += &match LOGICALS.iter().any(|logical| logical.0 == *name) {
-                true => format!("        subroutine {}(dest, source, nelems, pe)\n", logical_get(name, rank)),
-                false => format!(
+            text += &if LOGICALS.iter().any(|logical| logical.0 == *name) {
+                format!("        subroutine {}(dest, source, nelems, pe)\n", logical_get(name, rank))
+            } else {
+                format!(
                     "        subroutine {specific}(dest, source, nelems, pe) &\n                bind(c, name='{symbol}')\n"
-                ),
+                )
             };
             text += "            import\n";
             text += &untyped(generic, "source");

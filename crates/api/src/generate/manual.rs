@@ -144,9 +144,12 @@ fn environment(roff: &mut Roff) {
 
 /// Every constant of the headers, or of the Fortran module, with its value.
 fn constants(roff: &mut Roff, in_module: bool) {
-    let row = |(name, value): &(&str, &str)| match in_module {
-        true => vec![f08::constant(name), f08::in_fortran(value)],
-        false => vec![format!("SHMEM_{name}"), value.to_string()],
+    let row = |(name, value): &(&str, &str)| {
+        if in_module {
+            vec![f08::constant(name), f08::in_fortran(value)]
+        } else {
+            vec![format!("SHMEM_{name}"), value.to_string()]
+        }
     };
     for group in GROUPS {
         paragraph(roff, group.title);

@@ -194,10 +194,8 @@ fn statement(entries: &[&FortranEntry]) -> Vec<String> {
         Some((_, names)) => names.push(name),
         None => groups.push((kind, vec![name])),
     };
-    let spelled = |sorts: Vec<String>| match sorts.iter().all(|sort| *sort == sorts[0]) {
-        true => sorts[0].clone(),
-        false => "KIND".into(),
-    };
+    let spelled =
+        |sorts: Vec<String>| if sorts.iter().all(|sort| *sort == sorts[0]) { sorts[0].clone() } else { "KIND".into() };
     if entry.prototype.result != "void" {
         let sorts = entries.iter().filter_map(|entry| result(entry)).map(str::to_ascii_uppercase).collect();
         declare(spelled(sorts), "r");

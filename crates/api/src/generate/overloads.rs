@@ -129,9 +129,12 @@ fn std_complex(generic: &Generic) -> String {
             .prototype
             .parameters
             .iter()
-            .map(|p| match p.ctype.contains(element.c) {
-                true => format!("reinterpret_cast<{}>({})", with_complex(&p.ctype), p.name),
-                false => p.name.clone(),
+            .map(|p| {
+                if p.ctype.contains(element.c) {
+                    format!("reinterpret_cast<{}>({})", with_complex(&p.ctype), p.name)
+                } else {
+                    p.name.clone()
+                }
             })
             .collect();
         format!(

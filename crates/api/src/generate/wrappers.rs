@@ -227,9 +227,10 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ) => is(ORDERING, RecordedPart::Call),
         ("memory", _) => {
             let address = of.prototype.result.ends_with('*');
-            let bytes = match of.has("count") {
-                true => format!("(uint64_t){} * (uint64_t){}", of.value(&["count"]), of.value(&["size"])),
-                false => of.value(&["size"]),
+            let bytes = if of.has("count") {
+                format!("(uint64_t){} * (uint64_t){}", of.value(&["count"]), of.value(&["size"]))
+            } else {
+                of.value(&["size"])
             };
             // Without bytes or a block such a call does nothing, and one PE alone may make it.
             let meets = match name {

@@ -46,11 +46,10 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
         Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
     };
     let mut waits = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(own_wait);
-    let remedy = match waits.any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
-        true => {
-            "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
-        }
-        false => "Let all PEs make these calls in the same order",
+    let remedy = if waits.any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
+        "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
+    } else {
+        "Let all PEs make these calls in the same order"
     };
     format!("  That is a circle{unless}. {remedy}.\n")
 }

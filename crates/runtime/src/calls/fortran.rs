@@ -202,9 +202,10 @@ pub fn too_short(routine: &str, [argument, deciding, count]: [&str; 3], has: usi
     if !state::is_checked() {
         return;
     }
-    let fix = match routine.contains("_fcollect") {
-        true => format!("make {argument} as long as the arrays of all members together"),
-        false => format!("pass a section of {deciding} that is as long as {argument}, or {count}={has}"),
+    let fix = if routine.contains("_fcollect") {
+        format!("make {argument} as long as the arrays of all members together")
+    } else {
+        format!("pass a section of {deciding} that is as long as {argument}, or {count}={has}")
     };
     errors::fail(
         &Error::new(format!("{routine}: {argument} has {has} of the {needs} elements that the call moves"))

@@ -219,10 +219,7 @@ fn allocate_or_say(
 /// The last call is in force on all PEs, or on none.
 fn conclude(life: &LibraryState, all: bool) {
     let mut heap = lock(life);
-    match all {
-        true => heap.settle(),
-        false => heap.take_back(),
-    }
+    if all { heap.settle() } else { heap.take_back() }
 }
 
 /// Allocates.

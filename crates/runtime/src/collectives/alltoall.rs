@@ -143,9 +143,10 @@ pub(crate) unsafe fn alltoalls(
         // SAFETY: they are there, and the destination has a place for each.
         unsafe { copy_elements((place(member, 0), dst), (from, apart), element, nelems) };
     };
-    let way = match call.team.is_plain() {
-        true => CollectiveWay::Members,
-        false => way::of(call, Asked::Alltoall { bytes: block, strided: true }),
+    let way = if call.team.is_plain() {
+        CollectiveWay::Members
+    } else {
+        way::of(call, Asked::Alltoall { bytes: block, strided: true })
     };
     if let (CollectiveWay::Parts(parts), Some(span)) = (way, &call.team.span) {
         let lay = |member: u32, to: *mut u8| {

@@ -174,9 +174,10 @@ impl<'a> Call<'a> {
         let mine = ControlBlock::own().call_words().statement.read();
         let member = member.or_else(|| self.elsewhere(theirs));
         let said = member.map(|member| self.statement_of(member));
-        let (members, all, me) = match self.is_of_all() {
-            true => ("the PEs", "all PEs", self.team.world(self.team.my)),
-            false => ("the members of the team", "all members", self.team.my),
+        let (members, all, me) = if self.is_of_all() {
+            ("the PEs", "all PEs", self.team.world(self.team.my))
+        } else {
+            ("the members of the team", "all members", self.team.my)
         };
         let who = match member {
             Some(member) if self.is_of_all() => format!("PE {}", self.team.world(member)),
@@ -212,12 +213,13 @@ impl<'a> Call<'a> {
         let have_types = is_like && said.is_some_and(|said| said.root() != mine.root());
         let own = words(self.signature, mine, have_types);
         let ends = [theirs, self.signature].iter().any(|call| call.is_like(Signature::of(CallKind::Finalize)));
-        let fix = match ends {
-            true => format!(
+        let fix = if ends {
+            format!(
                 "let {all} make these calls. Look for one inside an `if` on the PE number, or for a PE that left its program early, by \
                  a return, an exit, or an exception that was caught"
-            ),
-            false => format!("let {all} make the same collective calls with the same arguments in the same order"),
+            )
+        } else {
+            format!("let {all} make the same collective calls with the same arguments in the same order")
         };
         let other = words(theirs, said.unwrap_or_default(), have_types);
         errors::fail(

@@ -192,10 +192,7 @@ mod tests {
                 let expected: Vec<_> = (0..size).map(|other| [word(round, other); PAYLOAD_WORDS]).collect();
                 assert_eq!(seen, expected);
                 let root = round as u32 % size;
-                match my == root {
-                    true => announce(call, || {}),
-                    false => take(call, root, || {}),
-                }
+                if my == root { announce(call, || {}) } else { take(call, root, || {}) }
             }
             assert_eq!(team.counts(), (base + 8, base + 8));
         };

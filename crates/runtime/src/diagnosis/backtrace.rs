@@ -6,9 +6,10 @@ use crate::start::state;
 
 /// The program's part of the caller's stack in lines of their own, if the user wants to see it.
 pub(super) fn wanted() -> String {
-    match state::current().is_some_and(|life| life.settings.backtrace) {
-        true => program_part(&Backtrace::force_capture().to_string()),
-        false => String::new(),
+    if state::current().is_some_and(|life| life.settings.backtrace) {
+        program_part(&Backtrace::force_capture().to_string())
+    } else {
+        String::new()
     }
 }
 

@@ -66,9 +66,10 @@ pub(crate) fn not_initialised(call: &str) -> ! {
     if job::is_stranger() {
         fail(&forked(call));
     }
-    let (why, fix) = match state::was_finalized() {
-        true => ("the last shmem_finalize came before this call", "make the call before it"),
-        false => ("neither shmem_init nor shmem_init_thread was called", "call shmem_init first"),
+    let (why, fix) = if state::was_finalized() {
+        ("the last shmem_finalize came before this call", "make the call before it")
+    } else {
+        ("neither shmem_init nor shmem_init_thread was called", "call shmem_init first")
     };
     fail(&Error::new(format!("{call}: the library is not initialised")).because(why).fix(fix))
 }
@@ -343,11 +344,10 @@ pub(crate) fn check_block(call: &'static str, address: usize, bytes: usize) {
     let (problem, is_freed) = (heap.outside_block(offset, bytes as u64), heap.is_freed(offset));
     drop(heap);
     if let Some(why) = problem {
-        let (what, fix) = match is_freed {
-            true => {
-                ("lie in a block that was freed", "make the transfer before the block is freed, or allocate it again")
-            }
-            false => ("are not inside one allocated block", remedy::beyond_block(call)),
+        let (what, fix) = if is_freed {
+            ("lie in a block that was freed", "make the transfer before the block is freed, or allocate it again")
+        } else {
+            ("are not inside one allocated block", remedy::beyond_block(call))
         };
         fail(&Error::new(format!("{call}: {bytes} bytes at {address:#x} {what}")).because(why).fix(fix));
     }

@@ -52,35 +52,32 @@ pub(super) const MORE_PES: &str = "the job has one PE, and `oshrun -n 4 …` sta
 
 /// For an address that is NULL: why that is wrong, and the remedy.
 pub(super) fn null(call: &str) -> [&'static str; 2] {
-    match is_fortran(call) {
-        true => [
+    if is_fortran(call) {
+        [
             "the call needs symmetric memory there, and takes what lies in the place of an argument that is missing",
             "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of SHPALLOC",
-        ],
-        false => [
+        ]
+    } else {
+        [
             "the call needs symmetric memory there; if shmem_malloc has returned NULL, 0 bytes were asked for, or there was no \
              room, and PE 0 has said why",
             "pass the address of a symmetric object, and compare what shmem_malloc returns with NULL",
-        ],
+        ]
     }
 }
 
 /// For an argument whose value makes no sense.
 pub(super) fn bad_argument(call: &str) -> String {
-    match is_fortran(call) {
-        true => format!("correct the argument. {NO_INTERFACE}"),
-        false => "correct the argument".into(),
-    }
+    if is_fortran(call) { format!("correct the argument. {NO_INTERFACE}") } else { "correct the argument".into() }
 }
 
 /// For a transfer over the end of a block of the heap.
 pub(super) fn beyond_block(call: &str) -> &'static str {
-    match is_fortran(call) {
-        true => {
-            "check the length of the transfer against the size that was allocated: SHPALLOC counts words of 32 bits, two for each \
+    if is_fortran(call) {
+        "check the length of the transfer against the size that was allocated: SHPALLOC counts words of 32 bits, two for each \
              real(8), and the name of the routine says how long an element is"
-        }
-        false => "check the length of the transfer against the size that was allocated",
+    } else {
+        "check the length of the transfer against the size that was allocated"
     }
 }
 
@@ -91,12 +88,11 @@ pub(super) fn words(call: &str) -> Option<&'static str> {
 
 /// For a transfer over the end of a variable.
 pub(super) fn beyond_variable(call: &str) -> &'static str {
-    match is_fortran(call) {
-        true => {
-            "check the length of the transfer against the size of the array; the name of the routine says how long an element is, \
+    if is_fortran(call) {
+        "check the length of the transfer against the size of the array; the name of the routine says how long an element is, \
              so compare it with the kind of the array"
-        }
-        false => "check the length of the transfer against the size of the array",
+    } else {
+        "check the length of the transfer against the size of the array"
     }
 }
 

@@ -132,9 +132,8 @@ impl SymmetricHeap {
             placed = self.blocks.allocate(extent, align);
         }
         let offset = before
-            + placed.map_err(|full| match align > self.capacity() {
-                true => self.unaligned(call, align),
-                false => self.exhausted(call, bytes, &full),
+            + placed.map_err(|full| {
+                if align > self.capacity() { self.unaligned(call, align) } else { self.exhausted(call, bytes, &full) }
             })?;
         if let Some(guard) = &mut self.guard {
             guard.add(offset - before, offset, bytes);
@@ -251,11 +250,10 @@ impl SymmetricHeap {
 
     /// Why `more` bytes cannot be had here.
     pub(crate) fn refused(&self, call: &str, more: u64, why: &str) -> Error {
-        let fix = match self.page > machine::page_size() as u64 {
-            true => {
-                "reserve more huge pages (sysctl vm.nr_hugepages), or unset SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES, or allocate less"
-            }
-            false => "allocate less, run fewer PEs on the node, or raise its limit of memory",
+        let fix = if self.page > machine::page_size() as u64 {
+            "reserve more huge pages (sysctl vm.nr_hugepages), or unset SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES, or allocate less"
+        } else {
+            "allocate less, run fewer PEs on the node, or raise its limit of memory"
         };
         Error::new(format!("{call}: this node has no {} more for the symmetric heap", size::display(more)))
             .because(format!("{} of it are backed already; {why}", size::display(self.committed)))
@@ -282,9 +280,10 @@ impl SymmetricHeap {
                 .because(format!("as a signed number it is {}", bytes as i64))
                 .fix("look how the program computes the size: it was negative, or it overflowed");
         }
-        let (cap, fix) = match self.limited {
-            true => ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less"),
-            false => ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less"),
+        let (cap, fix) = if self.limited {
+            ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less")
+        } else {
+            ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less")
         };
         Error::new(format!("{call}: no room for {} in the symmetric heap", size::display(bytes)))
             .because(format!(

@@ -41,9 +41,10 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
     // Only PEs that are not bound yet are bound here.
     let free = allowed.iter().all(|cpus| *cpus == allowed[0]);
     let bind = free && settings.bind != Bind::None;
-    let processors = match bind {
-        true => placement::processors(&machine, allowed[0], allowed.len(), settings.bind, Map::Block),
-        false => allowed.iter().map(|cpus| cpus.to_vec()).collect(),
+    let processors = if bind {
+        placement::processors(&machine, allowed[0], allowed.len(), settings.bind, Map::Block)
+    } else {
+        allowed.iter().map(|cpus| cpus.to_vec()).collect()
     };
     let mut places = placement::places(&machine, &processors);
     nic::assign(&machine, &mut places, &wish)?;
@@ -59,9 +60,10 @@ pub(crate) fn decide(job: &Membership, settings: &Settings, allowed: &[&[u32]]) 
     *words() = map::line(&shown);
     // Every node of a job is likely to be the same.
     let far = nic::warning(&machine, &node.members, &places).filter(|_| node.count > 1 && node.index == 0);
-    let (claims, taken) = match settings.bind != Bind::None || apart(&places) {
-        true => claim_cores(job, &machine, &places),
-        false => (Claims::default(), None),
+    let (claims, taken) = if settings.bind != Bind::None || apart(&places) {
+        claim_cores(job, &machine, &places)
+    } else {
+        (Claims::default(), None)
     };
     for warning in far.into_iter().chain(taken) {
         process::say(&format!("oxshmem: {warning}\n"));

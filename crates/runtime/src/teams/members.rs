@@ -23,10 +23,7 @@ impl Members {
     pub(crate) fn of(list: Box<[u32]>) -> Self {
         let stride = if list.len() < 2 { 1 } else { i64::from(list[1]) - i64::from(list[0]) };
         let even = list.windows(2).all(|pair| i64::from(pair[1]) - i64::from(pair[0]) == stride);
-        match even && stride != 0 {
-            true => Self::Triplet { start: list[0], stride: stride as i32 },
-            false => Self::List(list),
-        }
+        if even && stride != 0 { Self::Triplet { start: list[0], stride: stride as i32 } } else { Self::List(list) }
     }
 
     /// The world number of member `member`.

@@ -249,9 +249,10 @@ impl TeamState {
     /// The word by which a member says that it has entered the exchange of this number.
     pub(crate) fn entrance(&self, member: u32, number: u64) -> &AtomicWord {
         let parity = number as usize & 1;
-        match self.leveled {
-            true => &self.hierarchy().lines[member as usize].line(Traffic::Synchronising, parity, 0).sequence,
-            false => &self.place(member).lines[parity].sequence,
+        if self.leveled {
+            &self.hierarchy().lines[member as usize].line(Traffic::Synchronising, parity, 0).sequence
+        } else {
+            &self.place(member).lines[parity].sequence
         }
     }
 

@@ -43,9 +43,10 @@ impl Algorithm for Dissemination {
         if phase == 2 * peers {
             let terms = u64::from(peers).min((size - 1) / reach) as u32;
             let right = scratch(u64::from(first) * len);
-            return match self.payload {
-                true => Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms, len },
-                false => Step::Skip,
+            return if self.payload {
+                Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms, len }
+            } else {
+                Step::Skip
             };
         }
         let peer = if phase < peers { phase } else { phase - peers };

@@ -85,9 +85,10 @@ fn gather(plan: &Plan, rank: u32, share: &CallerShare, pc: u64, window: impl Fn(
     if phase == 1 {
         return Step::Wait { word, value };
     }
-    let (end, len) = match round.with_self {
-        true => (share.offset + share.mine, window(index, round) + share.mine),
-        false => (share.offset, window(index, round)),
+    let (end, len) = if round.with_self {
+        (share.offset + share.mine, window(index, round) + share.mine)
+    } else {
+        (share.offset, window(index, round))
     };
     let (at, len) = match (wraps, part) {
         (false, _) => (end - len, len),

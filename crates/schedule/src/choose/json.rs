@@ -129,9 +129,10 @@ impl<'a> Reader<'a> {
         let rest = &self.text[self.at..];
         let end = rest.find('"').ok_or_else(|| self.error("a string does not end; add '\"'"))?;
         self.at += end + 1;
-        match rest[..end].contains('\\') {
-            true => Err(self.error("names have no escapes; write them plainly")),
-            false => Ok(&rest[..end]),
+        if rest[..end].contains('\\') {
+            Err(self.error("names have no escapes; write them plainly"))
+        } else {
+            Ok(&rest[..end])
         }
     }
 

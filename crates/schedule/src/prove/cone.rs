@@ -143,9 +143,10 @@ pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, law: OperatorLaw) -
             Step::Skip => {}
             Step::Done => {
                 let whole = runs.get(&key(dest(0))).is_some_and(|run| run.len == n);
-                return match whole && sent.is_empty() {
-                    true => Ok(pc),
-                    false => Err(fault!(Result, "size {size}: dest holds {:?}", runs.get(&key(dest(0))))),
+                return if whole && sent.is_empty() {
+                    Ok(pc)
+                } else {
+                    Err(fault!(Result, "size {size}: dest holds {:?}", runs.get(&key(dest(0)))))
                 };
             }
             other => {

@@ -271,10 +271,7 @@ impl<'a> ProofMachine<'a> {
         let mut content = Vec::new();
         for i in 0..len as usize {
             let value = self.pes[p].memory.read(from + i, now)?;
-            match is_inline {
-                true => content.push(value),
-                false => self.pes[q].memory.land(at + i, write, known, value)?,
-            }
+            if is_inline { content.push(value) } else { self.pes[q].memory.land(at + i, write, known, value)? }
         }
         self.not_in_flight(q, at, if is_inline { 0 } else { len as usize }, p)?;
         self.writes.push(Write {

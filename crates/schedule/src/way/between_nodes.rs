@@ -15,9 +15,12 @@ impl TeamFacts<'_> {
         if call.bytes() <= PAYLOAD {
             return (!in_order).then(inline).flatten().unwrap_or(CollectiveWay::Exchange);
         }
-        let whole = || match in_order {
-            true => self.gathered(span, NodeShares::blocks(self.size, span, call.bytes())),
-            false => self.eager(span, call),
+        let whole = || {
+            if in_order {
+                self.gathered(span, NodeShares::blocks(self.size, span, call.bytes()))
+            } else {
+                self.eager(span, call)
+            }
         };
         let slices = || self.slices(span, call);
         // The sum of two operands has the same bits in either order.

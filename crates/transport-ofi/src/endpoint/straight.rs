@@ -178,9 +178,10 @@ impl Endpoint {
         let n = width.bytes();
         let usual = self.broken.is_none() && n > 2 && to.offset & (n as u64 - 1) == 0;
         let Some(there) = self.peers.shortcut(to, n).filter(|_| usual) else { return false };
-        let used_for = match old.is_null() {
-            true => SlotUse::Straight { account, pe: to.pe },
-            false => SlotUse::Fetch { account, pe: to.pe, dest: old, n },
+        let used_for = if old.is_null() {
+            SlotUse::Straight { account, pe: to.pe }
+        } else {
+            SlotUse::Fetch { account, pe: to.pe, dest: old, n }
         };
         let Some(slot) = self.slots.take(used_for) else { return false };
         let AtomicCall { op, form, operand, compare } = AtomicCall::of(amo, !old.is_null());

@@ -161,8 +161,9 @@ pub(super) fn show(planted: &BTreeSet<&str>) -> Outcome {
         }
         used.extend(faults.iter().copied());
     }
-    match *planted == used {
-        true => Ok(()),
-        false => Err(format!("these planted faults belong to no argument, or are not planted: {:?}", planted ^ &used)),
+    if *planted == used {
+        Ok(())
+    } else {
+        Err(format!("these planted faults belong to no argument, or are not planted: {:?}", planted ^ &used))
     }
 }

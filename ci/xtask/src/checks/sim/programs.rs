@@ -134,11 +134,10 @@ impl SimulatedProgram {
         sim.args(["--seeds", &arguments.seeds.to_string(), "--jobs", "1", "--no-story", "--timeout", LIMIT]);
         sim.args(&self.words).env("LD_LIBRARY_PATH", library).env("OPENBLAS_NUM_THREADS", "1");
         let output = command::output(sim.current_dir(target()))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => {
-                Err([&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat())
-            }
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err([&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat())
         }
     }
 }

@@ -47,13 +47,14 @@ fn name(kind: clap::builder::PossibleValue) -> String {
 /// Names the packages whose checksums differ.
 fn compare(one: &str, other: &str) -> Outcome {
     let differing: Vec<&str> = one.lines().filter(|line| !other.lines().any(|twin| twin == *line)).collect();
-    match differing.is_empty() && one.lines().count() == other.lines().count() {
-        true => Ok(()),
-        false => Err(format!(
+    if differing.is_empty() && one.lines().count() == other.lines().count() {
+        Ok(())
+    } else {
+        Err(format!(
             "the packages of two builds differ, so something in them tells where or when they were made:\n{}\nand\n{other}\
              compare the trees in target/twice with diffoscope",
             differing.join("\n")
-        )),
+        ))
     }
 }
 

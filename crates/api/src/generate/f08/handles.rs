@@ -10,9 +10,12 @@ use crate::constants::{FORTRAN_TEAMS, GROUPS};
 pub(super) fn constants() -> String {
     let all = GROUPS.iter().flat_map(|group| group.constants);
     all.map(|(name, value)| (constant(name), in_fortran(value)))
-        .map(|(name, value)| match value.starts_with('\'') {
-            true => format!("    character(*), parameter, public :: {name} = {value}\n"),
-            false => format!("    integer, parameter, public :: {name} = {value}\n"),
+        .map(|(name, value)| {
+            if value.starts_with('\'') {
+                format!("    character(*), parameter, public :: {name} = {value}\n")
+            } else {
+                format!("    integer, parameter, public :: {name} = {value}\n")
+            }
         })
         .collect()
 }

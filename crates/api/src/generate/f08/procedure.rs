@@ -73,9 +73,10 @@ impl Procedure {
             .collect();
         let outcome = ResultUse::of(form);
         let is_direct = outcome.is_direct() && arguments.iter().all(Argument::is_direct);
-        let (interface, body) = match is_direct {
-            true => (Some(routine(&specific, form, &arguments, &outcome, 8)), None),
-            false => (None, Some(body(&generic, &specific, form, &arguments, &outcome))),
+        let (interface, body) = if is_direct {
+            (Some(routine(&specific, form, &arguments, &outcome, 8)), None)
+        } else {
+            (None, Some(body(&generic, &specific, form, &arguments, &outcome)))
         };
         let usage = ProcedureUsage::of(&arguments, &outcome);
         Procedure { generic, specific, is_generic, bound, interface, body, usage }

@@ -41,9 +41,10 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
                 .fix(fix),
         );
     }
-    let whose = match FAST.statics.holds(ptr as usize, 1) {
-        true => "it is a static variable of the program",
-        false => "it is memory of malloc, of the stack or of a library",
+    let whose = if FAST.statics.holds(ptr as usize, 1) {
+        "it is a static variable of the program"
+    } else {
+        "it is memory of malloc, of the stack or of a library"
     };
     errors::fail(
         &Error::new(format!("{call}: {ptr:p} is not in the symmetric heap"))

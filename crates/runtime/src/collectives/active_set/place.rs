@@ -85,11 +85,12 @@ impl Door {
     /// Takes the caller out.
     #[inline(always)]
     pub(super) fn leave(&self) {
-        match self.alone {
+        if self.alone {
             // Only this PE writes the mark. A read-modify-write would wait until other PEs have given up the lines that were
             // written last.
-            true => self.mark.store(self.mark.load(Relaxed) - 1, Release),
-            false => drop(self.mark.fetch_sub(1, Release)),
+            self.mark.store(self.mark.load(Relaxed) - 1, Release)
+        } else {
+            drop(self.mark.fetch_sub(1, Release))
         }
     }
 }

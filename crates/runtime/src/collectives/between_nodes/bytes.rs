@@ -109,11 +109,12 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
     let in_flight =
         unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
-    match span.node() == root_node {
+    if span.node() == root_node {
         // Its members take the root's source, and do not wait. They count the meeting nevertheless: the numbers of the team's meetings are
         // the same on all nodes.
-        true => _ = call.team.next_announcement(),
-        false => meet_here(call, span),
+        _ = call.team.next_announcement()
+    } else {
+        meet_here(call, span)
     }
     let from = if span.node() == root_node { original(source) } else { call.at(leader, dest, bytes) };
     let has_it = ptr::eq(from, dest) || my == leader && span.node() != root_node || my == root && !to_root;

@@ -66,9 +66,10 @@ pub(super) unsafe fn reduce(
             let node = span.node_of(member);
             parts.from(node).wrapping_add((span.place(member) - span.start(node)) as usize * operand)
         };
-        let sources: Vec<*const u8> = match in_order {
-            true => (0..team.size).map(of_member).collect(),
-            false => (0..nodes).map(|node| parts.from(node)).collect(),
+        let sources: Vec<*const u8> = if in_order {
+            (0..team.size).map(of_member).collect()
+        } else {
+            (0..nodes).map(|node| parts.from(node)).collect()
         };
         let result = buffer.wrapping_add(start(span.node()) as usize);
         // SAFETY: all parts have come, with an operand of this slice for every source; no member looks at the gather buffer.

@@ -246,9 +246,10 @@ impl ContextLane {
         let PutArguments { to, source, n } = put.arguments;
         // SAFETY: one operation uses what the caller has promised.
         self.issue(put.call, Some(to.pe), |lane| unsafe {
-            match self.signals_together(n) {
-                true => lane.put_signal(to, source, n, *signal, *update),
-                false => lane.signal_behind_puts(*signal, *update),
+            if self.signals_together(n) {
+                lane.put_signal(to, source, n, *signal, *update)
+            } else {
+                lane.signal_behind_puts(*signal, *update)
             }
         });
     }
@@ -279,10 +280,7 @@ impl ContextLane {
 
     /// Whether [`ContextLane::fence`] would return at once; it is made then.
     pub(crate) fn is_fenced(&self) -> bool {
-        match self.near.load(Relaxed) || self.lane.fence().is_err() {
-            true => self.is_complete(),
-            false => true,
-        }
+        if self.near.load(Relaxed) || self.lane.fence().is_err() { self.is_complete() } else { true }
     }
 
     /// Before an operation: threads that have waited for long come first.

@@ -55,9 +55,10 @@ impl LineMachine<'_> {
         // All operands are there, once each, and it is not the fold in team order.
         let all = matches!((found, wanted), (ProofValue::Operands { element: e, of: o, .. }, ProofValue::Operands { element, of, .. })
             if (e, o) == (element, of));
-        Err(match all {
-            true => fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way"),
-            false => fault!(Result, "call {index}, PE {p} of {size}: element {at} is {found:x?}, not {wanted:x?}"),
+        Err(if all {
+            fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way")
+        } else {
+            fault!(Result, "call {index}, PE {p} of {size}: element {at} is {found:x?}, not {wanted:x?}")
         })
     }
 }

@@ -283,9 +283,10 @@ impl MeetingModel {
         let next = match self.callers[caller].stage.clone() {
             CallerStage::Away => {
                 let (name, others) = (history.name(meeting), members.len() as u64 - 1);
-                let member = match members[0] == caller {
-                    true => ArrivingMember::first(name, others),
-                    false => ArrivingMember::other(name),
+                let member = if members[0] == caller {
+                    ArrivingMember::first(name, others)
+                } else {
+                    ArrivingMember::other(name)
                 };
                 Self::on_the_way(history, member)
             }

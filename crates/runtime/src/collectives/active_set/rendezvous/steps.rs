@@ -258,10 +258,13 @@ impl LeavingMember {
                 tables.update(Arrivals, Name(entry), Amo::Swap(0));
                 LeavingStep::CountOut
             }
-            LeavingStep::CountOut => match (tables.update(Slots, Turn(index), Amo::Add(1)) + 1) & LEFT == self.size {
-                true => LeavingStep::NextTurn,
-                false => LeavingStep::Gone,
-            },
+            LeavingStep::CountOut => {
+                if (tables.update(Slots, Turn(index), Amo::Add(1)) + 1) & LEFT == self.size {
+                    LeavingStep::NextTurn
+                } else {
+                    LeavingStep::Gone
+                }
+            }
             LeavingStep::NextTurn => {
                 tables.update(Slots, Turn(index), Amo::Swap(turn_after(self.passed)));
                 LeavingStep::FreeName

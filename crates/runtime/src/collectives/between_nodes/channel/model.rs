@@ -318,9 +318,10 @@ impl NodeState {
     /// The value of a cell, which must belong to the exchange.
     fn read(&mut self, cell: ModelCell, exchange: u8, reader: &str) -> Result<ModelValue, String> {
         let value = *self.at(cell);
-        match value.exchange == exchange + 1 {
-            true => Ok(value),
-            false => Err(format!("{reader} finds {value:?} at {cell:?} in exchange {}", exchange + 1)),
+        if value.exchange == exchange + 1 {
+            Ok(value)
+        } else {
+            Err(format!("{reader} finds {value:?} at {cell:?} in exchange {}", exchange + 1))
         }
     }
 }

@@ -101,9 +101,10 @@ impl TeamModel {
         let members = history.members as usize;
         let mut look = |kind, at, of, to| {
             let value = self.nodes[node].read(history.cell(kind, exchange, at), exchange, "a member")?;
-            match (value.of, value.to) == (of, to) {
-                true => Ok(()),
-                false => Err(format!("node {node} has {value:?} in exchange {} and wants {of:b}", exchange + 1)),
+            if (value.of, value.to) == (of, to) {
+                Ok(())
+            } else {
+                Err(format!("node {node} has {value:?} in exchange {} and wants {of:b}", exchange + 1))
             }
         };
         match what {
