@@ -73,7 +73,7 @@ impl ReportSide {
 
     fn told(&self) -> String {
         let ReportSide { call, thread, pe, place, heard } = self;
-        if heard {
+        if *heard {
             format!("{call} at {}, whose signal was heard by {thread}PE {pe}", place.told)
         } else {
             format!("{call} by {thread}PE {pe} at {}", place.told)

@@ -59,9 +59,9 @@ pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
         let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.is_dir() && !path.is_symlink() {
-                open.push(path)
+                open.push(path);
             } else {
-                drop(found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf()))
+                found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf());
             }
         }
     }

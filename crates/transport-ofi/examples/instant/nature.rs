@@ -17,6 +17,8 @@ pub(super) struct Nature {
     pub(super) longest: usize,
     pub(super) lacks: &'static [fi::fi_op],
     pub(super) by_software: bool,
+    pub(super) maps_for_writing: bool,
+    pub(super) word: &'static str,
     pub(super) cards: usize,
 }
 
@@ -34,5 +36,7 @@ pub(super) const NATURES: &[Nature] = &[Nature {
     longest: usize::MAX >> 1,
     lacks: &[],
     by_software: false,
+    maps_for_writing: false,
+    word: "",
     cards: 1,
 }];

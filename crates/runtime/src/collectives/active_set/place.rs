@@ -88,9 +88,9 @@ impl Door {
         if self.alone {
             // Only this PE writes the mark. A read-modify-write would wait until other PEs have given up the lines that were
             // written last.
-            self.mark.store(self.mark.load(Relaxed) - 1, Release)
+            self.mark.store(self.mark.load(Relaxed) - 1, Release);
         } else {
-            drop(self.mark.fetch_sub(1, Release))
+            self.mark.fetch_sub(1, Release);
         }
     }
 }
