@@ -1,9 +1,9 @@
 //! Why the waits of a job do not end: calls that do not fit together, circles of PEs, and PEs that are missing.
 
-use super::chains::{chain, steps};
+use super::chains::{chain, own_wait, steps};
 use super::teams::{different_teams, is_team, named};
 use super::{Certainty, condition_of, latest};
-use crate::waits::{AwaitedCollectives, Subject, TeamMeeting, WaitEntry};
+use crate::waits::{Subject, WaitEntry};
 use crate::{Activity, State, Witness};
 
 /// The reason why the waits do not end, and the remedy.
@@ -87,26 +87,9 @@ fn unchanged(known: &[Witness]) -> String {
     format!("  No PE is left that could change {these}. {look}.\n")
 }
 
-/// The oldest wait of a PE's threads.
-pub(super) fn own_wait(one: &Witness) -> Option<&WaitEntry> {
-    one.waits.first().filter(|wait| wait.has_thread())
-}
-
 /// Whether a PE may still act.
 fn is_active(one: &Witness) -> bool {
     !one.is_waiting() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
-}
-
-/// The collectives of a PE that are under way and come before the end of a wait, with their meetings.
-pub(super) fn under_way<'a>(
-    one: &'a Witness,
-    awaited: &AwaitedCollectives,
-) -> impl Iterator<Item = (&'a WaitEntry, TeamMeeting)> + use<'a> {
-    let team = awaited.team;
-    one.waits.iter().filter(|wait| !wait.has_thread()).filter_map(move |wait| match wait.subject {
-        Subject::Meeting(meeting) if team.is_none_or(|team| is_team(&team, &meeting)) => Some((wait, meeting)),
-        _ => None,
-    })
 }
 
 /// Two PEs that are at one meeting in calls of different names.

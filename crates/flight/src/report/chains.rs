@@ -2,13 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cause::{own_wait, under_way};
-use super::teams::missing;
+use super::teams::{is_team, missing};
 use crate::Witness;
-use crate::waits::{Subject, TeamMeeting, WaitEntry};
+use crate::waits::{AwaitedCollectives, Subject, TeamMeeting, WaitEntry};
 
 /// Steps of a chain that are told before its last one.
 const STEPS: usize = 8;
+
+/// The oldest wait of a PE's threads.
+pub(super) fn own_wait(one: &Witness) -> Option<&WaitEntry> {
+    one.waits.first().filter(|wait| wait.has_thread())
+}
+
+/// The collectives of a PE that are under way and come before the end of a wait, with their meetings.
+fn under_way<'a>(
+    one: &'a Witness,
+    awaited: &AwaitedCollectives,
+) -> impl Iterator<Item = (&'a WaitEntry, TeamMeeting)> + use<'a> {
+    let team = awaited.team;
+    one.waits.iter().filter(|wait| !wait.has_thread()).filter_map(move |wait| match wait.subject {
+        Subject::Meeting(meeting) if team.is_none_or(|team| is_team(&team, &meeting)) => Some((wait, meeting)),
+        _ => None,
+    })
+}
 
 /// The PEs that must act for a PE's waits to end, as far as they can be named.
 fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {

@@ -164,8 +164,8 @@ pub unsafe fn lie_together(descriptor: *const isize, dimensions: usize) -> bool 
     // SAFETY: the caller promises so many words.
     let words = unsafe { core::slice::from_raw_parts(descriptor, 3 + 3 * dimensions) };
     let (head, bounds) = words.split_at(3);
-    // What gfortran and flang pass to C: the address, the length of an element, a version with the rank behind it, and for each
-    // dimension its lower bound, its extent and the distance of its elements in bytes. Another layout has the rank elsewhere.
+    // gfortran and flang pass the address, the length of an element, a version with the rank behind it, and for each dimension its
+    // lower bound, its extent and the distance of its elements in bytes. Another layout has the rank elsewhere.
     let rank = head[2].to_ne_bytes()[4];
     usize::from(rank) == dimensions && follow_each_other(head[1], bounds)
 }

@@ -19,7 +19,7 @@ const PRIVATE: usize = 4 << 20;
 /// One PE.
 type Side = End<Wire>;
 
-/// What a side has sent, and whether it is sealed.
+/// The bytes that a side has sent, and the key if they are sealed.
 #[derive(Default)]
 struct Wire {
     sealer: Option<Sealer>,
