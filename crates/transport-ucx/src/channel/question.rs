@@ -11,11 +11,11 @@ use oxshmem_transport::{Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK,
-    ucp_am_recv_param_t, ucp_request_param_t, ucs_status_t,
+    ucp_am_recv_param_t, ucp_request_param_t, ucp_send_am_flags, ucs_status_t,
 };
 
 use super::reached::ReachedPeer;
-use super::{Channel, Inbox, lost};
+use super::{COPIED, Channel, Inbox, lost};
 use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
@@ -42,7 +42,7 @@ pub(super) enum Expected {
 /// A message, kept until UCX has sent it.
 pub(super) struct SentQuestion {
     header: [u8; HEADER],
-    /// A copy of the data, where no caller keeps it.
+    /// A copy of the data, where no caller keeps it or UCX has refused to read it there.
     copy: Vec<u8>,
     pe: u32,
     number: u64,
@@ -110,7 +110,7 @@ impl Channel {
 
     /// As [`Self::ask`], to a peer by its index.
     pub(super) fn send(&mut self, peers: &Directory, peer: usize, ask: Ask, data: RequestData<'_>, expected: Expected) {
-        if !matches!(data, RequestData::Batch) {
+        if self.waiting > 0 && !matches!(data, RequestData::Batch) {
             // The messages of the batch come first.
             self.send_batch(peers, peer);
         }
@@ -136,11 +136,6 @@ impl Channel {
                 None
             }
         };
-        let param = ucp_request_param_t {
-            op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS,
-            flags: UCP_AM_SEND_FLAG_REPLY | way,
-            ..blank()
-        };
         if answered {
             self.peers[peer].unacknowledged_bytes = 0;
             let covers = mem::take(&mut self.peers[peer].unacknowledged);
@@ -152,12 +147,42 @@ impl Channel {
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
         // them, and the caller the borrowed data.
         let (outcome, back) = unsafe {
-            start_owning(question, sent, param, |question, param| {
+            start_owning(question, sent, sent_as(way), |question, param| {
                 let header = (*question).header.as_ptr().cast();
                 let data = borrowed.unwrap_or(&(*question).copy);
                 started(send(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), param))
             })
         };
+        match (outcome, back, borrowed) {
+            (Started::Failed(_), Some(question), Some(data)) if (1..=COPIED).contains(&data.len()) => {
+                self.send_copy(question, data);
+            }
+            (outcome, back, _) => self.note_sent(pe, number, outcome, back),
+        }
+    }
+
+    /// Sends a message with a copy of data that UCX has refused to send from where they are. A card reads memory that is registered, which
+    /// the kernel refuses where memory may only be read.
+    #[cold]
+    fn send_copy(&mut self, mut question: Box<SentQuestion>, data: &[u8]) {
+        let (pe, number) = (question.pe, question.number);
+        question.copy.extend_from_slice(data);
+        let peer = self.index[pe as usize] as usize;
+        let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
+        // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and the copy until UCX has sent them.
+        let (outcome, back) = unsafe {
+            start_owning(question, sent, sent_as(UCP_AM_SEND_FLAG_EAGER), |question, param| {
+                let header = (*question).header.as_ptr().cast();
+                let copy = &(*question).copy;
+                started(send(endpoint, ASK, header, HEADER, copy.as_ptr().cast(), copy.len(), param))
+            })
+        };
+        self.note_sent(pe, number, outcome, back);
+    }
+
+    /// The outcome of a message to `pe`, with its box if UCX has none.
+    #[inline(always)]
+    fn note_sent(&mut self, pe: u32, number: u64, outcome: Started, back: Option<Box<SentQuestion>>) {
         match outcome {
             Started::Done => self.spare = back,
             Started::Request(_) => self.inbox.unsent.set(self.inbox.unsent.get() + 1),
@@ -214,6 +239,11 @@ impl Inbox {
             !over
         });
     }
+}
+
+/// The parameters of a message that goes this way.
+fn sent_as(way: ucp_send_am_flags) -> ucp_request_param_t {
+    ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_AM_SEND_FLAG_REPLY | way, ..blank() }
 }
 
 unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, question: *mut c_void) {

@@ -1,6 +1,6 @@
 //! Channels to the only PE of a job, which serves when the test says so.
 
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
 use oxshmem_ucx_sys::{UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_ptr_t};
 
-use super::Channel;
 use super::question::MOST_UNACKNOWLEDGED;
+use super::{Channel, TOGETHER};
 use crate::devices::Devices;
 use crate::load;
 use crate::net::Net;
@@ -149,7 +149,13 @@ static TABLE: [u8; 20_000] = {
     table
 };
 
-/// UCX's put over a card, which cannot register such memory.
+/// The answer of a card, which cannot register such memory.
+fn refused(data: *const c_void) -> Option<ucs_status_ptr_t> {
+    let error = (UCS_ERR_IO_ERROR as isize).cast_unsigned();
+    TABLE.as_ptr_range().contains(&data.cast::<u8>()).then_some(ptr::without_provenance_mut(error))
+}
+
+/// UCX's put over a card.
 unsafe extern "C" fn put_of_a_card(
     endpoint: ucp_ep_h,
     from: *const c_void,
@@ -158,20 +164,36 @@ unsafe extern "C" fn put_of_a_card(
     key: ucp_rkey_h,
     param: *const ucp_request_param_t,
 ) -> ucs_status_ptr_t {
-    if TABLE.as_ptr_range().contains(&from.cast::<u8>()) {
-        return ptr::without_provenance_mut((UCS_ERR_IO_ERROR as isize).cast_unsigned());
-    }
     let put = load::library().expect("it is open").put;
     // SAFETY: the arguments of a call of UCX's go unchanged to it.
-    unsafe { put(endpoint, from, n, to, key, param) }
+    refused(from).unwrap_or_else(|| unsafe { put(endpoint, from, n, to, key, param) })
+}
+
+/// UCX's active message over a card.
+unsafe extern "C" fn message_of_a_card(
+    endpoint: ucp_ep_h,
+    id: c_uint,
+    header: *const c_void,
+    header_length: usize,
+    data: *const c_void,
+    n: usize,
+    param: *const ucp_request_param_t,
+) -> ucs_status_ptr_t {
+    let send = load::library().expect("it is open").am_send;
+    // SAFETY: the arguments of a call of UCX's go unchanged to it.
+    refused(data).unwrap_or_else(|| unsafe { send(endpoint, id, header, header_length, data, n, param) })
 }
 
 #[test]
 fn a_put_from_memory_that_may_only_be_read_is_copied() {
     const NAME: &str = "a_put_from_memory_that_may_only_be_read_is_copied";
-    let mut target = vec![0_u8; TABLE.len() + 64];
-    let signal = Remote { offset: TABLE.len() as u64, ..HEAP };
-    let change = |ucx: &'static Ucx| -> &'static Ucx { Box::leak(Box::new(Ucx { put: put_of_a_card, ..*ucx })) };
+    let behind = TABLE.len() + 64;
+    let mut target = vec![0_u8; behind + TOGETHER];
+    let at = |offset: usize| Remote { offset: offset as u64, ..HEAP };
+    let signal = at(TABLE.len());
+    let change = |ucx: &'static Ucx| -> &'static Ucx {
+        Box::leak(Box::new(Ucx { put: put_of_a_card, am_send: message_of_a_card, ..*ucx }))
+    };
     let mut signalled = None;
     alone_over(NAME, &Settings::default(), &mut target, change, |net, channel| {
         // SAFETY: the source is static.
@@ -184,16 +206,19 @@ fn a_put_from_memory_that_may_only_be_read_is_copied() {
         // SAFETY: the source is static.
         let straight = unsafe { channel.put_straight(HEAP, TABLE.as_ptr(), TABLE.len()) };
         assert_eq!((straight, channel.outstanding()), (false, 0), "a put that was refused counts");
-        let update = SignalUpdate::Set(1);
-        // SAFETY: the source is static.
-        unsafe { channel.put_signal(&net.peers, HEAP, TABLE.as_ptr(), TABLE.len(), signal, update) }
-            .expect("there is room");
-        complete(net, channel);
+        // The longer one is a put of UCX's, and the shorter one travels with its signal.
+        for (to, n) in [(HEAP, TABLE.len()), (at(behind), TOGETHER)] {
+            // SAFETY: the source is static.
+            unsafe { channel.put_signal(&net.peers, to, TABLE.as_ptr(), n, signal, SignalUpdate::Add(1)) }
+                .expect("there is room");
+            complete(net, channel);
+        }
         signalled = Some(word(net, signal.offset));
     });
     if let Some(signalled) = signalled {
-        assert_eq!(signalled, 1);
+        assert_eq!(signalled, 2);
         assert!(target[..TABLE.len()] == TABLE, "the copies have not arrived whole");
+        assert!(target[behind..] == TABLE[..TOGETHER], "the copy in the message has not arrived whole");
     }
 }
 
