@@ -23,7 +23,7 @@ impl Engine {
         self.address_of(pe)?;
         match self.first.peers.greeted(pe) {
             None => self.send(pe, &Message::Hello),
-            Some(since) if since.elapsed() > self.give_up => {
+            Some(waited) if waited > self.give_up => {
                 return Err(self.first.unreachable(pe, "it does not answer").into());
             }
             Some(_) => {}

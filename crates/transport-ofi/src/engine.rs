@@ -170,7 +170,7 @@ impl Engine {
         let Remote { pe, region, offset } = remote;
         match self.first.peers.question(pe, region, at) {
             Inquiry::New => self.send(pe, &Message::Where { region: region as u8, offset: at }),
-            Inquiry::Asked(since) if since.elapsed() > self.give_up => {
+            Inquiry::Asked(waited) if waited > self.give_up => {
                 return Err(self.first.unreachable(pe, "it does not say where its memory is").into());
             }
             Inquiry::Asked(_) => {}

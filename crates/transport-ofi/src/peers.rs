@@ -1,9 +1,9 @@
 //! The other PEs as an endpoint knows them: where they are, their memory, and, on the first rail, whether they know us.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use oxshmem_libfabric_sys as fi;
-use oxshmem_transport::{FoundPiece, Region, RegionPiece, Remote};
+use oxshmem_transport::{FoundPiece, Region, RegionPiece, Remote, WatchedTime};
 
 use crate::windows::{Window, Windows};
 
@@ -18,8 +18,8 @@ pub(crate) struct KnownPeers {
 pub(crate) enum Inquiry {
     /// It is to be asked now.
     New,
-    /// It, or another one before it, has been asked since then.
-    Asked(Instant),
+    /// It, or another one before it, has been asked, and this PE has waited so long.
+    Asked(Duration),
     Answered,
 }
 
@@ -51,11 +51,12 @@ struct Peer {
     windows: Windows,
     /// Which of its rails this is.
     rail: u8,
-    /// The last inquiry, and when it was made; until it is answered.
-    asked: Option<(Region, u64, Instant)>,
+    /// The last inquiry, and the time since it was made; until it is answered.
+    asked: Option<(Region, u64, WatchedTime)>,
     /// The inquiry that was answered last.
     answered: Option<(Region, u64)>,
-    greeted: Option<Instant>,
+    /// Since it was greeted.
+    greeted: Option<WatchedTime>,
     /// How long it has said that a region is, when it had no window for us.
     told_length: u64,
     /// It has heard of us: it has answered our greeting, or has greeted us.
@@ -142,22 +143,22 @@ impl KnownPeers {
     /// How far the question is where this byte of a peer is. There is one question at a time.
     pub(crate) fn question(&mut self, pe: u32, region: Region, at: u64) -> Inquiry {
         let Some(peer) = self.known(pe) else { return Inquiry::Answered };
-        if let Some((_, _, since)) = peer.asked {
-            return Inquiry::Asked(since);
+        if let Some((_, _, waited)) = &mut peer.asked {
+            return Inquiry::Asked(waited.look());
         }
         if peer.answered.take() == Some((region, at)) {
             return Inquiry::Answered;
         }
-        peer.asked = Some((region, at, Instant::now()));
+        peer.asked = Some((region, at, WatchedTime::begin()));
         Inquiry::New
     }
 
-    /// When a peer was greeted; `None`: it is to be greeted now.
-    pub(crate) fn greeted(&mut self, pe: u32) -> Option<Instant> {
+    /// How long this PE has waited since a peer was greeted; `None`: it is to be greeted now.
+    pub(crate) fn greeted(&mut self, pe: u32) -> Option<Duration> {
         let peer = self.known(pe)?;
-        let before = peer.greeted;
-        peer.greeted.get_or_insert_with(Instant::now);
-        before
+        let waited = peer.greeted.as_mut().map(WatchedTime::look);
+        peer.greeted.get_or_insert_with(WatchedTime::begin);
+        waited
     }
 
     pub(crate) fn told_length(&self, pe: u32) -> u64 {

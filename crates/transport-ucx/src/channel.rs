@@ -20,11 +20,10 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 use std::{ptr, slice};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, NotIssued, NumberMap, Region, Remote, SignalUpdate, Width};
+use oxshmem_transport::{Amo, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::atomic::NetworkUpdate;
@@ -84,8 +83,8 @@ pub(crate) struct Channel {
     waiting: u64,
     /// The box of the last message, for the next one.
     spare: Option<Box<SentQuestion>>,
-    /// The PE and the region whose keys are asked for, and since when.
-    keys_asked: Option<(u32, Region, Instant)>,
+    /// The PE and the region whose keys are asked for, and the time since then.
+    keys_asked: Option<(u32, Region, WatchedTime)>,
     pub(crate) worker: Worker,
     /// The peers to which failures of endpoints belong.
     watched: Vec<Rc<Watched>>,

@@ -29,6 +29,7 @@ mod provider;
 pub mod software;
 #[cfg(feature = "suite")]
 pub mod suite;
+mod watched_time;
 
 pub use account::Account;
 pub use arguments::{AtomicArguments, GetArguments, PutArguments};
@@ -44,3 +45,4 @@ pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{
     Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, TransportOffer, WantedTransport,
 };
+pub use watched_time::WatchedTime;

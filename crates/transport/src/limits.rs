@@ -35,5 +35,9 @@ pub(crate) const MOST_ASKED: usize = 128;
 /// bounded. Two processors, UCX over TCP: a barrier took 5 percent less than with one in 33.
 pub(crate) const MOST_UNACKNOWLEDGED: u32 = 256;
 
+/// The longest time between two looks for an answer that counts as silence of the peer: a quarter of the shortest patience
+/// (`SHMEM_PEER_TIMEOUT=1`). Chosen.
+pub(crate) const LONGEST_GAP: Duration = Duration::from_millis(250);
+
 /// Longest put whose aligned words of eight bytes land whole, each by a store of its own. Chosen.
 pub const WORD_BY_WORD: usize = 4096;

@@ -10,7 +10,7 @@ mod service;
 mod tests;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 
@@ -20,7 +20,7 @@ use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
     Account, AddressBook, AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, RegisteredMemory,
-    Segment, TakesTurns,
+    Segment, TakesTurns, WatchedTime,
 };
 
 pub use service::Messages;
@@ -169,11 +169,11 @@ impl Fabric for Filled {
     fn close(&self) {
         if self.driver.is_running() {
             self.fabric.leave();
-            let mut heard = Instant::now();
+            let mut silence = WatchedTime::begin();
             while !self.fabric.has_left() {
                 if self.progress() > 0 {
-                    heard = Instant::now();
-                } else if heard.elapsed() > self.give_up {
+                    silence = WatchedTime::begin();
+                } else if silence.look() > self.give_up {
                     tracing::warn!(fabric = self.fabric.describe(), "some PEs have not disconnected");
                     break;
                 } else {

@@ -2,10 +2,9 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::time::Instant;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{NotIssued, Region, Remote};
+use oxshmem_transport::{NotIssued, Region, Remote, WatchedTime};
 use oxshmem_ucx_sys::{ucp_ep_h, ucs_status_t};
 
 use super::question::Expected;
@@ -48,7 +47,7 @@ impl Channel {
         let from = keys.of(region).len() as u64;
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
-            self.keys_asked = Some((pe, region, Instant::now()));
+            self.keys_asked = Some((pe, region, WatchedTime::begin()));
             self.ask(peers, pe, Ask::Keys { region, from }, &[], Expected::Keys);
         }
         if let Some(error) = &*self.inbox.error.borrow() {
@@ -56,8 +55,9 @@ impl Channel {
             return Err(error.clone().into());
         }
         let Some(reply) = self.inbox.keys.borrow_mut().take() else {
-            return match self.keys_asked {
-                Some((asked, _, since)) if since.elapsed() > peers.give_up => {
+            let waited = self.keys_asked.as_mut().map(|(asked, _, time)| (*asked, time.look()));
+            return match waited {
+                Some((asked, waited)) if waited > peers.give_up => {
                     let seconds = peers.give_up.as_secs();
                     Err(lost(
                         asked,
