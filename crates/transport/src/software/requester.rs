@@ -3,6 +3,7 @@
 use oxshmem_base::planted;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::{mem, ptr};
 
 use parking_lot::Mutex;
 
@@ -20,25 +21,46 @@ pub(super) struct Requester {
 
 #[derive(Default)]
 struct Requests {
+    /// Those that expect an answer of their own, at most [`MOST_ASKED`]: a search through them does not grow with the job.
     waiting: NumberMap<u64, OpenRequest>,
-    /// How many of them expect no answer of their own.
-    unacknowledged: usize,
-    /// How many of them went to a PE since it was last asked for an answer.
-    unasked: NumberMap<u32, u32>,
+    /// The others that are not known to be done.
+    unacknowledged: NumberMap<u64, UnacknowledgedRequest>,
+    /// Those of them that went to a PE since it was last asked for an answer.
+    unasked: NumberMap<u32, UnaskedRequests>,
     /// Counts fences.
     era: u64,
     /// The bytes of the last message, for those of the next one.
     message: Vec<u8>,
 }
 
-/// A message that is not known to be done.
+/// A request that expects an answer.
 struct OpenRequest {
     pe: u32,
-    era: u64,
     width: Width,
     old: *mut u8,
-    answered: bool,
+    /// The era of the first request that the answer acknowledges, or else its own.
+    era: u64,
+    /// The last request that the answer acknowledges, or [`NO_REQUEST`]. The others are found from there.
+    covers: u64,
 }
+
+/// A request that expects no answer of its own.
+struct UnacknowledgedRequest {
+    pe: u32,
+    /// The one before it that one answer acknowledges with it, or [`NO_REQUEST`].
+    before: u64,
+}
+
+/// The requests to one PE that one answer will acknowledge.
+struct UnaskedRequests {
+    count: u32,
+    /// The era of the first.
+    era: u64,
+    last: u64,
+}
+
+/// The number of no request.
+const NO_REQUEST: u64 = u64::MAX;
 
 // SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
 unsafe impl Send for OpenRequest {}
@@ -59,19 +81,19 @@ impl Requester {
     /// Has a PE do something that completes with the answer to a later question.
     pub(super) fn send_unacknowledged(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
-        let answered = questions.unasked.get(&pe).is_some_and(|&sent| sent >= MOST_UNACKNOWLEDGED);
+        let answered = questions.unasked.get(&pe).is_some_and(|unasked| unasked.count >= MOST_UNACKNOWLEDGED);
         if answered {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
         }
-        self.send(&mut questions, pe, task, std::ptr::null_mut(), answered)
+        self.send(&mut questions, pe, task, ptr::null_mut(), answered)
     }
 
     /// Asks each PE to acknowledge what it was sent, as far as there is room. No answer comes over a network that has
     /// failed.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            let sent = self.send(questions, pe, TargetTask::Mark, std::ptr::null_mut(), true);
+            let sent = self.send(questions, pe, TargetTask::Mark, ptr::null_mut(), true);
             if sent.is_err() || self.account.has_failed() {
                 return;
             }
@@ -86,7 +108,7 @@ impl Requester {
         old: *mut u8,
         answered: bool,
     ) -> Result<(), Busy> {
-        if questions.waiting.len() - questions.unacknowledged >= MOST_ASKED {
+        if questions.waiting.len() >= MOST_ASKED {
             return Err(Busy);
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
@@ -94,14 +116,11 @@ impl Requester {
         ActiveMessage::Ask { number, task, answered }.encode_to(&mut questions.message);
         let sent = self.service.send(pe, &questions.message, answered).map(|()| {
             self.account.issue(1);
-            let era = questions.era;
-            let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
-            questions.waiting.insert(number, OpenRequest { pe, era, width, old, answered });
             if answered {
-                questions.unasked.remove(&pe);
+                let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
+                questions.note(number, pe, width, old);
             } else {
-                questions.unacknowledged += 1;
-                *questions.unasked.entry(pe).or_default() += 1;
+                questions.note_unacknowledged(number, pe);
             }
         });
         self.account.settle(sent, ())
@@ -119,7 +138,8 @@ impl Requester {
     pub(super) fn may_be_overtaken(&self, pe: u32) -> bool {
         self.account.outstanding() > 0 && {
             let questions = self.questions.lock();
-            questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
+            questions.unasked.get(&pe).is_some_and(|unasked| unasked.era < questions.era)
+                || questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
         }
     }
 
@@ -146,7 +166,7 @@ impl Requester {
     }
 
     fn take_answers(&self, questions: &mut Requests) -> usize {
-        let before = questions.waiting.len();
+        let before = questions.open();
         // The loop is over the answers: there may be many more questions.
         let mut answers = self.service.answers.lock();
         // Errors first: the answer to a later question would acknowledge the message that has failed.
@@ -155,29 +175,63 @@ impl Requester {
         }
         answers.retain(|&number, outcome| !self.take_answer(questions, number, *outcome));
         drop(answers);
-        let done = before - questions.waiting.len();
+        let done = before - questions.open();
         self.account.complete(done as u64);
         done
     }
 
     /// Takes an answer, unless it has no question of this lane: then it is another lane's. Returns whether it has.
     fn take_answer(&self, questions: &mut Requests, number: u64, outcome: Result<u64, OutOfRange>) -> bool {
-        let Some(asked) = questions.waiting.remove(&number) else { return false };
-        match outcome {
-            // SAFETY: the caller of `ask` keeps `old` until completion, which is counted by our caller.
-            Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
-            Err(wrong) => self.account.fail(wrong.error(asked.pe)),
+        if let Some(asked) = questions.waiting.remove(&number) {
+            match outcome {
+                // SAFETY: the caller of `ask` keeps `old` until completion, which is counted by our caller.
+                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
+                Err(wrong) => self.account.fail(wrong.error(asked.pe)),
+            }
+            questions.acknowledge(asked.covers);
+            if planted!("acknowledged-by-an-earlier-question", false, true) {
+                let later = questions.unasked.get(&asked.pe).map_or(NO_REQUEST, |unasked| unasked.last);
+                questions.acknowledge(later);
+            }
+            return true;
         }
-        questions.unacknowledged -= usize::from(!asked.answered);
-        if questions.unacknowledged > 0 {
-            questions.waiting.retain(|&other, earlier| {
-                earlier.answered
-                    || earlier.pe != asked.pe
-                    || planted!("acknowledged-by-an-earlier-question", other > number, false)
-            });
-            questions.unacknowledged = questions.waiting.values().filter(|sent| !sent.answered).count();
-        }
+        // An unacknowledged request has an answer only if it has failed.
+        let failed = questions.unacknowledged.get(&number).map(|request| request.pe);
+        let (Some(pe), Err(wrong)) = (failed, outcome) else { return failed.is_some() };
+        self.account.fail(wrong.error(pe));
+        questions.acknowledge(number);
         true
+    }
+}
+
+impl Requests {
+    /// How many are not known to be done.
+    fn open(&self) -> usize {
+        self.waiting.len() + self.unacknowledged.len()
+    }
+
+    /// Notes a request whose answer acknowledges what the PE was sent before.
+    fn note(&mut self, number: u64, pe: u32, width: Width, old: *mut u8) {
+        // Most lanes send nothing unacknowledged.
+        let unasked = if self.unasked.is_empty() { None } else { self.unasked.remove(&pe) };
+        let (era, covers) = unasked.map_or((self.era, NO_REQUEST), |unasked| (unasked.era, unasked.last));
+        self.waiting.insert(number, OpenRequest { pe, width, old, era, covers });
+    }
+
+    /// Notes a request that expects no answer of its own.
+    fn note_unacknowledged(&mut self, number: u64, pe: u32) {
+        let new = UnaskedRequests { count: 0, era: self.era, last: NO_REQUEST };
+        let unasked = self.unasked.entry(pe).or_insert(new);
+        unasked.count += 1;
+        let before = mem::replace(&mut unasked.last, number);
+        self.unacknowledged.insert(number, UnacknowledgedRequest { pe, before });
+    }
+
+    /// This request is done, and those before it that are acknowledged with it. Where one is known to be done, those before it are, too.
+    fn acknowledge(&mut self, mut last: u64) {
+        while last != NO_REQUEST {
+            last = self.unacknowledged.remove(&last).map_or(NO_REQUEST, |request| request.before);
+        }
     }
 }
 

@@ -109,6 +109,29 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     assert_eq!(memory, [0, sent as u64, 0, 0]);
 }
 
+#[test]
+fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
+    let mut memory = [0_u64; 4];
+    let (_post, requester) = requester(&mut memory);
+    let send = |pe| requester.send_unacknowledged(pe, add(8)).expect("there is room");
+    (0..6).for_each(|i| send(i % 2));
+    let overtaken = || [0, 1, 2].map(|pe| requester.may_be_overtaken(pe));
+    assert_eq!(overtaken(), [false; 3], "there was no fence");
+    requester.fence();
+    send(1);
+    assert_eq!(overtaken(), [true, true, false]);
+    // SAFETY: null asks for no old value.
+    unsafe { requester.ask(1, add(16), ptr::null_mut()) }.expect("there is room");
+    assert_eq!(overtaken(), [true, true, false], "the question is behind the fence, and not all that it acknowledges");
+    while requester.service.serve() {}
+    assert_eq!(requester.take_answers(&mut requester.questions.lock()), 5);
+    assert_eq!((overtaken(), requester.account.outstanding()), ([true, false, false], 3));
+    send(1);
+    assert_eq!(overtaken(), [true, false, false]);
+    complete(&requester);
+    assert_eq!((overtaken(), memory), ([false; 3], [0, 8, 1, 0]));
+}
+
 /// A wait for an acknowledgement ends where there will be none.
 #[test]
 fn nobody_asks_a_broken_network_for_ever() {
