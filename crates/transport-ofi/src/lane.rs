@@ -14,7 +14,7 @@ use crate::address::MOST_RAILS;
 use crate::delivery::Delivery;
 use crate::endpoint::Transfer;
 use crate::engine::Engine;
-use crate::lane_state::{LaneState, Unread};
+use crate::lane_state::LaneState;
 use crate::progress::Net;
 use crate::spread::end_of;
 
@@ -158,24 +158,20 @@ impl OfiLane {
     }
 
     fn note_unread(&self, state: &mut LaneState, rail: usize, last: Remote) {
-        match state.unread.iter_mut().rev().find(|unread| unread.place.pe == last.pe && unread.rail == rail) {
-            Some(unread) => unread.place = last,
-            None => {
-                self.account.issue_locked(1);
-                state.unread.push(Unread { rail, place: last });
-            }
+        if state.unread.note(rail, last) {
+            self.account.issue_locked(1);
         }
     }
 
     /// When all puts are complete where that is not enough: reads one byte of each PE, which comes after them.
     #[inline(never)]
     fn read_back(&self, engine: &mut Engine) {
-        let count = self.state(engine).unread.len() as u64;
+        let count = self.state(engine).unread.count();
         if count == 0 || self.outstanding() > count {
             return;
         }
         let mut unread = std::mem::take(&mut self.state(engine).unread);
-        unread.retain(|&Unread { rail, place }| {
+        unread.retain(|rail, place| {
             // SAFETY: the scrap is the fabric's and as long as it is open; nobody reads it.
             match unsafe { engine.read_behind(self.number, rail, place, self.net.scrap()) } {
                 Err(NotIssued::Busy) => return true,
@@ -190,8 +186,7 @@ impl OfiLane {
 
     /// Whether the first rail's order says nothing of some put, because it took another rail.
     fn is_abroad(&self, state: &LaneState) -> bool {
-        let by_further = self.further().is_some_and(|further| further.outstanding() > 0);
-        by_further || state.unread.iter().any(|unread| unread.rail > 0)
+        self.further().is_some_and(|further| further.outstanding() > 0 || state.unread.are_abroad())
     }
 }
 
@@ -259,7 +254,9 @@ unsafe impl Lane for OfiLane {
     fn fence(&self) -> Result<(), Busy> {
         let mut engine = self.net.lock();
         if self.outstanding() == 0 {
-            *self.state(&mut engine) = LaneState::default();
+            // Nothing is unread either, because that counts as outstanding.
+            let state = self.state(&mut engine);
+            (state.fenced, state.unordered) = (false, false);
             return Ok(());
         }
         let state = self.state(&mut engine);
@@ -329,7 +326,7 @@ unsafe impl Lane for OfiLane {
     /// A put that is to be read back has left its source before.
     fn poll_local_completion(&self) -> Result<bool, Error> {
         let mut unread = 0;
-        self.net.drain_with(|engine| unread = self.state(engine).unread.len() as u64);
+        self.net.drain_with(|engine| unread = self.state(engine).unread.count());
         self.failure().map_or(Ok(self.outstanding() == unread), Err)
     }
 }
