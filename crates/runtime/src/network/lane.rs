@@ -4,6 +4,7 @@ mod counters;
 mod operations;
 mod owned;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 use std::time::{Duration, Instant};
@@ -85,7 +86,7 @@ impl ContextLane {
     }
 
     /// It is one of the lanes from now on, and holds back for threads of its account that have waited long.
-    fn join(&'static self, lanes: &mut Vec<&'static Self>) {
+    fn join(self: Arc<Self>, lanes: &mut Vec<Arc<Self>>) {
         if let Some(other) = lanes.iter().find(|other| self.account.is_some() && other.account == self.account) {
             self.impatient.store(other.impatient.load(Relaxed), Relaxed);
         }
@@ -97,7 +98,7 @@ impl ContextLane {
     fn change_impatient(&self, change: impl Fn(&AtomicU32)) {
         let lanes = self.account.map(|_| lanes());
         for other in lanes.iter().flat_map(|lanes| lanes.iter()) {
-            if other.account == self.account && !core::ptr::eq(*other, self) {
+            if other.account == self.account && !core::ptr::eq(Arc::as_ptr(other), self) {
                 change(&other.impatient);
             }
         }
@@ -275,10 +276,11 @@ pub(crate) fn complete_locally(call: &'static str) {
     own().complete_locally(call, Needs::Anyone);
 }
 
-/// All lanes, for the last finalize to complete them.
-static LANES: Mutex<Vec<&'static ContextLane>> = Mutex::new(Vec::new());
+/// All lanes, for calls that complete every one of them. Such a call waits without this lock and keeps the lanes alive meanwhile, because
+/// another thread may destroy a context.
+static LANES: Mutex<Vec<Arc<ContextLane>>> = Mutex::new(Vec::new());
 
-fn lanes() -> MutexGuard<'static, Vec<&'static ContextLane>> {
+fn lanes() -> MutexGuard<'static, Vec<Arc<ContextLane>>> {
     LANES.lock()
 }
 
@@ -288,11 +290,11 @@ pub(crate) fn complete_all(call: &'static str) {
     lanes.iter().for_each(|lane| lane.complete(call));
 }
 
-/// Returns when the network has read the sources of everything that this PE has issued, whatever the context.
+/// Returns when the network has read the sources of everything that this PE has issued before the call, whatever the context. One lane
+/// after the other: what another thread issues meanwhile on a lane that has been free does not count.
 pub(crate) fn complete_all_locally(call: &'static str) {
-    let is_free = |lane: &&ContextLane| lane.lane.poll_local_completion().unwrap_or_else(|error| errors::fail(&error));
-    let reason = Reason { call, address: 0, needs: Needs::Anyone };
-    wait::until(reason, None, || lanes().iter().all(is_free).then_some(()));
+    let lanes = lanes().clone();
+    lanes.iter().for_each(|lane| lane.complete_locally(call, Needs::Anyone));
 }
 
 /// Whether nothing that this PE has issued is under way, as far as can be seen without waiting.
@@ -314,24 +316,24 @@ fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
 
 #[cold]
 fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
-    let new = Box::into_raw(Box::new(ContextLane::new(options)));
+    let new = Arc::new(ContextLane::new(options));
+    let kept = Arc::into_raw(new.clone()).cast_mut();
     // A thread that finds the lane at its place and waits for it finds it in the list as well.
     let mut lanes = lanes();
-    match place.compare_exchange(core::ptr::null_mut(), new, AcqRel, Acquire) {
+    match place.compare_exchange(core::ptr::null_mut(), kept, AcqRel, Acquire) {
         Ok(_) => {
-            // SAFETY: the box was just leaked to `place`; `forget` frees it only when no thread uses the lane.
-            let new: &'static ContextLane = unsafe { &*new };
             new.join(&mut lanes);
             drop(lanes);
             deadlock::ask(is_quiet);
-            new
+            // SAFETY: `place` keeps the lane until `forget`, when no thread uses it by its place.
+            unsafe { &*kept }
         }
         Err(other) => {
             drop(lanes);
-            // SAFETY: no other thread has seen `new`, so its box is ours; the other box was leaked to `place`, and `forget` frees it only
-            // when no thread uses the lane.
+            // SAFETY: no other thread has seen `kept`, so it is ours; `place` keeps the other lane until `forget`, when no thread uses it by
+            // its place.
             unsafe {
-                drop(Box::from_raw(new));
+                drop(Arc::from_raw(kept));
                 &*other
             }
         }
@@ -341,17 +343,21 @@ fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'stati
 /// The lane that is kept at `place`, if it has been needed.
 #[inline(always)]
 pub(crate) fn known(place: &AtomicPtr<ContextLane>) -> Option<&'static ContextLane> {
-    // SAFETY: stored by `at` from a leaked box; freed with the context or the fabric, which no thread uses then.
+    // SAFETY: stored by `make`, which leaves one owner to the place; freed with the context or the fabric, which no thread uses then.
     unsafe { place.load(Acquire).as_ref() }
 }
 
-/// Frees the lane that is kept at `place`: what it belongs to is not used any more.
+/// Frees the lane that is kept at `place`: what it belongs to is not used any more. A lane for which another thread still waits with all
+/// others stays in the list, so that its account keeps the numbers of [`ContextLane::impatient`]; a later call of this function frees it.
 pub(crate) fn forget(place: &AtomicPtr<ContextLane>) {
     let lane = place.swap(core::ptr::null_mut(), AcqRel);
     if !lane.is_null() {
-        lanes().retain(|known| !core::ptr::eq(*known, lane));
-        // SAFETY: leaked by `at`, and not used any more.
-        drop(unsafe { Box::from_raw(lane) });
+        let mut lanes = lanes();
+        // SAFETY: `make` has left this owner to the place, which has just given it up.
+        drop(unsafe { Arc::from_raw(lane) });
+        let unused: Vec<_> = lanes.extract_if(.., |known| Arc::strong_count(known) == 1).collect();
+        drop(lanes);
+        drop(unused);
     }
 }
 

@@ -4,8 +4,11 @@ use super::*;
 use oxshmem_base::Error;
 use oxshmem_transport::{AmoDomain, AtomicArguments, Busy, Features, GetArguments, PutArguments, Remote, SignalUpdate};
 
-/// A lane of this account, on which nothing is ever under way.
-struct IdleLane(Option<usize>);
+/// A lane of an account, on which nothing is ever under way. It is complete locally when `is_free` says so.
+struct IdleLane {
+    account: Option<usize>,
+    is_free: Box<dyn Fn() -> bool + Send + Sync>,
+}
 
 // SAFETY: it touches no memory.
 unsafe impl Lane for IdleLane {
@@ -45,7 +48,7 @@ unsafe impl Lane for IdleLane {
     }
 
     fn account(&self) -> Option<usize> {
-        self.0
+        self.account
     }
 
     fn has_failed(&self) -> bool {
@@ -55,13 +58,29 @@ unsafe impl Lane for IdleLane {
     fn progress(&self) -> Result<usize, Error> {
         Ok(0)
     }
+
+    fn poll_local_completion(&self) -> Result<bool, Error> {
+        Ok((self.is_free)())
+    }
 }
 
-fn lane(account: Option<usize>) -> &'static ContextLane {
+fn lane(account: Option<usize>) -> Arc<ContextLane> {
+    lane_that(account, || true)
+}
+
+fn lane_that(account: Option<usize>, is_free: impl Fn() -> bool + Send + Sync + 'static) -> Arc<ContextLane> {
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal: None };
-    let lane: &'static ContextLane = Box::leak(Box::new(ContextLane::over(Box::new(IdleLane(account)), capabilities)));
-    lane.join(&mut lanes());
+    let lane = IdleLane { account, is_free: Box::new(is_free) };
+    let lane = Arc::new(ContextLane::over(Box::new(lane), capabilities));
+    lane.clone().join(&mut lanes());
     lane
+}
+
+/// A test that waits for all lanes holds it: it looks at the lanes of other tests, too.
+static WAITS_FOR_ALL: Mutex<()> = Mutex::new(());
+
+fn remove(ours: &[Arc<ContextLane>]) {
+    lanes().retain(|lane| !ours.iter().any(|own| Arc::ptr_eq(own, lane)));
 }
 
 /// A thread that has waited long for a lane.
@@ -77,19 +96,54 @@ fn waits_long(lane: &ContextLane) -> Patience<'_> {
 #[test]
 fn who_waits_long_holds_back_all_lanes_of_the_account() {
     let [one, other, stranger, alone] = [Some(7), Some(7), Some(8), None].map(lane);
-    let number = |lane: &ContextLane| lane.impatient.load(Relaxed);
-    let numbers = || [one, other, stranger, alone].map(number);
-    let first = waits_long(one);
+    let number = |lane: &Arc<ContextLane>| lane.impatient.load(Relaxed);
+    let numbers = || [&one, &other, &stranger, &alone].map(number);
+    let first = waits_long(&one);
     assert_eq!(numbers(), [1, 1, 0, 0]);
     // A context that is made meanwhile holds back, too.
     let late = lane(Some(7));
-    assert_eq!(number(late), 1);
-    let [second, third] = [late, alone].map(waits_long);
-    assert_eq!((numbers(), number(late)), ([2, 2, 0, 1], 2));
+    assert_eq!(number(&late), 1);
+    let (second, third) = (waits_long(&late), waits_long(&alone));
+    assert_eq!((numbers(), number(&late)), ([2, 2, 0, 1], 2));
     drop([first, second, third]);
-    assert_eq!((numbers(), number(late)), ([0; 4], 0));
-    let ours = [one, other, stranger, alone, late];
-    lanes().retain(|lane| !ours.iter().any(|own| core::ptr::eq(*own, *lane)));
+    assert_eq!((numbers(), number(&late)), ([0; 4], 0));
+    remove(&[one, other, stranger, alone, late]);
+}
+
+/// Threads that issue without pause on two contexts: each lane is free now and then, and never both of them.
+#[test]
+fn local_completion_of_all_lanes_waits_for_one_after_the_other() {
+    let _others_wait = WAITS_FOR_ALL.lock();
+    let last = Arc::new(AtomicU32::new(0));
+    let looks = [1, 2].map(|number| {
+        let last = last.clone();
+        // The thread of the lane has issued more while the other lane was looked at.
+        move || last.swap(number, Relaxed) == number
+    });
+    let ours = looks.map(|is_free| lane_that(None, is_free));
+    complete_all_locally("test");
+    assert_eq!(last.load(Relaxed), 2);
+    remove(&ours);
+}
+
+/// Another thread may destroy a context while a call waits for the lanes of all contexts.
+#[test]
+fn a_lane_outlives_its_context_while_a_call_waits_for_it() {
+    static PLACE: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
+    let _others_wait = WAITS_FOR_ALL.lock();
+    let used = Arc::new(());
+    let its = used.clone();
+    let new = lane_that(None, move || {
+        forget(&PLACE);
+        Arc::strong_count(&its) == 2
+    });
+    PLACE.store(Arc::into_raw(new).cast_mut(), Release);
+    complete_all_locally("test");
+    assert_eq!(Arc::strong_count(&used), 2);
+    // The next context that is destroyed takes it along.
+    PLACE.store(Arc::into_raw(lane(None)).cast_mut(), Release);
+    forget(&PLACE);
+    assert_eq!(Arc::strong_count(&used), 1);
 }
 
 #[test]
