@@ -51,9 +51,15 @@ int main(int argc, char **argv)
     shmem_init();
     int me = shmem_my_pe(), last = shmem_n_pes() - 1;
     long *far = shmem_calloc(1, sizeof(long));
+    if (strcmp(call, "test_lock") == 0 && me == last)
+        shmem_set_lock(far);
     shmem_barrier_all();
     if (me == last)
         vanish(way);
+    while (strcmp(call, "test") == 0 && !shmem_long_test(&word, SHMEM_CMP_NE, 0))
+        ;
+    while (strcmp(call, "test_lock") == 0 && shmem_test_lock(far) != 0)
+        ;
     if (strcmp(call, "lock") == 0 && me != last)
         shmem_set_lock(far);
     if (strcmp(call, "wait") == 0 && me != last)

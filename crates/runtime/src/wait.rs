@@ -12,6 +12,7 @@ mod gone;
 mod limits;
 mod needs;
 pub(crate) mod pace;
+pub(crate) mod polls;
 mod private_variable;
 pub(crate) mod reason;
 pub(crate) mod suspended;

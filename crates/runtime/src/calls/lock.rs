@@ -177,11 +177,12 @@ pub fn set_any<H: Half>(call: &'static str, address: usize) {
 
 /// Takes a lock of any width if it is free; 1 if it is not.
 pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
-    let taken = queue::test(&Variable::<H>::new(call, address), me());
-    if !taken {
-        polled();
+    let variable = Variable::<H>::new(call, address);
+    let last = queue::test(&variable, me());
+    if last != 0 {
+        polled(call, Needs::Lock(variable.pe(last)));
     }
-    (!taken).into()
+    (last != 0).into()
 }
 
 /// Releases a lock of any width. What was written before is complete for the next holder (LCK-4): the hand-over is a

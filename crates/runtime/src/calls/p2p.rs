@@ -9,8 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::network;
-use crate::wait::pace;
-use crate::wait::{self, Needs, Reason};
+use crate::wait::{self, Needs, Reason, pace, polls};
 use oxshmem_flight::waits::Comparand;
 use oxshmem_os::time;
 
@@ -114,14 +113,14 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
     let comparison = CmpOperator::of("shmem_test", cmp);
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
     let seen = unsafe { T::load(ivar) };
-    answer(comparison.holds(seen, value))
+    answer("shmem_test", comparison.holds(seen, value))
 }
 
 /// The answer of a test that is repeated until it is yes.
 #[inline(always)]
-pub(crate) fn answer(yes: bool) -> c_int {
+pub(crate) fn answer(call: &'static str, yes: bool) -> c_int {
     if !yes {
-        polled();
+        polled(call, Needs::Anyone);
     }
     yes.into()
 }
@@ -139,14 +138,15 @@ const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
 
 /// A test that fails will be called again. It moves the network on, as a wait does: others may have asked this PE for something.
-/// Where PEs outnumber processors, it lets the one that is waited for run.
+/// Where PEs outnumber processors, it lets the one that is waited for run. Now and then it asks whether the loop can ever end.
 #[inline(always)]
-pub(crate) fn polled() {
+pub(crate) fn polled(call: &'static str, needs: Needs<'_>) {
     if pace::crowded() {
         let_others_run();
     } else if network::is_open() {
         look_at_the_network();
     }
+    polls::failed(call, needs);
 }
 
 #[cold]

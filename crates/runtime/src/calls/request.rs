@@ -117,7 +117,7 @@ pub unsafe fn test(request: *mut RequestHandle) -> c_int {
         network::progress();
         suspended::move_on();
         if !over.load(Acquire) {
-            polled();
+            polled("shmem_req_test", Needs::Anyone);
             return 1;
         }
         REQUESTS.lock().remove(handle.0);

@@ -156,10 +156,20 @@ const HEARING: Duration = Duration::from_millis(200);
 /// A team member ended, so that the call can never return.
 #[cold]
 pub(crate) fn peer_gone(call: &str, gone: u32) -> ! {
+    fail_without(call, gone, "this call waits for it")
+}
+
+/// A PE ended, so that a test that is repeated can never succeed.
+#[cold]
+pub(crate) fn tested_peer_gone(call: &str, gone: u32) -> ! {
+    fail_without(call, gone, "no other PE can do what this call tests for")
+}
+
+fn fail_without(call: &str, gone: u32, consequence: &str) -> ! {
     // If it ends with a status, the job ends with that one, and not with this message.
     std::thread::sleep(HEARING);
     fail(
-        &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and this call waits for it"))
+        &Error::new(format!("{call}: PE {gone} has ended without shmem_finalize, and {consequence}"))
             .because(format!("PE {gone} left main, its process ended, or it became another program, while other PEs were still communicating"))
             .fix("let every PE call shmem_finalize, or shmem_global_exit to end the job early"),
     )

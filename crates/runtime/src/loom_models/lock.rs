@@ -120,7 +120,7 @@ impl<'a> Pe<'a> {
 
     fn test(&self) -> bool {
         self.before.set(0);
-        queue::test(self, self.my + 1)
+        queue::test(self, self.my + 1) == 0
     }
 
     /// The work under the lock: looks which PE had it last: for a PE that had to wait, the one that asked before it.

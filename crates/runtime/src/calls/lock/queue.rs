@@ -41,9 +41,9 @@ pub(crate) fn set(words: &impl QueueWords, me: u32) {
     }
 }
 
-/// Takes the lock if it is free.
-pub(crate) fn test(words: &impl QueueWords, me: u32) -> bool {
-    words.exchange_tail_if(0, me) == 0
+/// Takes the lock if it is free. Returns 0 then, and otherwise the PE (plus one) that has asked last.
+pub(crate) fn test(words: &impl QueueWords, me: u32) -> u32 {
+    words.exchange_tail_if(0, me)
 }
 
 /// Hands the lock on. Returns `false` if PE `me` does not hold it, as far as can be seen.

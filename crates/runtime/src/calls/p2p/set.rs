@@ -9,7 +9,7 @@ use crate::diagnosis::errors;
 use crate::transfers::direct::FAST;
 use crate::transfers::length::{self, Cover};
 use crate::transfers::range;
-use crate::wait::{self, Reason};
+use crate::wait::{self, Needs, Reason};
 use oxshmem_flight::waits::Comparand;
 
 /// The value, or values, that the variables are compared with.
@@ -256,7 +256,7 @@ set_calls! {
     /// Whether all variables satisfy the comparison.
     test_all test_all_vector(set, call) -> c_int {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
-        answer(unsafe { set.all() })
+        answer(call, unsafe { set.all() })
     }
 
     /// A variable that satisfies the comparison, or the largest number.
@@ -264,7 +264,7 @@ set_calls! {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
         let found = if set.nelems == 0 { None } else { unsafe { set.any() } };
         if found.is_none() {
-            polled();
+            polled(call, Needs::Anyone);
         }
         found.unwrap_or(usize::MAX)
     }
@@ -274,7 +274,7 @@ set_calls! {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
         let count = unsafe { set.some(call, indices) };
         if count == 0 {
-            polled();
+            polled(call, Needs::Anyone);
         }
         count
     }

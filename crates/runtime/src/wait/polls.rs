@@ -1,0 +1,85 @@
+//! Loops of the program over tests, which are waits that the library does not see. Such a loop asks now and then whether it can ever end.
+
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::{Needs, gone};
+use crate::diagnosis::errors;
+use crate::memory::control::ControlBlock;
+use crate::network;
+use crate::start::job;
+use oxshmem_os::time;
+
+/// Tests that fail between two readings of the clock. A reading takes as long as some tests. Chosen.
+const TESTS_PER_CLOCK: u32 = 32;
+/// [`time::cycles`] between two questions: 10 to 40 milliseconds.
+const BETWEEN_QUESTIONS: u64 = 40_000_000;
+
+/// Tests that have failed. Relaxed, as all words of this file: a count of another thread may be lost.
+static FAILED: AtomicU32 = AtomicU32::new(0);
+/// When the next question is due; 0 before the first look at the clock.
+static NEXT_QUESTION: AtomicU64 = AtomicU64::new(0);
+/// The last answer that named somebody: a PE that is gone (plus one), or [`LOST`]. PEs of other nodes are not asked for at each question.
+static MISSING: AtomicU32 = AtomicU32::new(0);
+/// A PE of another node can no longer be reached.
+const LOST: u32 = u32::MAX;
+
+/// A test has failed. It would have succeeded if the PEs that it needs had acted.
+#[inline(always)]
+pub(crate) fn failed(call: &'static str, needs: Needs<'_>) {
+    let failed = FAILED.load(Relaxed).wrapping_add(1);
+    FAILED.store(failed, Relaxed);
+    if failed.is_multiple_of(TESTS_PER_CLOCK) && is_due() {
+        ask(call, needs);
+    }
+}
+
+/// Whether it is time for a question, which then counts as asked.
+#[cold]
+#[inline(never)]
+fn is_due() -> bool {
+    let (now, due) = (time::cycles(), NEXT_QUESTION.load(Relaxed));
+    if due != 0 && now.wrapping_sub(due).cast_signed() < 0 {
+        return false;
+    }
+    NEXT_QUESTION.store(now.wrapping_add(BETWEEN_QUESTIONS), Relaxed);
+    due != 0
+}
+
+/// Ends the job with a message if what the test needs can never come.
+#[cold]
+fn ask(call: &'static str, needs: Needs<'_>) {
+    if ControlBlock::if_open().is_none() {
+        return;
+    }
+    job::end_if_orphaned();
+    let (gone, lost) = (gone::among(needs), network::lost());
+    let missing = gone.map_or(if lost.is_some() { LOST } else { 0 }, |pe| pe + 1);
+    if !is_certain(missing) {
+        return;
+    }
+    if let Some(gone) = gone {
+        errors::tested_peer_gone(call, gone);
+    }
+    if let Some(error) = lost {
+        errors::fail(&error);
+    }
+}
+
+/// Whether a test that has failed shows that `missing` has not done its part; 0 is nobody. A PE may have acted between the test and its
+/// end. If an earlier question has named it, the test came after the end.
+fn is_certain(missing: u32) -> bool {
+    missing != 0 && MISSING.swap(missing, Relaxed) == missing
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_test_behind_the_end_of_a_pe_shows_that_it_has_not_acted() {
+        let answers = [0, 0, 3, 5, 0, 5, LOST, 0, 3].map(is_certain);
+        assert_eq!(answers, [false, false, false, false, false, true, false, false, false]);
+        MISSING.store(0, Relaxed);
+    }
+}
