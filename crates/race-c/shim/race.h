@@ -98,6 +98,8 @@ void race_unlocking(const void *lock);
 
 uint64_t race_enter_world(int completes);
 uint64_t race_enter_team(shmem_team_t team, int completes, int root);
+/* Each member of a scan comes after those below it, and not after those above it. */
+uint64_t race_enter_scan(shmem_team_t team);
 uint64_t race_enter_set(int start, int log_stride, int size, const void *sync, int completes, int root);
 void race_leave(uint64_t meeting);
 /* A team was split; the caller is in the new ones that are valid. A team ends, and the contexts that were made from it end too. */

@@ -130,6 +130,16 @@ extern "C" fn race_enter_set(
     })
 }
 
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_enter_scan(team: Team) -> u64 {
+    let Some(node) = node::current() else { return 0 };
+    let Some(members) = MeetingMembers::of_team(node, team) else { return 0 };
+    let (Ok(me), Some(_inside)) = (u32::try_from(members.me), threads::step_inside()) else { return 0 };
+    let strand = node.detector.strand(threads::current(node));
+    strand.enter_scan(members.print, me, race_size(team) as u32).number()
+}
+
 hook! {
     fn race_split(parent: Team, one: Team, other: Team) |node, _| node.teams.split(parent, [one, other])
 }

@@ -9,6 +9,11 @@ use crate::pending::Completion;
 /// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all.
 const ROUNDS: u32 = 4;
 
+/// Bits of a meeting's number: one of C's numbers, which are not 0; and a scan, whose low half is the caller's number among the members.
+const OF_C: u64 = 1 << 63;
+const SCAN: u64 = 1 << 62;
+const MEMBER: u64 = u32::MAX as u64;
+
 /// A collective call that the PE is in.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
@@ -17,12 +22,12 @@ pub struct CollectiveMeeting(u64);
 impl CollectiveMeeting {
     /// As a number that is not 0, for C.
     pub fn number(self) -> u64 {
-        self.0 | 1 << 63
+        self.0 | OF_C
     }
 
     /// The meeting with this number.
     pub fn of_number(number: u64) -> CollectiveMeeting {
-        CollectiveMeeting(number & !(1 << 63))
+        CollectiveMeeting(number & !OF_C)
     }
 }
 
@@ -94,13 +99,7 @@ impl Strand<'_, '_> {
 
     /// The PE enters a collective call of the members with this fingerprint, whose knowledge others get if it `tells`.
     pub fn enter(&self, members: u64, tells: bool) -> CollectiveMeeting {
-        let round = {
-            let mut rounds = self.pe.rounds.lock();
-            let round = rounds.entry(members).or_insert(0);
-            *round = round.wrapping_add(1);
-            *round
-        };
-        let number = (mix(members ^ 0x6d65_6574) ^ u64::from(round % ROUNDS)) & !(1 << 63);
+        let number = (mix(members ^ 0x6d65_6574) ^ self.next_round(members)) & !(OF_C | SCAN);
         if tells {
             self.publish(number, None);
             self.tick();
@@ -108,11 +107,47 @@ impl Strand<'_, '_> {
         CollectiveMeeting(number)
     }
 
+    /// The PE enters a scan as member `me` of `size`. The members above it get its knowledge, and those below it do not.
+    ///
+    /// The clocks are those of a Fenwick tree: number n has what the last `n & -n` of the first n members know. So a member tells and
+    /// learns by a few clocks each, however many members there are.
+    pub fn enter_scan(&self, members: u64, me: u32, size: u32) -> CollectiveMeeting {
+        let number = mix(members ^ 0x7363_616e) ^ self.next_round(members) << 32;
+        let scan = number & !(OF_C | MEMBER) | SCAN;
+        let mut clock = u64::from(me) + 1;
+        while clock <= u64::from(size) {
+            self.publish(scan | clock, None);
+            clock += clock & clock.wrapping_neg();
+        }
+        self.tick();
+        CollectiveMeeting(scan | u64::from(me))
+    }
+
+    /// The number of the next meeting of these members, as far as clocks tell meetings apart.
+    fn next_round(&self, members: u64) -> u64 {
+        let mut rounds = self.pe.rounds.lock();
+        let round = rounds.entry(members).or_insert(0);
+        *round = round.wrapping_add(1);
+        u64::from(*round % ROUNDS)
+    }
+
     /// The PE leaves it.
     pub fn leave(&self, meeting: CollectiveMeeting) {
-        self.learn(meeting.0);
+        match meeting.0 & SCAN {
+            0 => self.learn(meeting.0),
+            _ => self.learn_from_below(meeting.0 & !MEMBER, meeting.0 & MEMBER),
+        }
         if self.pe.scattered {
             self.learn_from_all();
+        }
+    }
+
+    /// What the first `members` members of a scan knew when they entered it.
+    fn learn_from_below(&self, scan: u64, members: u64) {
+        let mut clock = members;
+        while clock > 0 {
+            self.learn(scan | clock);
+            clock &= clock - 1;
         }
     }
 

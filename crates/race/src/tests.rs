@@ -287,6 +287,27 @@ fn a_root_tells_and_the_others_learn() {
 }
 
 #[test]
+fn members_of_a_scan_learn_from_those_below_them() {
+    const SIZE: u32 = 7;
+    let node = TestNode::new(SIZE as usize);
+    let pes: [_; SIZE as usize] = node.pes();
+    // A word for each reader, because a word remembers few accesses.
+    let word = |writer: usize, reader: usize| at(writer, 8 * reader);
+    for (writer, pe) in pes.iter().enumerate() {
+        (0..pes.len()).for_each(|reader| assert_eq!(write(pe, word(writer, reader)), None));
+    }
+    let meetings: Vec<CollectiveMeeting> = (0..).zip(&pes).map(|(me, pe)| pe.enter_scan(9, me, SIZE)).collect();
+    let over = |meeting: CollectiveMeeting| CollectiveMeeting::of_number(meeting.number());
+    pes.iter().zip(meetings).for_each(|(pe, meeting)| pe.leave(over(meeting)));
+    for (reader, pe) in pes.iter().enumerate() {
+        for writer in (0..pes.len()).filter(|writer| *writer != reader) {
+            let is_race = read(pe, word(writer, reader)).is_some();
+            assert_eq!(is_race, writer > reader, "PE {reader} reads what PE {writer} has written");
+        }
+    }
+}
+
+#[test]
 fn a_pair_of_sites_is_new_once() {
     let node = TestNode::new(1);
     let pe = node.detector(0);

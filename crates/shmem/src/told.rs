@@ -68,6 +68,11 @@ pub(crate) fn started(team: TeamHandle) -> u64 {
     if is_told() { detector::race_enter_team(named(team), 0, NO_ROOT) } else { 0 }
 }
 
+/// A scan of the team begins; 0 if there is no detector.
+pub(crate) fn scan_started(team: TeamHandle) -> u64 {
+    if is_told() { detector::race_enter_scan(named(team)) } else { 0 }
+}
+
 /// A collective is over.
 pub(crate) fn over(meeting: u64) {
     if meeting != 0 {

@@ -397,6 +397,17 @@ static void broadcast_from_the_writer(void)
         sink = shmem_long_g(&data, 0);
 }
 
+static void scan_from_the_members_below(void)
+{
+    int writer = right ? 0 : 2;
+    if (me == writer)
+        data = 4;
+    shmem_long_sum_exscan(SHMEM_TEAM_WORLD, table, copy, 1);
+    shmem_long_sum_inscan(SHMEM_TEAM_WORLD, table, copy, 1);
+    if (me == 1)
+        sink = shmem_long_g(&data, writer);
+}
+
 static void source_used_again(void)
 {
     if (me == 1) {
@@ -582,7 +593,8 @@ static const struct race_case cases[] = {
     CASE(flag_of_another_context), CASE(quiet_of_a_context), CASE(quiet_of_one_pe), CASE(get_and_quiet_of_one_pe),
     CASE(contexts_of_a_team_that_ends), CASE(lock_of_the_language), CASE(flag_of_the_language),
     CASE(pipeline_of_two_buffers), CASE(signal_seen_by_a_third), CASE(signal_passed_on),
-    CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer), CASE(source_used_again),
+    CASE(barrier_by_flags), CASE(barrier_by_a_counter), CASE(broadcast_from_the_writer),
+    CASE(scan_from_the_members_below), CASE(source_used_again),
     CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(flags_in_one_word),
     CASE(tasks_from_a_counter), CASE(list_of_nodes), CASE(block_allocated_again), CASE(block_of_fortran_that_grows),
     CASE(blocking_put_source_used_again), CASE(halo_exchange),

@@ -83,6 +83,7 @@ unsafe extern "C" {
     pub(super) safe fn race_unlocking(lock: usize);
     pub(super) safe fn race_enter_world(completes: c_int) -> u64;
     pub(super) safe fn race_enter_team(team: *const c_void, completes: c_int, root: c_int) -> u64;
+    pub(super) safe fn race_enter_scan(team: *const c_void) -> u64;
     pub(super) safe fn race_leave(meeting: u64);
     pub(super) safe fn race_ending() -> u64;
     pub(super) safe fn race_ended(meeting: u64);

@@ -248,16 +248,18 @@ pub(crate) mod collective {
         unsafe { calls_of_team::n_pes(team) }.max(0) as usize
     }
 
-    /// Collectives of whole arrays: how many elements `dest` has, and how many `source`.
+    /// Collectives of whole arrays: how they begin for the detector, how many elements `dest` has, and how many `source`.
     macro_rules! arrays {
-        ($($name:ident$(<$op:ident>)?($($argument:ident: $type:ty),*) |$team:ident| $written:expr, $read:expr;)*) => {$(
+        ($(
+            $begin:ident $name:ident$(<$op:ident>)?($($argument:ident: $type:ty),*) |$team:ident| $written:expr, $read:expr;
+        )*) => {$(
             /// # Safety
             /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<T: 'static $(+ Operand<$op>)?>(
                 name: &'static str, $team: TeamHandle, dest: *mut T, source: *const T, $($argument: $type),*
             ) -> c_int {
-                let meeting = crate::told::started($team);
+                let meeting = crate::told::$begin($team);
                 uses(dest, $written, source, $read);
                 // SAFETY: the caller keeps the promises of the runtime's call of this name.
                 let status = unsafe { calls::$name(name, $team, dest, source, $($argument),*) };
@@ -268,17 +270,17 @@ pub(crate) mod collective {
     }
 
     arrays! {
-        fcollect(nelems: usize) |team| nelems * size(team), nelems;
-        alltoall(nelems: usize) |team| nelems * size(team), nelems * size(team);
-        and_reduce<And>(nelems: usize) |team| nelems, nelems;
-        or_reduce<Or>(nelems: usize) |team| nelems, nelems;
-        xor_reduce<Xor>(nelems: usize) |team| nelems, nelems;
-        max_reduce<Max>(nelems: usize) |team| nelems, nelems;
-        min_reduce<Min>(nelems: usize) |team| nelems, nelems;
-        sum_reduce<Sum>(nelems: usize) |team| nelems, nelems;
-        prod_reduce<Prod>(nelems: usize) |team| nelems, nelems;
-        sum_inscan<Sum>(nelems: usize) |team| nelems, nelems;
-        sum_exscan<Sum>(nelems: usize) |team| nelems, nelems;
+        started fcollect(nelems: usize) |team| nelems * size(team), nelems;
+        started alltoall(nelems: usize) |team| nelems * size(team), nelems * size(team);
+        started and_reduce<And>(nelems: usize) |team| nelems, nelems;
+        started or_reduce<Or>(nelems: usize) |team| nelems, nelems;
+        started xor_reduce<Xor>(nelems: usize) |team| nelems, nelems;
+        started max_reduce<Max>(nelems: usize) |team| nelems, nelems;
+        started min_reduce<Min>(nelems: usize) |team| nelems, nelems;
+        started sum_reduce<Sum>(nelems: usize) |team| nelems, nelems;
+        started prod_reduce<Prod>(nelems: usize) |team| nelems, nelems;
+        scan_started sum_inscan<Sum>(nelems: usize) |team| nelems, nelems;
+        scan_started sum_exscan<Sum>(nelems: usize) |team| nelems, nelems;
     }
 
     /// # Safety

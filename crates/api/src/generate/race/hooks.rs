@@ -195,8 +195,8 @@ const HOOKS: &[(&str, &str, &str)] = &[
          race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, race_size(team), 0, AT);",
         PACKED,
     ),
-    ("collective::sum_inscan", TEAM_PLAIN, LEAVE),
-    ("collective::sum_exscan", TEAM_PLAIN, LEAVE),
+    ("collective::sum_inscan", SCAN, LEAVE),
+    ("collective::sum_exscan", SCAN, LEAVE),
     (
         "active_set::broadcast",
         "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, $PE_root); \
@@ -273,6 +273,8 @@ const WAIT_ANY: &str = "race_wait_some(ivars, &$result, $result != SIZE_MAX, $si
 const WAIT_SOME: &str = "race_wait_some(ivars, indices, $result, $size);";
 const TEAM_PLAIN: &str = "uint64_t meeting = race_enter_team(team, 0, -1); \
                           race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
+const SCAN: &str = "uint64_t meeting = race_enter_scan(team); \
+                    race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
 const SET_PLAIN: &str = "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
                          race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
 const PACKED: &str =
