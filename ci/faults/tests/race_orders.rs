@@ -7,7 +7,7 @@ use std::path::Path;
 use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, program_with};
 
 /// Cases for which PEs must reach each other's memory by a pointer.
-const ONE_NODE: [&str; 3] = ["lock_of_the_language", "flag_of_the_language", "flags_in_one_word"];
+const ONE_NODE: [&str; 4] = ["lock_of_the_language", "flag_of_the_language", "flag_of_two_words", "flags_in_one_word"];
 
 /// Words that the reports of some cases must have.
 const WORDS: &[(&str, &[&str])] = &[

@@ -339,21 +339,21 @@ static inline void end(int watched, volatile const void *address, size_t len, in
         end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
         return old;                                                                                                    \
     }
-#define COMPARE(bits, type, name)                                                                                      \
+#define COMPARE(bits, type, with, name)                                                                                      \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure);           \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure)            \
     {                                                                                                                  \
         int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
-        int done = __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
+        int done = with##_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
         end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
         return done;                                                                                                   \
     }
-#define ATOMIC(bits, type)                                                                                             \
+#define ATOMIC(bits, type, with)                                                                                             \
     type __tsan_atomic##bits##_load(const volatile type *at, int order);                                               \
     type __tsan_atomic##bits##_load(const volatile type *at, int order)                                                \
     {                                                                                                                  \
         int watched = begin(at, sizeof *at, LOADS, order, PC);                                                                    \
-        type value = __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                            \
+        type value = with##_load_n(at, __ATOMIC_SEQ_CST);                                                              \
         end(watched, at, sizeof *at, LOADS, order);                                                                    \
         return value;                                                                                                  \
     }                                                                                                                  \
@@ -361,30 +361,77 @@ static inline void end(int watched, volatile const void *address, size_t len, in
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                                         \
     {                                                                                                                  \
         begin(at, sizeof *at, STORES, order, PC);                                                                      \
-        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
+        with##_store_n(at, value, __ATOMIC_SEQ_CST);                                                                   \
     }                                                                                                                  \
-    FETCH(bits, type, exchange, __atomic_exchange_n)                                                                   \
-    FETCH(bits, type, fetch_add, __atomic_fetch_add)                                                                   \
-    FETCH(bits, type, fetch_sub, __atomic_fetch_sub)                                                                   \
-    FETCH(bits, type, fetch_and, __atomic_fetch_and)                                                                   \
-    FETCH(bits, type, fetch_or, __atomic_fetch_or)                                                                     \
-    FETCH(bits, type, fetch_xor, __atomic_fetch_xor)                                                                   \
-    FETCH(bits, type, fetch_nand, __atomic_fetch_nand)                                                                 \
-    COMPARE(bits, type, compare_exchange_strong)                                                                       \
-    COMPARE(bits, type, compare_exchange_weak)                                                                         \
+    FETCH(bits, type, exchange, with##_exchange_n)                                                                   \
+    FETCH(bits, type, fetch_add, with##_fetch_add)                                                                   \
+    FETCH(bits, type, fetch_sub, with##_fetch_sub)                                                                   \
+    FETCH(bits, type, fetch_and, with##_fetch_and)                                                                   \
+    FETCH(bits, type, fetch_or, with##_fetch_or)                                                                     \
+    FETCH(bits, type, fetch_xor, with##_fetch_xor)                                                                   \
+    FETCH(bits, type, fetch_nand, with##_fetch_nand)                                                                 \
+    COMPARE(bits, type, with, compare_exchange_strong)                                                                       \
+    COMPARE(bits, type, with, compare_exchange_weak)                                                                         \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure);  \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure)   \
     {                                                                                                                  \
         int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
-        int done = __atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
+        int done = with##_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
         end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
         return old;                                                                                                    \
     }
 
-ATOMIC(8, uint8_t)
-ATOMIC(16, uint16_t)
-ATOMIC(32, uint32_t)
-ATOMIC(64, uint64_t)
+ATOMIC(8, uint8_t, __atomic)
+ATOMIC(16, uint16_t, __atomic)
+ATOMIC(32, uint32_t, __atomic)
+ATOMIC(64, uint64_t, __atomic)
+
+/* For 16 bytes the compiler's builtins call libatomic, which a program need not be linked with. The processor has one instruction that all
+   of them can be made of; libatomic uses it too. */
+#ifdef __x86_64__
+typedef unsigned __int128 wide;
+
+/* The orders, and whether it may fail, are those of the builtin. */
+static inline int wide_compare_exchange_n(volatile wide *at, wide *expected, wide value, int weak, int order, int failure)
+{
+    (void)weak, (void)order, (void)failure;
+    uint64_t low = (uint64_t)*expected, high = (uint64_t)(*expected >> 64);
+    uint8_t done;
+    __asm__ volatile("lock cmpxchg16b %1\n\tsetz %0"
+                     : "=q"(done), "+m"(*at), "+a"(low), "+d"(high)
+                     : "b"((uint64_t)value), "c"((uint64_t)(value >> 64))
+                     : "memory", "cc");
+    *expected = (wide)high << 64 | low;
+    return done;
+}
+
+static inline wide wide_load_n(const volatile wide *at, int order)
+{
+    wide seen = 0;
+    wide_compare_exchange_n((volatile wide *)at, &seen, 0, 0, order, order);
+    return seen;
+}
+
+#define WIDE(name, next)                                                                                               \
+    static inline wide wide_##name(volatile wide *at, wide value, int order)                                           \
+    {                                                                                                                  \
+        wide old = wide_load_n(at, order);                                                                             \
+        while (!wide_compare_exchange_n(at, &old, next, 0, order, order))                                              \
+            ;                                                                                                          \
+        return old;                                                                                                    \
+    }
+WIDE(exchange_n, value)
+WIDE(fetch_add, old + value)
+WIDE(fetch_sub, old - value)
+WIDE(fetch_and, old & value)
+WIDE(fetch_or, old | value)
+WIDE(fetch_xor, old ^ value)
+WIDE(fetch_nand, ~(old & value))
+
+static inline void wide_store_n(volatile wide *at, wide value, int order) { wide_exchange_n(at, value, order); }
+
+ATOMIC(128, wide, wide)
+#endif
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)

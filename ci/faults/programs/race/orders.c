@@ -310,6 +310,23 @@ static void flag_of_the_language(void)
     }
 }
 
+#ifdef __x86_64__
+/* One of two words that are stored in one piece. */
+static void flag_of_two_words(void)
+{
+    static unsigned __int128 pair;
+    if (me == 0) {
+        long *there = shmem_ptr(table, 1);
+        there[3] = 8;
+        __atomic_fetch_add((unsigned __int128 *)shmem_ptr(&pair, 1), (unsigned __int128)1 << 64, __ATOMIC_RELEASE);
+    } else if (me == 1) {
+        while (right && __atomic_load_n(&pair, __ATOMIC_ACQUIRE) >> 64 == 0)
+            ;
+        sink = table[3];
+    }
+}
+#endif
+
 static void pipeline_of_two_buffers(void)
 {
     for (int step = 0; step < 6; step++) {
@@ -598,5 +615,8 @@ static const struct race_case cases[] = {
     CASE(nonblocking_get_before_the_flag), CASE(stripes), CASE(bytes_of_a_word), CASE(flags_in_one_word),
     CASE(tasks_from_a_counter), CASE(list_of_nodes), CASE(block_allocated_again), CASE(block_of_fortran_that_grows),
     CASE(blocking_put_source_used_again), CASE(halo_exchange),
+#ifdef __x86_64__
+    CASE(flag_of_two_words),
+#endif
 };
 MAIN(cases)
