@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use oxshmem_base::Error;
 use oxshmem_os::{bystanders, futex};
 
-use crate::arena::{Actor, ActorState, ArenaLock, SimArena, TurnHolder};
+use crate::arena::{Actor, ActorState, ArenaLock, MOST_ACTORS, SimArena, TurnHolder};
 use crate::network::Pe;
 use crate::strategy::{FAIR, NextCandidate, SchedulerDecision, Situation};
 use crate::watch::{self, TurnWatch};
@@ -157,12 +158,14 @@ impl Pe {
     /// The calling thread takes part from now on.
     fn join(&self) -> u32 {
         let arena = self.arena();
-        let _lock = arena.lock();
-        let is_free = |actor: &Actor| actor.state() == ActorState::Absent;
-        let first = self.me;
-        let is_first = is_free(&arena.actors[first as usize]);
-        let others = (self.pes as usize..arena.actors.len()).find(|&number| is_free(&arena.actors[number]));
-        let number = if is_first { first } else { others.expect("fewer threads than actors") as u32 };
+        let lock = arena.lock();
+        let is_free = |number: &u32| arena.actors[*number as usize].state() == ActorState::Absent;
+        let is_first = is_free(&self.me);
+        let Some(number) = std::iter::once(self.me).chain(self.pes..MOST_ACTORS as u32).find(is_free) else {
+            drop(lock);
+            oxshmem_os::process::say(&format!("oxshmem: PE {} of {}: {}\n", self.me, self.pes, too_many_threads()));
+            oxshmem_os::process::exit_now(1);
+        };
         let actor = &arena.actors[number as usize];
         actor.pe.store(self.me, Relaxed);
         actor.process.store(process::id(), Relaxed);
@@ -327,6 +330,13 @@ impl Pe {
     }
 }
 
+#[cold]
+fn too_many_threads() -> Error {
+    Error::new("sim: a thread that calls the library cannot take turns")
+        .because(format!("{MOST_ACTORS} threads of the job's PEs, the most that the simulated network serves, do already"))
+        .fix("use fewer threads or PEs, or end threads that make no more calls: a thread counts from its first call to its end")
+}
+
 /// The threads that may go on with more than a look in vain. The others count as chosen just now.
 fn ready_actors(arena: &SimArena, step: u64) -> Vec<NextCandidate> {
     let mut ready = Vec::new();
@@ -371,5 +381,18 @@ fn next_digest(next: SchedulerDecision) -> u64 {
         SchedulerDecision::Actor(number) => u64::from(number) << 2,
         SchedulerDecision::Network(pe) => u64::from(pe) << 2 | 1,
         SchedulerDecision::Nothing => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_too_many_is_told_how_many_there_may_be() {
+        let text = too_many_threads().to_string();
+        for part in ["cannot take turns", "because: 1024 threads", "to fix:  use fewer threads"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 }
