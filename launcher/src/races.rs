@@ -48,7 +48,7 @@ impl RacesArgs {
         let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
         write_page(&races, &format!("From {}.", names.join(", ")), &self.source, &self.html)?;
         let _ = writeln!(text, "\npage: {}", self.html.display());
-        Ok((text, races.is_empty()))
+        Ok((text, races.count() == 0))
     }
 }
 

@@ -128,7 +128,7 @@ impl SimArgs {
         let TriedSeeds { tried, mut failed, overrun, races: found_races, digests, .. } =
             found.into_inner().expect("no thread panics");
         failed.sort_by_key(|(seed, _)| *seed);
-        let races = self.race.then(|| found_races.all().len());
+        let races = self.race.then(|| found_races.count());
         let mut report = digests + &summary(tried, &failed, races, overrun, begun.elapsed());
         if self.race {
             report += &found_races.told(|race| {
@@ -153,7 +153,7 @@ impl SimArgs {
                 (false, false) => shrink::explain(&job, &words, outcome)?,
             };
         }
-        Ok((report, failed.is_empty() && found_races.is_empty()))
+        Ok((report, failed.is_empty() && found_races.count() == 0))
     }
 
     /// Runs one job after the other.

@@ -38,6 +38,13 @@ fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
         ended.says(&["only by the letter: `source` of PE 0", "a store by PE 0", "shmem_long_put_signal_nbi by PE 0"]);
     assert!(!ended.stderr.contains("race"), "{ended}");
     Job::new("-n 2").run(&LEVELS, ["letter", "wrong"]).expect(FOUND).says(&["data race on `source` of PE 0"]);
+    let folder = TestFolder::new("race-letter");
+    let (json, html) = (folder.join("reports.json"), folder.join("races.html"));
+    Job::new("-n 2").env("SHMEM_RACE_JSON", &json).run(&LEVELS, ["letter"]).expect(0);
+    let words = [json.as_path(), Path::new("--html"), html.as_path()];
+    let told = Job::by(tool("oxshmem")).run(Path::new("races"), words).expect(0);
+    let text = "No races were found.\n\n1 report changes no status:\n\nonly by the letter: `source`";
+    assert!(told.stdout.starts_with(text), "{told}");
 }
 
 #[test]

@@ -60,8 +60,9 @@ impl FoundRaces {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// How many races there are. Other reports change no status.
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().filter(|race| race.is_race()).count()
     }
 
     /// All of them, that of the lowest seed first.
@@ -71,17 +72,24 @@ impl FoundRaces {
         races
     }
 
-    /// The races for people; `more` follows each of them.
+    /// The races for people, and then the other reports; `more` follows each of them.
     pub(crate) fn told(&self, more: impl Fn(&FoundRace) -> String) -> String {
-        let races = self.all();
+        let (races, others): (Vec<_>, Vec<_>) = self.all().into_iter().partition(|race| race.is_race());
         let mut text = match races.len() {
             0 => "No races were found.\n".into(),
             1 => "1 race was found:\n".into(),
             count => format!("{count} races were found:\n"),
         };
-        for race in races {
+        let tell = |text: &mut String, race: &FoundRace| {
             let _ = write!(text, "\n{}\n{}", race.text, more(race));
-        }
+        };
+        races.into_iter().for_each(|race| tell(&mut text, race));
+        text += &match others.len() {
+            0 => String::new(),
+            1 => "\n1 report changes no status:\n".into(),
+            count => format!("\n{count} reports change no status:\n"),
+        };
+        others.into_iter().for_each(|race| tell(&mut text, race));
         text
     }
 }
@@ -105,6 +113,11 @@ impl FoundRace {
             pairs: BTreeSet::new(),
             seeds: BTreeSet::new(),
         }
+    }
+
+    /// Whether the detector gives a PE with this report the status of a race: the kinds that it does not are named here.
+    fn is_race(&self) -> bool {
+        !["letter", "threads"].contains(&self.kind.as_str())
     }
 }
 
@@ -148,5 +161,18 @@ mod tests {
         assert_eq!(races.told(|_| String::new()), "1 race was found:\n\nrace by 1\n");
         assert_eq!(FoundRaces::default().told(|_| String::new()), "No races were found.\n");
         assert!(is_report(&line("race", [1, 0], ["put", "load"])) && !is_report("{}") && !is_report("race"));
+    }
+
+    #[test]
+    fn reports_that_change_no_status_are_no_races() {
+        let mut races = FoundRaces::default();
+        races.add(None, &line("letter", [1, 0], ["put", "store"]));
+        let letter = "\n1 report changes no status:\n\nletter by 1\n";
+        assert_eq!((races.count(), races.told(|_| String::new())), (0, format!("No races were found.\n{letter}")));
+        races.add(None, &line("race", [1, 0], ["put", "load"]));
+        let told = format!("1 race was found:\n\nrace by 1\n{letter}");
+        assert_eq!((races.count(), races.told(|_| String::new())), (1, told));
+        races.add(None, &line("threads", [1, 0], ["put", "load"]));
+        assert!(races.count() == 1 && races.told(|_| String::new()).contains("\n2 reports change no status:\n"));
     }
 }
