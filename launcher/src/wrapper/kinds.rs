@@ -1,4 +1,5 @@
-//! Options of Fortran compilers that change the length of default kinds, which the routines of OpenSHMEM do not follow.
+//! Options of Fortran compilers that change the length of default kinds, or the names of routines, which the routines of OpenSHMEM do not
+//! follow.
 
 use std::ffi::OsString;
 
@@ -28,10 +29,17 @@ const OPTIONS: [&str; 18] = [
     "-Mr8",
 ];
 
+/// The option of gfortran and flang by which external names are those of C.
+const WITHOUT_UNDERSCORE: &str = "-fno-underscoring";
+
 /// The note about such an option where a source is compiled.
 pub(super) fn note(arguments: &[OsString]) -> Option<Error> {
-    let option = arguments.iter().filter_map(|argument| argument.to_str()).find(|text| OPTIONS.contains(text))?;
+    let mut words = arguments.iter().filter_map(|argument| argument.to_str());
+    let option = words.find(|text| OPTIONS.contains(text) || *text == WITHOUT_UNDERSCORE)?;
     arguments.iter().any(modules::is_fortran).then(|| {
+        if option == WITHOUT_UNDERSCORE {
+            return of_names();
+        }
         Error::new(format!("{option} changes the length of default kinds, and the routines of OpenSHMEM keep theirs"))
             .because(
                 "for them INTEGER and REAL have 4 bytes and DOUBLE PRECISION has 8: with shmem.fh, and for reals with the module \
@@ -42,6 +50,15 @@ pub(super) fn note(arguments: &[OsString]) -> Option<Error> {
                  (shmem_put8, shmem_int8_max_to_all)",
             )
     })
+}
+
+fn of_names() -> Error {
+    Error::new(format!("{WITHOUT_UNDERSCORE} gives calls of Fortran the names of C, and C's routines take other arguments"))
+        .because(
+            "Fortran passes the address of each argument, and the routine of C takes it for the value: shmem_double_put gets addresses for \
+             the count and the PE",
+        )
+        .fix("leave it out: the routines of Fortran have an underscore behind their names")
 }
 
 #[cfg(test)]
@@ -56,5 +73,13 @@ mod tests {
     fn an_option_that_changes_default_kinds_is_noted_where_it_compiles() {
         assert!(noted("-O2 -fdefault-integer-8 -c old.f") && noted("old.F90 -r8"));
         assert!(!noted("-O2 -c old.f") && !noted("-fdefault-integer-8 old.o -o old"));
+    }
+
+    #[test]
+    fn an_option_that_gives_calls_the_names_of_c_is_noted_where_it_compiles() {
+        let words = ["-fno-underscoring", "old.f"].map(OsString::from);
+        let told = note(&words).expect("a note").to_string();
+        assert!(told.starts_with("-fno-underscoring gives") && told.contains("leave it out"), "{told}");
+        assert!(!noted("-fno-underscoring old.o -o old") && !noted("-funderscoring old.f"));
     }
 }
