@@ -99,13 +99,20 @@ set(oxshmem_LAUNCHER "${_oxshmem}/bin/oshrun")
 unset(_oxshmem)
 "#;
 
-/// Versions before 1.0 are compatible within a minor version, later ones within a major version.
+/// Versions before 1.0 are compatible within a minor version, later ones within a major version. Where the program asks for a range, it
+/// says itself which versions it takes.
 const CMAKE_VERSION: &str = r#"set(PACKAGE_VERSION "@THIS@")
 string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _oxshmem_this "${PACKAGE_VERSION}")
 set(_oxshmem_major "${CMAKE_MATCH_1}")
 set(_oxshmem_minor "${CMAKE_MATCH_2}")
 set(PACKAGE_VERSION_COMPATIBLE TRUE)
-if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
+if(PACKAGE_FIND_VERSION_RANGE)
+  if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION_MIN
+     OR PACKAGE_VERSION VERSION_GREATER PACKAGE_FIND_VERSION_MAX
+     OR (PACKAGE_FIND_VERSION_RANGE_MAX STREQUAL "EXCLUDE" AND PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION_MAX))
+    set(PACKAGE_VERSION_COMPATIBLE FALSE)
+  endif()
+elseif(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE FALSE)
 elseif(PACKAGE_FIND_VERSION_COUNT GREATER 0 AND NOT PACKAGE_FIND_VERSION_MAJOR EQUAL _oxshmem_major)
   set(PACKAGE_VERSION_COMPATIBLE FALSE)
@@ -113,7 +120,7 @@ elseif(PACKAGE_FIND_VERSION_COUNT GREATER 1 AND _oxshmem_major EQUAL 0
        AND NOT PACKAGE_FIND_VERSION_MINOR EQUAL _oxshmem_minor)
   set(PACKAGE_VERSION_COMPATIBLE FALSE)
 endif()
-if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+if(NOT PACKAGE_FIND_VERSION_RANGE AND PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)
 endif()
 "#;
@@ -127,6 +134,38 @@ mod tests {
     fn the_prefix_is_found_from_every_folder_of_libraries() {
         assert_eq!(up(Path::new("lib"), 1), "../..");
         assert_eq!(up(Path::new("lib/x86_64-linux-gnu"), 2), "../../../..");
+    }
+
+    #[test]
+    fn a_range_of_versions_is_what_cmake_compares_with() {
+        if !command::exists("cmake") {
+            println!("not run: a_range_of_versions_is_what_cmake_compares_with: there is no cmake here");
+            return;
+        }
+        let folder = oxshmem_faults::TestFolder::new("cmake-range");
+        let script = folder.join("ask.cmake");
+        for (this, max, end, expected) in [
+            ("0.1.0", "0.3", "INCLUDE", "TRUE"),
+            ("0.2.1", "0.3", "INCLUDE", "TRUE"),
+            ("0.3.0", "0.3", "INCLUDE", "TRUE"),
+            ("0.3.0", "0.3", "EXCLUDE", "FALSE"),
+            ("0.3.1", "0.3", "INCLUDE", "FALSE"),
+            ("0.0.9", "0.3", "INCLUDE", "FALSE"),
+            ("1.4.0", "2", "EXCLUDE", "TRUE"),
+        ] {
+            let file = CMAKE_VERSION.replace("@THIS@", this);
+            // The variables that CMake sets for `find_package(oxshmem 0.1...0.3)`, with `<` before the end to leave that out.
+            let text = format!(
+                "set(PACKAGE_FIND_VERSION 0.1)\nset(PACKAGE_FIND_VERSION_COUNT 2)\n\
+                 set(PACKAGE_FIND_VERSION_MAJOR 0)\nset(PACKAGE_FIND_VERSION_MINOR 1)\n\
+                 set(PACKAGE_FIND_VERSION_RANGE 0.1...{max})\nset(PACKAGE_FIND_VERSION_RANGE_MAX {end})\n\
+                 set(PACKAGE_FIND_VERSION_MIN 0.1)\nset(PACKAGE_FIND_VERSION_MAX {max})\n\
+                 {file}message(STATUS \"${{PACKAGE_VERSION_COMPATIBLE}}\")\n"
+            );
+            write(&script, &text).expect("a file");
+            let told = command::read(std::process::Command::new("cmake").arg("-P").arg(&script)).expect("it is run");
+            assert_eq!(told.trim(), format!("-- {expected}"), "{this} in 0.1 to {max}, {end}");
+        }
     }
 
     /// The words of a modulefile, without the programs that read it.
