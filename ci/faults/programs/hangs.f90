@@ -8,7 +8,11 @@ program hangs
   call get_command_argument(1, wish)
   call shmem_init()
   if (shmem_my_pe() == 0) print '(a)', 'before the hang'
-  if (wish == 'end') call shmem_global_exit(3)
+  ! The first PE to end the job ends it for all, so PE 0 must have spoken.
+  if (wish == 'end') then
+    call shmem_barrier_all()
+    call shmem_global_exit(3)
+  end if
   do
     call sleep(10)
   end do

@@ -68,8 +68,8 @@ fn doctor_2_hosts_are_looked_at_and_each_pair_is_measured() {
 fn doctor_3_a_host_that_cannot_be_reached_is_a_fault_with_its_fix() {
     let ended = doctor(&["-H", "n1", "--launch-agent", "sh -c 'echo no route >&2; exit 9' {host}"]).expect(1);
     let first = ended.stdout.lines().next().unwrap_or_default();
-    assert!(first.starts_with("FAULT    n1: ssh: "), "{ended}");
-    assert!(ended.stdout.contains("no route") && ended.stdout.contains("ssh-copy-id n1"), "{ended}");
+    assert!(first.starts_with("FAULT    n1: remote shell: "), "{ended}");
+    assert!(ended.stdout.contains("no route") && ended.stdout.contains("start `true` on n1"), "{ended}");
     assert!(ended.stdout.contains("job: not tried"), "{ended}");
 }
 

@@ -9,7 +9,7 @@ use crate::pending::Completion;
 /// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all.
 const ROUNDS: u32 = 4;
 
-/// Bits of a meeting's number: one of C's numbers, which are not 0; and a scan, whose low half is the caller's number among the members.
+/// Bits of a meeting: C has a number, which is not 0; a scan has the number of the caller among the members in its low half.
 const OF_C: u64 = 1 << 63;
 const SCAN: u64 = 1 << 62;
 const MEMBER: u64 = u32::MAX as u64;
