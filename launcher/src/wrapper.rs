@@ -320,13 +320,14 @@ fn words(text: OsString) -> Vec<OsString> {
 }
 
 /// Users set `OSHCC=oshcc` for their build system. A wrapper that obeyed it would call itself for ever.
-/// It may stand behind another program, as in `ccache oshcc`.
+/// It may stand behind another program, as in `ccache oshcc`. An option is no program, whatever its folder is called.
 fn names_a_compiler(words: &[OsString]) -> bool {
     let is_ours = |word: &OsString| {
         let name = Path::new(word).file_name().and_then(OsStr::to_str);
         name.is_some_and(|name| Language::of_name(name).is_some())
     };
-    !words.is_empty() && !words.iter().any(is_ours)
+    let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    !words.is_empty() && !words.iter().filter(|word| !is_option(word)).any(is_ours)
 }
 
 fn joined(flag: &str, folder: &Path) -> OsString {

@@ -117,6 +117,7 @@ fn another_compiler_may_be_named_but_not_ourselves() {
     assert_eq!(command(&[("OSHCC", "/usr/bin/oshcc")]), Action::Print("cc".into()));
     assert_eq!(command(&[("OSHCC", "ccache gcc")]), Action::Print("ccache gcc".into()));
     assert_eq!(command(&[("OSHCC", "ccache /usr/bin/oshcc")]), Action::Print("cc".into()), "it would never end");
+    assert_eq!(command(&[("OSHCC", "gcc -I/opt/oshcc")]), Action::Print("gcc -I/opt/oshcc".into()));
     assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
 }
 
