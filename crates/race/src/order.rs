@@ -142,7 +142,7 @@ impl Strand<'_, '_> {
         }
     }
 
-    /// What the first `members` members of a scan knew when they entered it.
+    /// Learns all that the first `members` members of a scan knew when they entered it.
     fn learn_from_below(&self, scan: u64, members: u64) {
         let mut clock = members;
         while clock > 0 {
