@@ -114,6 +114,10 @@ fn a_world_can_end_and_begin_again() {
             assert_eq!(TURNS.fetch(0), (round + 1) * world.n_pes() as u32);
         }
         assert!(!oxshmem::is_initialized());
+        // A descriptor would keep the memory of an old heap.
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let files: Vec<_> = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+        assert!(!files.iter().any(|file| file.to_string_lossy().contains("oxshmem heap")), "{files:?}");
     };
     if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
         return pes();

@@ -19,7 +19,8 @@ const STEP: u64 = 1 << 20;
 /// The heap of one life.
 pub(crate) struct SymmetricHeap {
     blocks: Heap,
-    file: SharedMemory,
+    /// `None` once the life has ended.
+    file: Option<SharedMemory>,
     /// Where the caller's window begins in the file.
     at: u64,
     /// How many bytes from there are backed with pages.
@@ -49,7 +50,7 @@ enum Change {
 
 impl SymmetricHeap {
     pub(crate) fn new(file: SharedMemory, at: u64, cap: u64, page: u64, limited: bool) -> Self {
-        Self { blocks: Heap::new(cap), file, at, committed: 0, page, limited, open: None, guard: None }
+        Self { blocks: Heap::new(cap), file: Some(file), at, committed: 0, page, limited, open: None, guard: None }
     }
 
     /// No PE's heap can hold more than this one: what other nodes have, before the first allocation.
@@ -223,7 +224,7 @@ impl SymmetricHeap {
             let looked = if at > from { look() } else { Ok(()) };
             let bytes = piece.min(to - at);
             let backed = looked.and_then(|()| {
-                self.file.commit(self.at + at, bytes).map_err(|error| format!("the kernel says: {error}"))
+                self.file().commit(self.at + at, bytes).map_err(|error| format!("the kernel says: {error}"))
             });
             if let Err(why) = backed {
                 self.release(from, at + bytes);
@@ -241,8 +242,17 @@ impl SymmetricHeap {
         })
     }
 
+    /// Closes the file at the end of the life. A descriptor keeps the pages of all PEs of the node, mapped or not.
+    pub(crate) fn close(&mut self) {
+        self.file = None;
+    }
+
+    fn file(&self) -> &SharedMemory {
+        self.file.as_ref().expect("no heap call comes after the last finalize")
+    }
+
     fn release(&self, from: u64, to: u64) {
-        if let Err(error) = self.file.release(self.at + from, to - from) {
+        if let Err(error) = self.file().release(self.at + from, to - from) {
             tracing::debug!(%error, "pages of a refused allocation stay");
         }
         machine::hide_from_core(FAST.heap.own().0 + from as usize, (to - from) as usize);

@@ -66,8 +66,12 @@ pub(crate) unsafe fn end(others: OtherCalls) {
     match others {
         // SAFETY: `begin` leaked it from a box, and no thread uses it any more.
         OtherCalls::Done => drop(unsafe { Box::from_raw(life) }),
-        // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
-        OtherCalls::MayUseStatics => unsafe { &*life }.windows.close_heap(),
+        OtherCalls::MayUseStatics => {
+            // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
+            let life = unsafe { &*life };
+            life.windows.close_heap();
+            life.heap.lock().close();
+        }
     }
 }
 
