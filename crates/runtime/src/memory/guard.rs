@@ -11,7 +11,7 @@ use oxshmem_base::{Error, size};
 
 /// The least length of the redzone before a block, and the length of the one behind it.
 pub(crate) const REDZONE: u64 = 64;
-/// Bytes of freed blocks that stay unused, together.
+/// Bytes of freed blocks that stay unused, together, with their redzones.
 const KEPT: u64 = 1 << 20;
 const IN_REDZONE: u8 = 0xfa;
 const FREED: u8 = 0xfd;
@@ -35,7 +35,7 @@ struct GuardedBlock {
 pub(crate) struct Guard {
     live: BTreeMap<u64, GuardedBlock>,
     freed: VecDeque<GuardedBlock>,
-    /// The bytes of freed blocks.
+    /// The bytes of freed blocks, with their redzones.
     kept: u64,
 }
 
@@ -78,7 +78,7 @@ impl Guard {
         let base = block.base;
         memory.fill(block.start, block.size, FREED);
         block.freed = Some(BlockPlace::here());
-        self.kept += block.size;
+        self.kept += block.extent();
         self.freed.push_back(block);
         let mut given = Vec::new();
         while self.kept > KEPT {
@@ -94,7 +94,7 @@ impl Guard {
 
     fn give(&mut self) -> Option<u64> {
         let oldest = self.freed.pop_front()?;
-        self.kept -= oldest.size;
+        self.kept -= oldest.extent();
         Some(oldest.base)
     }
 
@@ -161,6 +161,11 @@ impl Guard {
 }
 
 impl GuardedBlock {
+    /// How many bytes it takes of the heap, with its redzones: the first one is as long as the alignment.
+    fn extent(&self) -> u64 {
+        self.start + self.size + REDZONE - self.base
+    }
+
     /// Where an offset lies, seen from the block.
     fn place(&self, offset: u64) -> String {
         let end = self.start + self.size;
@@ -326,6 +331,10 @@ mod tests {
         }
         let given: usize =
             (0..20).map(|block| guard.free(&memory, (block << 20) + REDZONE).expect("it is there").1.len()).sum();
-        assert_eq!(given, 4);
+        assert_eq!(given, 5);
+        // The redzone before an aligned block may be far longer than the block.
+        assert_eq!(guard.give_all().len(), 15);
+        guard.add(0, KEPT, 8);
+        assert_eq!(guard.free(&memory, KEPT), Some((0, vec![0])));
     }
 }
