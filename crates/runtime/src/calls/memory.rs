@@ -81,9 +81,15 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     Agreement { failed, growing }
 }
 
-/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error the caller
-/// takes the call back.
-fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOnce()) -> Result<(), FailedAllocation> {
+/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error, which it
+/// prints if it `speaks`, the caller takes the call back.
+fn grow(
+    life: &LibraryState,
+    call: &'static str,
+    bytes: usize,
+    speaks: bool,
+    backed: impl FnOnce(),
+) -> Result<(), FailedAllocation> {
     let (missing, page, sequence) = {
         let heap = lock(life);
         (heap.missing(), heap.page(), heap.sequence())
@@ -101,8 +107,10 @@ fn grow(life: &LibraryState, call: &'static str, bytes: usize, backed: impl FnOn
             Err(FailedAllocation { error, mine_to_say: denial.mine_to_say })
         }
     };
-    if outcome.is_ok() {
-        backed();
+    match &outcome {
+        Ok(()) => backed(),
+        Err(failed) if speaks => failed.say(),
+        Err(_) => {}
     }
     let failed = agree(call, bytes, outcome.is_ok(), sequence, 0).failed;
     outcome.and_then(|()| failed.map_or(Ok(()), |pe| Err(FailedAllocation::elsewhere(call, bytes, pe))))
@@ -185,7 +193,6 @@ fn allocate_or_say(
         (placed, heap.missing(), heap.sequence())
     };
     if let (true, Err(error)) = (speaks, &placed) {
-        // Before the other PEs return: one that uses NULL at once ends the job.
         FailedAllocation::everywhere(error.clone()).say();
     }
     // Most blocks have their memory already.
@@ -203,7 +210,7 @@ fn allocate_or_say(
         filled();
     }
     let Agreement { failed, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
-    let grown = if failed.is_none() && growing { grow(life, call, bytes, filled) } else { Ok(()) };
+    let grown = if failed.is_none() && growing { grow(life, call, bytes, speaks, filled) } else { Ok(()) };
     conclude(life, failed.is_none() && grown.is_ok());
     let offset = placed.map_err(FailedAllocation::everywhere)?;
     grown?;
@@ -333,17 +340,17 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
         let resized = heap.resize(call, old, bytes as u64);
         (resized, heap.missing(), heap.sequence())
     };
+    if let Err(error) = &resized {
+        FailedAllocation::everywhere(error.clone()).say();
+    }
     // All PEs are in the call, so no transfer to the block is on its way, and all PEs know whether it succeeds.
     let Agreement { failed, growing } = agree(call, bytes, resized.is_ok(), sequence, missing);
     let mut all = failed.is_none();
     if all && growing {
-        all = grow(life, call, bytes, || {}).inspect_err(FailedAllocation::say).is_ok();
+        all = grow(life, call, bytes, true, || {}).is_ok();
     }
     conclude(life, all);
     if !all {
-        if let Err(error) = resized {
-            FailedAllocation::everywhere(error).say();
-        }
         return null_mut();
     }
     let new = match resized {

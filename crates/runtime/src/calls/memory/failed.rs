@@ -25,6 +25,7 @@ impl FailedAllocation {
         Self { error, mine_to_say: false }
     }
 
+    /// Prints it if this PE is the one that does: before the other PEs return, because one that uses NULL at once ends the job.
     pub(super) fn say(&self) {
         if self.mine_to_say {
             warn_once(&self.error);
