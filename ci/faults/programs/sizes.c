@@ -14,6 +14,10 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "realloc") == 0) block = shmem_realloc(old, (size_t)-8);
     else if (strcmp(argv[1], "alignment") == 0) block = shmem_align((size_t)1 << 63, 8);
     else if (strcmp(argv[1], "alignment_24") == 0) block = shmem_align(24, 8);
+    else if (strcmp(argv[1], "alignment_full") == 0) {
+        old = shmem_align(1 << 20, 8); /* the only free multiple of 1 MiB in a heap of that size, which has a little more */
+        block = shmem_align(1 << 20, 8);
+    }
     printf("%s\n", block == NULL ? "null" : "memory");
     /* The heap is as good as before. */
     long *good = shmem_malloc(sizeof *good);

@@ -18,6 +18,9 @@ fn fault_W6_sizes_that_cannot_be_are_named_and_null_everywhere() {
             let ended = Job::new(options).run(&program, [call]).expect(0).says(&words);
             assert_eq!(ended.stdout.matches("null").count(), pes, "{ended}");
         }
+        let full = Job::new(options).env("SHMEM_SYMMETRIC_SIZE", "1M").run(&program, ["alignment_full"]).expect(0);
+        let full = full.says(&["no room for 8 B at a multiple of 1 MiB in the symmetric heap", "largest free block"]);
+        assert_eq!(full.stdout.matches("null").count(), pes, "{full}");
         Job::new(options).run(&program, ["alignment_24"]).expect(1).says(&["alignment is 24", "powers of two"]);
     }
 }

@@ -5,7 +5,7 @@
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
 use oxshmem_base::{Error, ErrorKind, size};
-use oxshmem_heap::{Exhausted, Heap, Refused, Resized};
+use oxshmem_heap::{Exhausted, Heap, MIN_ALIGN, Refused, Resized};
 use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
@@ -134,7 +134,11 @@ impl SymmetricHeap {
         }
         let offset = before
             + placed.map_err(|full| {
-                if align > self.capacity() { self.unaligned(call, align) } else { self.exhausted(call, bytes, &full) }
+                if align > self.capacity() {
+                    self.unaligned(call, align)
+                } else {
+                    self.exhausted(call, bytes, align, &full)
+                }
             })?;
         if let Some(guard) = &mut self.guard {
             guard.add(offset - before, offset, bytes);
@@ -162,7 +166,7 @@ impl SymmetricHeap {
     pub(crate) fn resize(&mut self, call: &str, offset: u64, bytes: u64) -> Result<Resized, Error> {
         let before = Box::new(self.blocks.clone());
         let resized = self.blocks.resize(offset, bytes).map_err(|refused| match refused {
-            Refused::Exhausted(full) => self.exhausted(call, bytes, &full),
+            Refused::Exhausted(full) => self.exhausted(call, bytes, MIN_ALIGN, &full),
             Refused::NotABlock(_) => Error::new(format!("{call}: no block begins at offset {offset} of the heap"))
                 .because("it was freed, or never allocated")
                 .fix("pass what a symmetric allocation returned"),
@@ -284,7 +288,7 @@ impl SymmetricHeap {
             .fix("look how the program computes the alignment, or use a smaller one")
     }
 
-    fn exhausted(&self, call: &str, bytes: u64, full: &Exhausted) -> Error {
+    fn exhausted(&self, call: &str, bytes: u64, align: u64, full: &Exhausted) -> Error {
         if bytes > i64::MAX as u64 {
             return Error::new(format!("{call}: the size is {bytes} bytes, more than half of all addresses"))
                 .because(format!("as a signed number it is {}", bytes as i64))
@@ -295,7 +299,13 @@ impl SymmetricHeap {
         } else {
             ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less")
         };
-        Error::new(format!("{call}: no room for {} in the symmetric heap", size::display(bytes)))
+        // A free block that is long enough may lie badly.
+        let place = if align > MIN_ALIGN {
+            format!("at a multiple of {} in the symmetric heap", size::display(align))
+        } else {
+            "in the symmetric heap".to_owned()
+        };
+        Error::new(format!("{call}: no room for {} {place}", size::display(bytes)))
             .because(format!(
                 "{} of {} ({cap}) are in use; the largest free block has {}",
                 size::display(full.in_use),
