@@ -35,6 +35,10 @@ int main(int argc, char **argv)
         shmem_free(malloc(40));
     if (IS("free_static"))
         shmem_free(source);
+    if (IS("free_peer"))
+        shmem_free(shmem_ptr(block, 1 - me));
+    if (IS("free_behind"))
+        shmem_free(neighbour + 4096);
     if (IS("put_after") && me == 0)
         shmem_putmem(block + 300, source, 112, 1);
     if (IS("put_zone") && me == 0)

@@ -142,6 +142,8 @@ fn addresses_that_cannot_be_freed_have_each_a_sentence_of_their_own() {
     refused("free_twice", &["shmem_free: the block at 0x", " was freed before", "SHMEM_CHECK=3"]);
     refused("free_malloc", &["is not in the symmetric heap", "it is memory of malloc, of the stack or of a library"]);
     refused("free_static", &["is not in the symmetric heap", "it is a static variable of the program"]);
+    refused("free_peer", &["is not in the symmetric heap", "it is in the heap of another PE, as shmem_ptr returns it"]);
+    refused("free_behind", &["shmem_free: no block begins at 0x", "it lies behind all blocks"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use oxshmem_base::{Error, size};
 
 use crate::diagnosis::errors;
+use crate::start::job;
 use crate::start::state::LibraryState;
 use crate::transfers::direct::FAST;
 
@@ -13,9 +14,9 @@ use crate::transfers::direct::FAST;
 pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void) -> ! {
     let (start, _) = FAST.heap.own();
     let offset = (ptr as usize).wrapping_sub(start) as u64;
-    let (capacity, around, freed) = {
+    let (capacity, high_water, around, freed) = {
         let heap = life.heap.lock();
-        (heap.capacity(), heap.sized_block_around(offset), heap.freed_block(offset))
+        (heap.capacity(), heap.high_water(), heap.sized_block_around(offset), heap.freed_block(offset))
     };
     if let Some((begin, bytes)) = around {
         let (inside, bytes) = (size::counted(offset - begin), size::counted(bytes));
@@ -25,7 +26,7 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
                 .fix("pass the address that the allocation returned"),
         );
     }
-    if offset < capacity {
+    if offset < high_water {
         let fix = match freed {
             Some(_) => "free each block once",
             None => "free each block once; SHMEM_CHECK=3 names the call that has freed it",
@@ -41,14 +42,25 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
                 .fix(fix),
         );
     }
+    if offset < capacity {
+        errors::fail(
+            &Error::new(format!("{call}: no block begins at {ptr:p}"))
+                .because("it lies behind all blocks that the symmetric heap has ever had")
+                .fix("pass what shmem_malloc or its kin returned"),
+        );
+    }
     let whose = if FAST.statics.holds(ptr as usize, 1) {
         "it is a static variable of the program"
+    } else if offset >= life.windows.heap_window() as u64
+        && FAST.heap.is_in_some_window(ptr as usize, job::pes_on_node())
+    {
+        "it is in the heap of another PE, as shmem_ptr returns it"
     } else {
         "it is memory of malloc, of the stack or of a library"
     };
     errors::fail(
         &Error::new(format!("{call}: {ptr:p} is not in the symmetric heap"))
             .because(whose)
-            .fix("pass what shmem_malloc or its kin returned; memory of malloc goes to free"),
+            .fix("pass what shmem_malloc or its kin returned on this PE; memory of malloc goes to free"),
     )
 }
