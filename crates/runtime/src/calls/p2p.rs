@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::network;
-use crate::wait::{self, Needs, Reason, pace, polls};
+use crate::wait::{self, Needs, Reason, pace, polls, suspended};
 use oxshmem_flight::waits::Comparand;
 use oxshmem_os::time;
 
@@ -137,14 +137,17 @@ const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 /// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst.
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
 
-/// A test that fails will be called again. It moves the network on, as a wait does: others may have asked this PE for something.
-/// Where PEs outnumber processors, it lets the one that is waited for run. Now and then it asks whether the loop can ever end.
+/// A test that fails will be called again. It moves the network and suspended calls on, as a wait does: others may have asked this PE
+/// for something, or need its part of a collective. Where PEs outnumber processors, it lets the one that is waited for run. Now and then it asks whether the loop can ever end.
 #[inline(always)]
 pub(crate) fn polled(call: &'static str, needs: Needs<'_>) {
     if pace::crowded() {
         let_others_run();
     } else if network::is_open() {
         look_at_the_network();
+    }
+    if suspended::any() {
+        suspended::move_on();
     }
     polls::failed(call, needs);
 }

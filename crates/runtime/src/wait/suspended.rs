@@ -2,7 +2,7 @@
 //!
 //! Such a call runs on a stack of its own. Where the ladder of a wait would begin, it gives the processor back to the caller
 //! that has moved it on, and stays on its stack until it is moved on again: every wait of this PE that takes longer than some
-//! looks, and every question for its completion. So all that the library can do in a call it can do in one of these, step by
+//! looks, every test that fails, and every question for its completion. So all that the library can do in a call it can do in one of these, step by
 //! step, with the very code of the call that waits.
 //!
 //! Calls with one key (of one team) run one after the other, in the order in which they were issued; those of different

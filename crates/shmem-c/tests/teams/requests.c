@@ -68,6 +68,30 @@ TEST(EXT_30_blocks, "nonblocking collections and exchanges", .max_pes = 8)
     }
 }
 
+TEST(EXT_30_tests, "a PE that only repeats a test does its part of a collective")
+{
+    static long ready, done;
+    shmem_req_h request;
+    int last = npes - 1;
+    fill(in[0], LONG, me);
+    ready = done = 0;
+    shmem_barrier_all();
+    if (me == last) {
+        /* The others have entered, and only test from now on. */
+        shmem_long_wait_until(&ready, SHMEM_CMP_EQ, last);
+        shmemx_max_reduce_nb(SHMEM_TEAM_WORLD, out[0], in[0], LONG, &request);
+        shmem_req_wait(&request);
+        for (int pe = 0; pe < last; pe++) shmem_long_p(&done, 1, pe);
+    } else {
+        shmemx_max_reduce_nb(SHMEM_TEAM_WORLD, out[0], in[0], LONG, &request);
+        shmem_long_atomic_inc(&ready, last);
+        while (!shmem_long_test(&done, SHMEM_CMP_EQ, 1)) continue;
+        shmem_req_wait(&request);
+    }
+    for (int i = 0; i < LONG; i++) CHECK_EQ(out[0][i], last + i);
+    shmem_barrier_all();
+}
+
 TEST(EXT_31, "a request that has ended is invalid, and an invalid one counts as over")
 {
     shmem_req_h request = SHMEM_REQ_INVALID;
