@@ -2,6 +2,7 @@
  * names. */
 #define _GNU_SOURCE
 #include <shmem.h>
+#include <shmemx.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,13 @@ int main(int argc, char **argv)
         ;
     while (strcmp(call, "test_lock") == 0 && shmem_test_lock(far) != 0)
         ;
+    shmem_req_h request = SHMEM_REQ_INVALID;
+    if (strcmp(call, "request") == 0 || strcmp(call, "finalize") == 0)
+        shmemx_sync_nb(SHMEM_TEAM_WORLD, &request);
+    while (strcmp(call, "request") == 0 && shmem_req_test(&request) != 0)
+        ;
+    if (strcmp(call, "finalize") == 0)
+        shmem_finalize();
     if (strcmp(call, "lock") == 0 && me != last)
         shmem_set_lock(far);
     if (strcmp(call, "wait") == 0 && me != last)

@@ -26,6 +26,8 @@ fn fault_W3_a_pe_that_is_gone_without_a_word_ends_the_job() {
         ("-n 2", "exec", "wait"),
         ("-n 2", "_exit", "test"),
         ("-n 3", "_exit", "test_lock"),
+        ("-n 3", "_exit", "request"),
+        ("-n 3", "_exit", "finalize"),
         ("-n 4 --nodes 2", "_exit", "barrier"),
         ("-n 4 --nodes 2", "exec", "later"),
         ("-n 2 --nodes 2", "_exit", "barrier"),
@@ -33,6 +35,7 @@ fn fault_W3_a_pe_that_is_gone_without_a_word_ends_the_job() {
         ("-n 2 --nodes 2", "_exit", "wait"),
         ("-n 2 --nodes 2", "_exit", "test"),
         ("-n 3 --nodes 3", "_exit", "test_lock"),
+        ("-n 3 --nodes 3", "_exit", "request"),
         ("-n 3 --nodes 3", "_exit", "poll"),
         ("-n 3 --nodes 3 -x SHMEM_WAIT=spin", "_exit", "poll"),
     ] {

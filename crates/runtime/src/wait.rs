@@ -339,7 +339,7 @@ impl Reason<'_> {
 impl Collectives<'_> {
     fn describe(self) -> AwaitedCollectives {
         let (call, ahead, team) = match self {
-            Self::All => ("", suspended::count(), None),
+            Self::All(_) => ("", suspended::count(), None),
             Self::Of(team, key) => ("", suspended::pending(key), Some(team)),
             Self::One(team, key, call, number) => (call, suspended::ahead(key, number), Some(team)),
         };

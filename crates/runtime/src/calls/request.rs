@@ -24,7 +24,7 @@ use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
 use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
-use crate::wait::{self, Collectives, Needs, Reason, suspended};
+use crate::wait::{self, Collectives, Gathering, Needs, Reason, suspended};
 use parking_lot::Mutex;
 
 /// A `shmem_req_h`: the number of a collective that has been issued; 0 for `SHMEM_REQ_INVALID`.
@@ -44,6 +44,17 @@ struct IssuedCollective {
     call: &'static str,
     /// Its number among the calls that are suspended.
     number: u64,
+}
+
+impl IssuedCollective {
+    fn is_over(&self) -> bool {
+        self.over.load(Acquire)
+    }
+
+    /// What a call needs that looks whether it is over, as long as it is not.
+    fn needs(&self) -> Needs<'static> {
+        Needs::Collectives(Collectives::One(self.team, Call::key(self.team), self.call, self.number))
+    }
 }
 
 static REQUESTS: Mutex<NumberedHandles<IssuedCollective>> = Mutex::new(NumberedHandles::new());
@@ -112,12 +123,13 @@ unsafe fn find(call: &str, request: *mut RequestHandle) -> Option<(RequestHandle
 /// # Safety
 /// `request` is readable and writable.
 pub unsafe fn test(request: *mut RequestHandle) -> c_int {
+    const NAME: &str = "shmem_req_test";
     // SAFETY: the caller passes a readable handle.
-    if let Some((handle, IssuedCollective { over, .. })) = unsafe { find("shmem_req_test", request) } {
+    if let Some((handle, issued)) = unsafe { find(NAME, request) } {
         network::progress();
         suspended::move_on();
-        if !over.load(Acquire) {
-            polled("shmem_req_test", Needs::Anyone);
+        if !issued.is_over() {
+            polled(NAME, issued.needs());
             return 1;
         }
         REQUESTS.lock().remove(handle.0);
@@ -134,12 +146,11 @@ pub unsafe fn test(request: *mut RequestHandle) -> c_int {
 pub unsafe fn wait(request: *mut RequestHandle) -> c_int {
     const NAME: &str = "shmem_req_wait";
     // SAFETY: the caller passes a readable handle.
-    if let Some((handle, IssuedCollective { over, team, call, number })) = unsafe { find(NAME, request) } {
-        if !over.load(Acquire) {
-            let needs = Needs::Collectives(Collectives::One(team, Call::key(team), call, number));
-            wait::until(Reason { call: NAME, address: 0, needs }, None, || {
+    if let Some((handle, issued)) = unsafe { find(NAME, request) } {
+        if !issued.is_over() {
+            wait::until(Reason { call: NAME, address: 0, needs: issued.needs() }, None, || {
                 suspended::move_on();
-                over.load(Acquire).then_some(())
+                issued.is_over().then_some(())
             });
         }
         REQUESTS.lock().remove(handle.0);
@@ -164,7 +175,7 @@ pub fn look(request: RequestHandle) -> bool {
     network::progress();
     suspended::move_on();
     let found = REQUESTS.lock().find(request.0);
-    if let NumberedHandle::Live(IssuedCollective { over, .. }) = found { over.load(Acquire) } else { true }
+    if let NumberedHandle::Live(issued) = found { issued.is_over() } else { true }
 }
 
 /// Whether the caller is a collective that has been issued, and not the program.
@@ -174,13 +185,23 @@ pub fn is_in_one() -> bool {
 
 /// Returns when all collectives that this PE has issued are over.
 pub(crate) fn complete_all(call: &'static str) {
-    if suspended::any() {
-        let reason = Reason { call, address: 0, needs: Needs::Collectives(Collectives::All) };
+    while suspended::any() {
+        // All others of its team end before it. While the wait names a team, it notices a member that is gone.
+        let last = last_issued();
+        let team = last.as_ref().map(|issued| -> &dyn Gathering { issued.team });
+        let reason = Reason { call, address: 0, needs: Needs::Collectives(Collectives::All(team)) };
         wait::until(reason, None, || {
             suspended::move_on();
-            (!suspended::any()).then_some(())
+            let is_over = !suspended::any() || last.as_ref().is_some_and(IssuedCollective::is_over);
+            is_over.then_some(())
         });
     }
+}
+
+/// The collective that was issued last of those that are not over.
+fn last_issued() -> Option<IssuedCollective> {
+    let requests = REQUESTS.lock();
+    requests.values().filter(|issued| !issued.is_over()).max_by_key(|issued| issued.number).cloned()
 }
 
 /// The life ends, in which all collectives are over: their requests end.

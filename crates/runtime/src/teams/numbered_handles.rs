@@ -73,6 +73,11 @@ impl<T: Clone> NumberedHandles<T> {
         }
     }
 
+    /// The values of all handles that have not ended.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.value.as_ref())
+    }
+
     /// Ends a handle, unless it has ended before.
     pub(crate) fn remove(&mut self, handle: usize) {
         let Some((index, used)) = parts(handle) else { return };

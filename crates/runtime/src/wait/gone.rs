@@ -13,11 +13,12 @@ pub(super) fn among(needs: Needs<'_>) -> Option<u32> {
         life.windows.roll().call(first);
     }
     match needs {
-        Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All) => last_to_go(),
+        Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All(None)) => last_to_go(),
         Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => first_gone(std::iter::once(pe)),
-        Needs::All(circle) | Needs::Collectives(Collectives::Of(circle, _) | Collectives::One(circle, ..)) => {
-            first_gone((0..circle.size()).map(|member| circle.world(member)))
-        }
+        Needs::All(circle)
+        | Needs::Collectives(
+            Collectives::All(Some(circle)) | Collectives::Of(circle, _) | Collectives::One(circle, ..),
+        ) => first_gone((0..circle.size()).map(|member| circle.world(member))),
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) enum Needs<'a> {
 /// Some collectives that are suspended.
 #[derive(Clone, Copy)]
 pub(crate) enum Collectives<'a> {
-    /// All of them.
-    All,
+    /// All of them, with the team of one that is not over. There is none for a moment while another thread issues one.
+    All(Option<&'a dyn Gathering>),
     /// Those of a team, which have this key.
     Of(&'a dyn Gathering, usize),
     /// The one of a team with this key, name and number, and so those before it.
