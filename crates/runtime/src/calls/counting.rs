@@ -52,9 +52,10 @@ pub unsafe fn create(ct: *mut CountingEvent) {
 /// # Safety
 /// See [`create`]; no PE uses the counter any more.
 pub unsafe fn free(ct: *mut CountingEvent) {
+    const NAME: &str = "shmemx_ct_free";
     // SAFETY: the program passes a handle that `create` has written, on all PEs, and uses the counter no more.
     unsafe {
-        memory::free((*ct).live("shmemx_ct_free").cast());
+        memory::free_named(NAME, (*ct).live(NAME).cast());
         ct.write(CountingEvent(null_mut()));
     }
 }
