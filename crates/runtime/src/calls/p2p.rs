@@ -138,7 +138,8 @@ const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
 
 /// A test that fails will be called again. It moves the network and suspended calls on, as a wait does: others may have asked this PE
-/// for something, or need its part of a collective. Where PEs outnumber processors, it lets the one that is waited for run. Now and then it asks whether the loop can ever end.
+/// for something, or need its part of a collective. Where PEs outnumber processors, it lets the one that is waited for run. Now and
+/// then it asks whether the loop can ever end.
 #[inline(always)]
 pub(crate) fn polled(call: &'static str, needs: Needs<'_>) {
     if pace::crowded() {
