@@ -27,6 +27,7 @@ const CRATES: &[&str] = &[
     "oxshmem-flight",
     "oxshmem-heap",
     "oxshmem-os",
+    "oxshmem-profile",
     "oxshmem-topology",
     "oxshmem-transport",
     "oxshmem-transport-ofi",

@@ -149,7 +149,8 @@ fn nobody_asks_a_broken_network_for_ever() {
 
 /// A message may be the signal for the data of the one before it.
 #[test]
-fn a_message_is_not_begun_while_another_thread_has_the_one_before() {
+#[allow(non_snake_case, reason = "tests carry the number of the fault")]
+fn fault_B2_a_message_is_not_begun_while_another_thread_has_the_one_before() {
     let mut memory = [0_u64; 4];
     let ((here, is_here), (go, may_go)) = (mpsc::channel(), mpsc::channel());
     let post = Post { stop: Some((here, Mutex::new(may_go))), ..Post::default() };
