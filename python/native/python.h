@@ -1,7 +1,7 @@
 /* The part of Python's stable interface that the module calls.
  *
  * No header of Python is needed to build it, and no structure of Python is known here: arguments and modules are pointers
- * that only Python's functions look into. So one file serves CPython 3.9 to 3.14, the free-threaded builds too, whose
+ * that only Python's functions look into. So one file serves CPython 3.9 to 3.15, the free-threaded builds too, whose
  * objects are laid out otherwise. `Py_buffer` and `PyMethodDef` have been the same since 3.0; the functions are in the
  * stable interface, or were exported under these names before they entered it. */
 #ifndef OXSHMEM_PYTHON_H
