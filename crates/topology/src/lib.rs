@@ -1,7 +1,7 @@
 //! The parts of a node, and the places of its PEs.
 //!
 //! [`discover`] looks at the machine once per node and makes a [`Node`]; everything else is pure functions on it:
-//! [`place`] gives PEs their cores and NUMA nodes, [`nic`] their network cards, [`share`] is what they are told,
+//! [`placement`] gives PEs their cores and NUMA nodes, [`nic`] their network cards, [`share`] is what they are told,
 //! [`map`] and [`picture`] show it to people. [`claim`] notices jobs that are bound to the same cores.
 #![deny(unsafe_code)]
 

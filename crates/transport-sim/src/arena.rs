@@ -232,7 +232,7 @@ impl ArenaMap {
         memory.and_then(Self::map).map_err(|error| failed("cannot be made").because(error))
     }
 
-    /// The arena that another process of this machine has made, by what [`ArenaMap::address`] says there.
+    /// The arena that another process of this machine has made, by what [`ArenaMap::descriptor`] says there.
     pub(crate) fn attach(process: u32, descriptor: i32) -> Result<Self, Error> {
         let path = format!("/proc/{process}/fd/{descriptor}");
         let file = OpenOptions::new().read(true).write(true).open(&path);
