@@ -51,7 +51,7 @@ impl IssuedCollective {
         self.over.load(Acquire)
     }
 
-    /// What a call needs that looks whether it is over, as long as it is not.
+    /// The needs of a call that looks whether it is over, as long as it is not.
     fn needs(&self) -> Needs<'static> {
         Needs::Collectives(Collectives::One(self.team, Call::key(self.team), self.call, self.number))
     }
