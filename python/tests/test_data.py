@@ -144,14 +144,19 @@ class Transfers(unittest.TestCase):
 
     def test_memory_of_nonblocking_transfers_stays_where_it_is_until_quiet(self) -> None:
         a, here = shmem.zeros(10, dtype="u1"), bytearray(10)
-        for begin in (lambda: shmem.put_nbi(a, here, NEXT),  # type: ignore[arg-type]
-                      lambda: shmem.get_nbi(here, a, NEXT)):  # type: ignore[arg-type]
-            begin()
+        memory: Any = here
+
+        def stays() -> None:
             with self.assertRaises(BufferError):
                 here.append(1)
             shmem.quiet()
             here.append(1)
             here.pop()
+
+        shmem.put_nbi(a, memory, NEXT)
+        stays()
+        shmem.get_nbi(memory, a, NEXT)
+        stays()
         shmem.barrier_all()
         shmem.free(a)
 
