@@ -333,7 +333,7 @@ fn who_catches_the_end_of_a_world_goes_nowhere() {
     assert_eq!(panic.expect_err("PE 1 fails").downcast_ref::<String>().unwrap(), "PE 1 of 2: enough (seed 1)");
 }
 
-/// A buffer that says at its end what it holds, if it was lent to a transfer.
+/// A buffer that says at its end what it holds, if a transfer has used it.
 struct LentBuffer<'a>([u64; 32], Option<&'a Mutex<Vec<[u64; 32]>>>);
 
 impl Drop for LentBuffer<'_> {
