@@ -100,7 +100,7 @@ impl Call<'_> {
 /// The bytes of `source` as payload words.
 ///
 /// # Safety
-/// `source` is readable for `bytes` bytes, at most [`PAYLOAD_BYTES`].
+/// `source` is readable for `bytes` bytes, at most [`limits::PAYLOAD_BYTES`](crate::collectives::limits::PAYLOAD_BYTES).
 #[inline(always)]
 pub(crate) unsafe fn payload(source: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
     let mut words = [0; PAYLOAD_WORDS];
