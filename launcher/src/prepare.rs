@@ -288,7 +288,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
-/// So many PEs are started even if the limit of open files looks too low for them.
+/// The number of PEs that are started even if the limit of open files looks too low for them.
 const SOME_PES: u64 = 200;
 /// Files of this process itself.
 const OWN: u64 = 60;
