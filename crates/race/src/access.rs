@@ -170,6 +170,11 @@ fn tag(by: StrandName) -> u64 {
 }
 
 impl Access {
+    /// Whether it is a write that publishes nothing at its word: a strand that awaits the value learns from the cell alone.
+    pub(crate) fn publishes_nothing(&self) -> bool {
+        self.kind == AccessKind::LongWrite || (self.kind, self.column) == (AccessKind::Write, Column::Program)
+    }
+
     /// Whether two keys are of the same strand and column.
     #[inline]
     pub(crate) fn are_alike(one: u64, other: u64) -> bool {

@@ -232,11 +232,15 @@ impl<'m> ShadowCell<'m> {
         conflict
     }
 
-    /// The slot of an access that is forgotten: a read if there is one.
+    /// The slot of an access that is forgotten: a read if there is one, and a write that only the cell knows if there is nothing else.
     fn victim(&self, new: &Access) -> usize {
         let turns = (0..SLOTS).map(|turn| (new.by.pe + new.time as usize + turn) % SLOTS);
-        let is_read = |slot: &usize| self.access(*slot).is_some_and(|old| !old.kind.clashes(AccessKind::Read));
-        turns.clone().find(is_read).unwrap_or_else(|| turns.clone().next().expect("there are slots"))
+        let worth = |slot: &usize| match self.access(*slot) {
+            Some(old) if old.publishes_nothing() => 2,
+            Some(old) if old.kind.clashes(AccessKind::Read) => 1,
+            _ => 0,
+        };
+        turns.min_by_key(worth).expect("there are slots")
     }
 
     /// Forgets the accesses for which `seen` holds. A strand that finds them gone also sees what `seen` has done before.

@@ -228,10 +228,10 @@ impl Strand<'_, '_> {
     /// The value of a write that has published nothing at its word has been observed: this strand learns what the writer knew
     /// then.
     fn learn_from(&self, write: &Access, word: u64) {
-        let (state, is_long) = (&self.pe.state, write.kind == AccessKind::LongWrite);
-        if !is_long && (write.kind, write.column) != (AccessKind::Write, Column::Program) {
+        if !write.publishes_nothing() {
             return;
         }
+        let (state, is_long) = (&self.pe.state, write.kind == AccessKind::LongWrite);
         let words = state.empty_clock();
         let known = Clock { shape: state.shape, words: &words, used: state.used };
         if is_long {

@@ -45,6 +45,23 @@ fn an_observed_store_does_not_tell_of_the_stores_after_it() {
 }
 
 #[test]
+fn a_store_is_awaited_although_its_cell_has_forgotten_other_writes() {
+    for earlier in 0..4 {
+        let node = TestNode::new(3);
+        let [a, b, c] = node.pes();
+        write(&b, at(1, 8));
+        assert_eq!(b.access(at(0, 0), 4, AccessKind::Write, SITE), None);
+        // The numbers of operations say where a cell begins to look for an access to forget.
+        (0..earlier).for_each(|_| assert_eq!(put(&c, at(2, 64)), None));
+        for byte in 4..8 {
+            assert_eq!(c.put(D, at(0, byte), 1, AccessKind::Write, SITE), None);
+        }
+        a.observe(at(0, 0), 4);
+        assert_eq!(read(&a, at(1, 8)), None, "after {earlier} puts");
+    }
+}
+
+#[test]
 fn an_observed_long_put_tells_nothing_of_what_its_strand_does_later() {
     let node = TestNode::new(2);
     let [a, b] = node.pes();
