@@ -54,7 +54,7 @@ impl FoundRaces {
             let Some(seed) = seed else { continue };
             // Threads try seeds in any order; the text is that of the first one.
             if race.seeds.first().is_some_and(|&first| seed < first) {
-                (race.text, race.sides) = (told.text, told.sides);
+                (race.memory, race.text, race.sides) = (told.memory, told.text, told.sides);
             }
             race.seeds.insert(seed);
         }
@@ -137,7 +137,8 @@ mod tests {
 
     fn line(kind: &str, pes: [u32; 2], calls: [&str; 2]) -> String {
         let side = |at: usize| format!(r#"{{"call":"{}","pe":{},"thread":"","place":"a.c:{at}"}}"#, calls[at], pes[at]);
-        format!(r#"{{"kind":"{kind}","accesses":[{},{}],"text":"{kind} by {}"}}"#, side(0), side(1), pes[0])
+        let (sides, first) = ([side(0), side(1)].join(","), pes[0]);
+        format!(r#"{{"kind":"{kind}","memory":"`x` of PE {first}","accesses":[{sides}],"text":"{kind} by {first}"}}"#)
     }
 
     #[test]
@@ -151,6 +152,7 @@ mod tests {
             races.all().iter().map(|race| (race.text.clone(), race.seeds.len(), race.reports)).collect();
         assert_eq!(found, [("race by 2".into(), 2, 3), ("atomics by 0".into(), 1, 1)]);
         assert_eq!(races.all()[0].pairs.len(), 3);
+        assert_eq!(races.all()[0].memory.as_deref(), Some("`x` of PE 2"), "that of the same report as the text");
     }
 
     #[test]
