@@ -3,6 +3,7 @@
 mod launch;
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use launch::{Folder, ended, oshrun, run, run_script};
 
@@ -61,6 +62,13 @@ fn problem_20_a_signal_is_128_more_and_named() {
         let expected = format!("was killed by SIG{signal}");
         ended.says(&[&expected, "PE 2", &format!("3 other PEs stopped; exit {code}")]);
     }
+}
+
+/// A server that starts jobs may ignore the ends of its children, and `oshrun` inherits that.
+#[test]
+fn a_failure_counts_where_the_ends_of_children_are_ignored() {
+    let words = ["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_oshrun"), "-n", "2", "sh", "-c", "exit 3"];
+    ended(Command::new("/usr/bin/env").args(words)).expect(3).says(&["exited with status 3", "exit 3"]);
 }
 
 #[test]
@@ -126,7 +134,7 @@ fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
     let folder = Folder::new();
     let (source, program) = (folder.0.join("main.c"), folder.0.join("main"));
     std::fs::write(&source, "int main(void) { return 0; }").unwrap();
-    let mut cc = std::process::Command::new("cc");
+    let mut cc = Command::new("cc");
     cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");
     assert!(cc.status().expect("a C compiler").success());
     let ended = run(&format!("-n 1 sleep 600 : -n 1 {}", program.display())).expect(127);

@@ -58,6 +58,15 @@ pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
 }
 
+/// Lets this process learn how its children end.
+///
+/// A process inherits from the one that starts it that SIGCHLD is ignored. Then the kernel keeps no status of a child that ends,
+/// and a wait for it fails. For the beginning of a program.
+pub fn keep_statuses_of_children() {
+    // SAFETY: the default action runs no code.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// The signals by which programs end when something is wrong; libraries like to handle them.
 const FATAL: [libc::c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGINT, libc::SIGTERM];

@@ -6,12 +6,14 @@ use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::plan::{JobPlan, WaitingHosts};
 use oxshmem_launcher::waiting::{self, JobPart, host, reach};
 use oxshmem_launcher::{agent, guardian, job, usage};
-use oxshmem_os::process;
+use oxshmem_os::{process, signals};
 
 /// The exit status for a wrong command line.
 const USAGE: i32 = 2;
 
 fn main() {
+    // Without the statuses of PEs a job that fails would end with 0.
+    signals::keep_statuses_of_children();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let [first, mark] = &arguments[..]
         && first == guardian::ARGUMENT

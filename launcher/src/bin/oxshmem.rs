@@ -19,7 +19,7 @@ use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
 use oxshmem_launcher::{calibrate, machine, node, profile, results, schedules, start, stdout, tune, usage};
-use oxshmem_os::process;
+use oxshmem_os::{process, signals};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
 use oxshmem_schedule::step::Plan;
@@ -263,6 +263,8 @@ fn prepared(mut words: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn main() -> ExitCode {
+    // The tools start jobs and judge them by their statuses.
+    signals::keep_statuses_of_children();
     let words = prepared(std::env::args_os().collect());
     let options = ToolOptions::try_parse_from(words).unwrap_or_else(|error| {
         if let Some(error) = launchers_option(&error) {
