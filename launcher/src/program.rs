@@ -25,7 +25,8 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
     if name.as_encoded_bytes().contains(&b'/') {
         let file = wdir.map_or_else(|| name.into(), |wdir| wdir.join(name));
         usable(&file, name)?;
-        return Ok(if wdir.is_some() { fs::canonicalize(&file).unwrap_or(file) } else { file });
+        // A link keeps its name: a script finds its neighbours, or its task, by the name that it was called by.
+        return Ok(if wdir.is_some() { std::path::absolute(&file).unwrap_or(file) } else { file });
     }
     let path = path.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let mut refused = None;
@@ -166,6 +167,8 @@ mod tests {
         assert_eq!(found(&folder, "bin"), Some(tool.clone()));
         assert_eq!(found(&folder.join("bin"), "/no/such:."), Some(tool));
         assert_eq!(found(Path::new("/"), "bin:."), None);
+        std::os::unix::fs::symlink("bin/tool", folder.join("link")).expect("a link");
+        assert_eq!(resolve("./link".as_ref(), Some(&folder), None).ok(), Some(folder.join("link")));
         // One that can be executed is, whatever it is called.
         let script = folder.join("run.py");
         fs::write(&script, "#!/bin/sh\n").expect("a file");
