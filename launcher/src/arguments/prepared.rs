@@ -72,10 +72,21 @@ fn variable(word: &OsStr) -> Option<String> {
         .then(|| format!("a variable stands before oshrun, or behind -x: `{word} oshrun ...`, `oshrun -x {word} ...`"))
 }
 
-/// The name of the option's value, if it takes one.
+/// The name of the option's value, if the next word is that value: of several options behind one dash the last one may take it, as
+/// in `-ln 4`, but `-n4` has its value.
 fn value_name(command: &clap::Command, option: &str) -> Option<String> {
-    let mut valued = command.get_arguments().filter(|known| known.get_action().takes_values());
-    let known = valued.find(|known| is_called(known, option))?;
+    let valued = |name: &str| {
+        let mut all = command.get_arguments().filter(|known| known.get_action().takes_values());
+        all.find(|known| is_called(known, name))
+    };
+    let known = match option.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
+        None => valued(option)?,
+        Some(letters) => {
+            let mut names = letters.chars().map(|letter| format!("-{letter}"));
+            let last = names.next_back()?;
+            valued(&last).filter(|_| !names.any(|name| valued(&name).is_some()))?
+        }
+    };
     let name = known.get_value_names().and_then(|names| names.first());
     Some(name.map_or("VALUE".into(), |name| name.to_string()))
 }

@@ -26,6 +26,9 @@ fn all_ways_to_say_how_many() {
         assert_eq!(plan(line).size(), 3, "{line}");
     }
     assert_eq!(plan("./a").size(), 1);
+    for line in ["-ln 3 ./a", "-vln3 ./a", "-lx A=1 -n 3 ./a"] {
+        assert_eq!((plan(line).size(), plan(line).label), (3, Label::Number), "{line}: options behind one dash");
+    }
 }
 
 #[test]
