@@ -37,12 +37,17 @@ pub(crate) fn place(rooms: &[Room], size: u32, per_host: Option<u32>, map: HostO
     })
 }
 
+/// `1 host`, `2 hosts`.
+fn counted(hosts: usize) -> String {
+    format!("{hosts} host{}", if hosts == 1 { "" } else { "s" })
+}
+
 /// How many PEs each host gets.
 fn counts(rooms: &[Room], size: u32, per_host: Option<u32>) -> Result<Vec<u32>, Error> {
     let hosts = rooms.len() as u32;
     if let Some(each) = per_host {
         if u64::from(size) > u64::from(each) * u64::from(hosts) {
-            return Err(Error::new(format!("{size} PEs do not fit on {hosts} hosts with -N {each}"))
+            return Err(Error::new(format!("{size} PEs do not fit on {} with -N {each}", counted(rooms.len())))
                 .because(format!("{hosts} x {each} = {}", u64::from(each) * u64::from(hosts)))
                 .fix("name more hosts, or a larger -N"));
         }
@@ -97,7 +102,7 @@ fn within(rooms: &[Room], counts: Vec<u32>) -> Result<Vec<u32>, Error> {
 fn too_many(size: u32, most: &[u32]) -> Error {
     let total: u32 = most.iter().fold(0, |total, &most| total.saturating_add(most));
     Error::new(format!("{size} PEs are more than the allocation has processors for"))
-        .because(format!("its {} hosts have {total}", most.len()))
+        .because(format!("there are {total} on {}", counted(most.len())))
         .fix(format!("run at most {total} PEs, ask the scheduler for more, or say --oversubscribe"))
 }
 
@@ -138,7 +143,8 @@ mod tests {
         assert_eq!(place(&allocated, 4, None, HostOrder::Block).unwrap(), [0, 0, 1, 1]);
         let refused = place(&allocated, 5, None, HostOrder::Block).unwrap_err().to_string();
         assert!(refused.contains("5 PEs") && refused.contains("at most 4") && refused.contains("--oversubscribe"));
-        assert!(place(&rooms(&[None]), 5, Some(4), HostOrder::Block).unwrap_err().to_string().contains("1 x 4 = 4"));
+        let told = place(&rooms(&[None]), 5, Some(4), HostOrder::Block).unwrap_err().to_string();
+        assert!(told.contains("on 1 host with -N 4") && told.contains("1 x 4 = 4"), "{told}");
         assert!(place(&allocated, 3, Some(3), HostOrder::Block).is_err());
     }
 
