@@ -20,9 +20,9 @@ use crate::wrapper::quoted;
 use crate::{say, stdout};
 
 /// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
-/// and libraries are found.
+/// and libraries are found. Scripts set numbers of threads by Slurm's number, which `srun` must not read (`OPTIONS_OF_SRUN`).
 const EXPORTED: [&str; 4] = ["SHMEM_", "SMA_", "FI_", "UCX_"];
-const EXPORTED_TOO: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+const EXPORTED_TOO: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "SLURM_CPUS_PER_TASK"];
 
 /// A job that is laid out.
 pub(crate) struct Layout {

@@ -13,7 +13,7 @@ const NOT_PERMITTED: i32 = 77;
 /// All of it in one allocation: Slurm takes seconds to start.
 const JOBS: &str = "\
 echo == places; $OSHRUN sh -c 'echo $SLURMD_NODENAME $PMI_RANK' | sort
-echo == labels; SLURM_LABELIO=1 SRUN_CPUS_PER_TASK=1 $OSHRUN -n 4 sh -c 'echo $PMI_RANK' | sort
+echo == labels; SLURM_LABELIO=1 SRUN_CPUS_PER_TASK=1 SLURM_CPUS_PER_TASK=1 $OSHRUN -n 4 sh -c 'echo $PMI_RANK' | sort
 echo == values; $OSHRUN -n 4 $PROBE exchange | sort
 echo == one host; $OSHRUN -H n2 -n 2 sh -c 'echo $SLURMD_NODENAME'
 echo == failure; $OSHRUN -n 4 sh -c '[ $PMI_RANK = 3 ] && exit 5; exec sleep 600' 2>&1; echo status $?
@@ -54,7 +54,9 @@ fn a_slurm_allocation_is_used() {
 
 #[test]
 fn options_of_srun_that_would_harm_an_agent_are_kept_from_it() {
-    let words = ["-H", "a,b", "--launch-agent", "env ON={host}", "-n", "2", "sh", "-c", "echo ${SLURM_LABELIO-none}"];
-    let ended = ended(oshrun(words).env("SLURM_LABELIO", "1")).expect(0);
-    assert_eq!(ended.sorted(), ["none", "none"]);
+    let script = "echo ${SLURM_LABELIO-none} ${SLURM_TRES_PER_TASK-none} $SLURM_CPUS_PER_TASK";
+    let words = ["-H", "a,b", "--launch-agent", "env ON={host}", "-n", "2", "sh", "-c", script];
+    let set = [("SLURM_LABELIO", "1"), ("SLURM_TRES_PER_TASK", "cpu:3"), ("SLURM_CPUS_PER_TASK", "3")];
+    let ended = ended(oshrun(words).envs(set)).expect(0);
+    assert_eq!(ended.sorted(), ["none none 3", "none none 3"], "PEs have the number that `srun` must not read");
 }

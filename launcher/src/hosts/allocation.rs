@@ -24,9 +24,16 @@ const SRUN: &str = "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist={ho
                     --cpu-bind=none --unbuffered --quiet --input=0 --kill-on-bad-exit=0";
 
 /// Variables by which users give `srun` options that an agent must not have, and that no other option takes back. Its pipe would be
-/// labelled, or lead to a file, and all PEs of its host would have the processors of one task.
-pub(crate) const OPTIONS_OF_SRUN: [&str; 4] =
-    ["SLURM_LABELIO", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SRUN_CPUS_PER_TASK"];
+/// labelled, or lead to a file, and all PEs of its host would have the processors of one task. Releases of Slurm differ in which of
+/// the last three `srun` reads.
+pub(crate) const OPTIONS_OF_SRUN: [&str; 6] = [
+    "SLURM_LABELIO",
+    "SLURM_STDOUTMODE",
+    "SLURM_STDERRMODE",
+    "SRUN_CPUS_PER_TASK",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_TRES_PER_TASK",
+];
 
 /// The scheduler's own shell; hosts are numbered there, so the number is the place in the list.
 const FLUX: &str = "flux exec --quiet -r {index}";
