@@ -33,7 +33,7 @@
 //!   [`Session::acknowledge`] where nothing else carries the acknowledgement. A caller that waits for completion calls
 //!   [`Session::ask`]. [`Session::reached`] says which tickets are complete. While a frame comes slowly
 //!   ([`FrameReceiver::holds_a_part`]), the look at the clock sends an acknowledgement, also of nothing new, as a sign of life.
-//! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it.
+//! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it. A connection that begins later says it again.
 
 pub mod admission;
 pub mod attempts;

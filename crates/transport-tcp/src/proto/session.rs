@@ -40,7 +40,8 @@ pub struct Session {
     /// Where answers go, oldest first, and how many have come.
     fetches: VecDeque<MemoryRange>,
     fetched: u64,
-    leaving: bool,
+    /// This PE leaves; whether it has yet to say so over this connection.
+    bye_is_due: Option<bool>,
 }
 
 impl Default for Session {
@@ -64,7 +65,7 @@ impl Default for Session {
             is_asked: false,
             fetches: VecDeque::new(),
             fetched: 0,
-            leaving: false,
+            bye_is_due: None,
         }
     }
 }
@@ -259,7 +260,7 @@ impl Session {
     /// Tells the peer that this PE leaves. It goes out behind everything else.
     pub fn leave(&mut self) {
         self.seal();
-        self.leaving = true;
+        self.bye_is_due = Some(true);
         self.after_last();
     }
 
@@ -271,8 +272,8 @@ impl Session {
     }
 
     fn after_last(&mut self) {
-        if self.leaving && !self.has_output() {
-            self.leaving = false;
+        if self.bye_is_due == Some(true) && !self.has_output() {
+            self.bye_is_due = Some(false);
             self.say(FrameKind::Bye);
         }
     }
@@ -390,6 +391,9 @@ impl Session {
         (self.sent_bytes, self.control) = (0, None);
         self.asked = 0;
         self.tell();
+        // A good-bye that was said before may be lost with its connection.
+        self.bye_is_due = self.bye_is_due.map(|_| true);
+        self.after_last();
         Ok(())
     }
 }

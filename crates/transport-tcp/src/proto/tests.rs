@@ -308,6 +308,29 @@ fn a_get_alone_completes_unasked() {
 }
 
 #[test]
+fn a_good_bye_that_was_lost_is_said_over_the_next_connection() {
+    let put = Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] };
+    for under_way in [false, true] {
+        let (mut a, mut b) = (Side::new(), Side::new());
+        if under_way {
+            a.session.push(&put, Urgency::Soon);
+        }
+        // There is no connection yet.
+        a.session.leave();
+        for times in 0..2 {
+            // The second connection takes the place of one over which it was said and has not arrived.
+            connect(&mut a, &mut b, false, times);
+            let said = a.output(usize::MAX);
+            a.session.sent(said.len());
+        }
+        connect(&mut a, &mut b, false, 2);
+        carry(&mut a, &mut b);
+        assert!(b.receiver.has_left() && !a.session.has_output(), "something is under way: {under_way}");
+        assert_eq!(b.session.executed(), u64::from(under_way));
+    }
+}
+
+#[test]
 fn refusals_come_back_to_their_lane() {
     let (mut a, mut b) = (Side::new(), Side::new());
     connect(&mut a, &mut b, false, 0);
