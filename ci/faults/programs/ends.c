@@ -19,6 +19,10 @@ int main(int count, char **arguments)
         raise(SIGKILL);
     if (strcmp(how, "exit") == 0)
         shmem_global_exit(3);
+    if (strcmp(how, "unflushed") == 0) {
+        printf("the last words");
+        shmem_global_exit(3);
+    }
     if (strcmp(how, "return") == 0)
         return 0;
     shmem_barrier_all();

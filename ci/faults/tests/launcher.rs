@@ -58,6 +58,17 @@ fn fault_W3_a_killed_pe_still_decides_the_status() {
     }
 }
 
+/// Without a debugger the trap ends the process, which has written its output before, as at other ends.
+#[test]
+fn a_pe_that_ends_the_job_in_a_trap_has_written_its_output() {
+    let ends = program("ends.c");
+    let mut job = Job::under("-c 0", "oshrun").env("SHMEM_TRAP_ON_ABORT", "1").limit(LIMIT);
+    job.command().args(["-n", "2"]);
+    let ended = job.run(&ends, ["unflushed"]).expect(134).says(&["was killed by SIGABRT"]);
+    assert!(ended.stdout.contains("the last words"), "{ended}");
+    assert!(!ended.stderr.lines().any(str::is_empty), "{ended}");
+}
+
 /// Functions of `atexit` that a program registers before its init, and destructors of C++, run when its exit has begun.
 #[test]
 fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {

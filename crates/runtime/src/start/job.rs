@@ -140,24 +140,25 @@ pub(crate) fn end_if_orphaned() {
 
 /// Ends the whole job: prints `message` unless it is empty, flushes the C library's output. The child of a fork ends alone.
 pub(crate) fn abort(status: c_int, message: &str) -> ! {
-    // In one piece, as a PE of a job does.
-    let say = || drop(std::io::stderr().write_all(format!("{message}\n").as_bytes()));
-    if is_stranger() {
+    let say = || {
         if !message.is_empty() {
-            say();
+            // In one piece, as a PE of a job does.
+            drop(std::io::stderr().write_all(format!("{message}\n").as_bytes()));
         }
+    };
+    if is_stranger() {
+        say();
         process::exit_now(status)
     }
     if TRAP_ON_ABORT.load(Relaxed) {
         say();
+        process::flush_output();
         std::process::abort();
     }
     match JOB.get() {
         Some(job) => job.abort(status, message),
         None => {
-            if !message.is_empty() {
-                say();
-            }
+            say();
             process::exit_now(status)
         }
     }
