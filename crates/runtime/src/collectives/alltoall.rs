@@ -1,6 +1,6 @@
 //! All-to-alls of equal blocks, contiguous and strided: what each way does, and the parts on one node.
 
-use core::ptr;
+use core::{mem, ptr};
 
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
@@ -102,6 +102,14 @@ unsafe fn copy_elements(
     }
 }
 
+/// Elements `first` to `first + n` of the block of a member on another node, fetched with the bytes between them.
+struct StridedPiece {
+    member: u32,
+    first: usize,
+    n: usize,
+    memory: Vec<u8>,
+}
+
 /// [`alltoall`] of blocks of `nelems` elements that lie `dst` and `sst` elements apart.
 ///
 /// # Safety
@@ -138,10 +146,10 @@ pub(crate) unsafe fn alltoalls(
     let theirs = source.wrapping_add(call.team.my as usize * nelems * sst);
     // Where the elements of a member go.
     let place = |member: u32, i: usize| dest.wrapping_add((member as usize * nelems + i) * dst);
-    // `from` has the member's elements, so many bytes apart.
-    let spread_from = |member: u32, from: *const u8, apart: usize| {
+    // `from` has `n` of the member's elements from number `first` on, so many bytes apart.
+    let spread = |member: u32, (first, n): (usize, usize), from: *const u8, apart: usize| {
         // SAFETY: they are there, and the destination has a place for each.
-        unsafe { copy_elements((place(member, 0), dst), (from, apart), element, nelems) };
+        unsafe { copy_elements((place(member, first), dst), (from, apart), element, n) };
     };
     let way = if call.team.is_plain() {
         CollectiveWay::Members
@@ -154,34 +162,44 @@ pub(crate) unsafe fn alltoalls(
             // SAFETY: the caller promises the elements at `source`; the place has room for a block.
             unsafe { copy_elements((to, element), (from, sst), element, nelems) };
         };
-        let take = |member: u32, from: *const u8| spread_from(member, from, element);
+        let take = |member: u32, from: *const u8| spread(member, (0, nelems), from, element);
         return between_nodes::alltoall(call, span, parts, block, lay, take);
     }
-    let spread = |member: u32, from: *const u8| spread_from(member, from, sst);
     call.enter();
-    let mut pieces: Vec<(u32, Vec<u8>)> = Vec::new();
+    // Elements of other nodes that lie close together come in pieces, with the bytes between them.
+    let most = (PIECES / sst).max(1);
+    let (mut pieces, mut held) = (Vec::new(), 0);
+    let spread_all = |pieces: Vec<StridedPiece>| {
+        call.fetched();
+        for StridedPiece { member, first, n, memory } in pieces {
+            spread(member, (first, n), memory.as_ptr(), sst);
+        }
+    };
     for member in call.members_from_me() {
         if call.is_here(member) {
-            spread(member, call.at(member, theirs, reach));
+            spread(member, (0, nelems), call.at(member, theirs, reach), sst);
         } else if sst > FAR_APART {
             for i in 0..nelems {
                 // SAFETY: the member has entered, so its source is ready; the element has its place.
                 unsafe { call.fetch(member, theirs.wrapping_add(i * sst), place(member, i), element) };
             }
         } else {
-            // Elements that lie close together come in one piece, with the bytes between them.
-            let mut piece = vec![0; reach];
-            // SAFETY: the member has entered, so its source is ready; the piece has the room, and stays where it is until
-            // all is fetched.
-            unsafe { call.fetch(member, theirs, piece.as_mut_ptr(), reach) };
-            pieces.push((member, piece));
-            if pieces.len() * reach > PIECES {
-                call.fetched();
-                pieces.drain(..).for_each(|(member, piece)| spread(member, piece.as_ptr()));
+            for first in (0..nelems).step_by(most) {
+                let n = most.min(nelems - first);
+                let bytes = (n - 1) * sst + element;
+                if held + bytes > PIECES {
+                    spread_all(mem::take(&mut pieces));
+                    held = 0;
+                }
+                let mut memory = vec![0; bytes];
+                // SAFETY: the member has entered, so its source is ready; the piece has the room, and stays where it is until
+                // all is fetched.
+                unsafe { call.fetch(member, theirs.wrapping_add(first * sst), memory.as_mut_ptr(), bytes) };
+                pieces.push(StridedPiece { member, first, n, memory });
+                held += bytes;
             }
         }
     }
-    call.fetched();
-    pieces.iter().for_each(|(member, piece)| spread(*member, piece.as_ptr()));
+    spread_all(pieces);
     call.leave();
 }

@@ -65,3 +65,25 @@ TEST(AA_1_large, "blocks larger than any internal buffer")
     shmem_free(dest);
     shmem_free(source);
 }
+
+TEST(AA_2_large, "strided blocks of two PEs that reach over more memory than any internal buffer has")
+{
+    enum { LONGS = 16400, APART = 128 };
+    size_t n = npes > 1 ? 2 : 1;
+    long *source = shmem_malloc(n * LONGS * APART * sizeof *source), *dest = shmem_malloc(n * LONGS * sizeof *dest);
+    REQUIRE(source != NULL && dest != NULL);
+    shmem_team_t ends;
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, npes > 1 ? npes - 1 : 1, (int)n, NULL, 0, &ends), 0);
+    if (ends != SHMEM_TEAM_INVALID) {
+        size_t mine = (size_t)shmem_team_my_pe(ends), wrong = 0;
+        for (size_t i = 0; i < n * LONGS; i++) source[i * APART] = (long)(i * n + mine);
+        CHECK_EQ(shmem_long_alltoalls(ends, dest, source, 1, APART, LONGS), 0);
+        for (size_t k = 0; k < n; k++)
+            for (size_t i = 0; i < LONGS; i++) wrong += dest[k * LONGS + i] != (long)((mine * LONGS + i) * n + k);
+        CHECK_EQ(wrong, 0);
+        shmem_team_destroy(ends);
+    }
+    shmem_barrier_all();
+    shmem_free(dest);
+    shmem_free(source);
+}
