@@ -124,6 +124,7 @@ static void issue_barrier(void)
     X(broadcast_elsewhere, shmem_long_broadcast(WORLD, long_source, long_dest, LONG, 0))                                      \
     X(broadcast_set, shmem_broadcast64(dest, source, SHORT, 0, SET, psync))                                                   \
     X(collect, shmem_long_collect(WORLD, dest, source, me % 3))                                                               \
+    X(collect_elsewhere, shmem_long_collect(WORLD, source, dest, me % 3))                                                     \
     X(collect_long, shmem_long_collect(WORLD, long_dest, long_source, 100 + me))                                              \
     X(fcollect, shmem_long_fcollect(WORLD, dest, source, 1))                                                                  \
     X(fcollect_two, shmem_long_fcollect(WORLD, dest, source, 2))                                                              \

@@ -137,6 +137,18 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
 }
 
 #[test]
+fn collects_into_different_places_are_named_as_such() {
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(options).run(&MISMATCH, ["collect", "collect_elsewhere"]).expect(1);
+        ended.says(&[
+            "name different destinations",
+            "names another place than this PE",
+            "the same symmetric object as dest",
+        ]);
+    }
+}
+
+#[test]
 fn fault_W2_levels_that_differ_confuse_nobody() {
     let mut job = Job::new("-n 2");
     let script = format!("SHMEM_CHECK=$((PMI_RANK * 2)) exec {} max_six max_six", MISMATCH.display());

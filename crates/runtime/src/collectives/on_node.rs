@@ -15,6 +15,7 @@ use oxshmem_base::Error;
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, place_of};
 use crate::collectives::node_exchange;
+use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
 
@@ -74,8 +75,17 @@ impl Call<'_> {
     #[cold]
     pub(crate) fn other_destination(self, member: u32, dest: *const u8, bytes: usize) -> ! {
         self.name_of(dest, bytes);
+        let error = Error::new(format!("{}: the members of the team name different destinations", self.name));
+        // The members of a collect may pass different numbers of elements.
+        if self.signature.is_like(Signature::of(CallKind::Collect)) {
+            errors::fail(
+                &error
+                    .because(format!("PE {member} of the team names another place than this PE ({})", self.team.my))
+                    .fix("pass the same symmetric object as dest on all members, also on those that pass no elements"),
+            );
+        }
         errors::fail(
-            &Error::new(format!("{}: the members of the team name different destinations", self.name))
+            &error
                 .because(format!(
                     "PE {member} of the team names another place or length than this PE ({}), which names {bytes} bytes of \
                      symmetric memory",
