@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use core::marker::PhantomData;
 
 use oxshmem_os::process;
+use oxshmem_reduce::And;
 use oxshmem_runtime as runtime;
 
 use crate::backend::{self, number, team as calls, team_extension};
@@ -195,7 +196,7 @@ impl Team<'_> {
 
     /// Arranges the members in a grid of any dimension, the first coordinate running fastest, and makes for each axis
     /// a team of the members that differ from this PE in that coordinate only. All members call it with the same
-    /// extents, whose product is the size of the team.
+    /// extents, whose product is the size of the team. If a team cannot be made, all members get an error.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -205,21 +206,36 @@ impl Team<'_> {
     /// ```
     #[track_caller]
     pub fn split_grid(&self, extents: &[usize]) -> Result<Vec<Team<'_>>, Error> {
+        const CALL: &str = "Team::split_grid";
         let places = extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
         if places != Some(self.size) {
-            return Err(self.refused("Team::split_grid", format!("extents {extents:?}"), false));
+            return Err(self.refused(CALL, format!("extents {extents:?}"), false));
         }
-        let mut axes = Vec::with_capacity(extents.len());
-        // The rest of the grid when the axes so far are fixed at this PE's coordinates.
-        let mut rest: Option<Team<'_>> = None;
+        let (mut axes, mut rest) = (Vec::with_capacity(extents.len()), None);
+        let made = self.split_axes(extents, &mut axes, &mut rest);
+        // The rests have different members, so the split of one may fail where that of another does not. No axis is dropped before all
+        // know that, because who drops a team waits for its other members.
+        let is_whole = extents.len() < 2 || self.combined::<And, u8>(CALL, made.is_ok().into()) != 0;
+        made?;
+        if is_whole { Ok(axes) } else { Err(self.refused(CALL, format!("extents {extents:?}"), true)) }
+    }
+
+    /// Makes the teams of the axes one by one. `rest` is the rest of the grid when the axes so far are fixed at this PE's coordinates.
+    #[track_caller]
+    fn split_axes<'p>(
+        &self,
+        extents: &[usize],
+        axes: &mut Vec<Team<'p>>,
+        rest: &mut Option<Team<'p>>,
+    ) -> Result<(), Error> {
         for &extent in extents {
             let Axes { x, y } = rest.as_ref().unwrap_or(self).split_2d(extent)?;
             // The new teams do not need the rest they were split from, only what that was split from: this team.
             let (x, y) = (x.of_the_same_world(), y.of_the_same_world());
             axes.push(x);
-            rest = Some(y);
+            *rest = Some(y);
         }
-        Ok(axes)
+        Ok(())
     }
 
     /// A team of the members that name the same colour, in the order of their keys and, where these are the same, of

@@ -13,7 +13,7 @@ use std::time::Duration;
 use again::again;
 use oxshmem::Comparison::{AtLeast, Is, Not};
 use oxshmem::test;
-use oxshmem::{Atomic, Complex, Lock, Signal, Update, World, plain, symmetric};
+use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Update, World, plain, symmetric};
 
 symmetric! {
     static NUMBER: u64 = 7;
@@ -308,6 +308,26 @@ fn a_cube_has_axes() {
         assert_eq!(axes[1].values(me), [me & !2, me | 2]);
         assert_eq!(axes[2].values(me), [me & !4, me | 4]);
     });
+}
+
+/// PE 0 is in one team more than the others. So the column of the PEs 0 and 2 cannot be split, and that of the PEs 1 and 3 can.
+#[test]
+fn a_grid_that_cannot_be_made_is_an_error_on_all_pes() {
+    const NAME: &str = "a_grid_that_cannot_be_made_is_an_error_on_all_pes";
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        for pe in again(4, NAME, &[("SHMEM_TEAMS_MAX", "5")]) {
+            assert!(pe.status.success(), "{}{}", pe.out, pe.err);
+        }
+        return;
+    }
+    let world = World::init().unwrap();
+    let first = world.split_strided(0, 1, 1).unwrap();
+    assert_eq!(first.is_some(), world.my_pe() == 0);
+    let refused = world.split_grid(&[2, 2]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::LimitReached, "{refused}");
+    drop(first);
+    let axes = world.split_grid(&[2, 2]).unwrap();
+    assert_eq!(axes[0].values(world.my_pe()), [world.my_pe() & !1, world.my_pe() | 1]);
 }
 
 #[test]
