@@ -13,7 +13,7 @@ impl Team<'_> {
     /// Copies the root's `source` to every member's `dest`.
     ///
     /// Slices whose lengths do not fit together end the job, here and in all collectives: the standard calls that
-    /// undefined.
+    /// undefined. So do slices that overlap, except one slice that is both `dest` and `source`.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -25,13 +25,16 @@ impl Team<'_> {
     #[doc(alias = "shmem_broadcast")]
     #[track_caller]
     pub fn broadcast<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, root: usize) {
-        let team = self.meet("Team::broadcast", dest, Some(source.len()));
-        // SAFETY: places are symmetric or the call ends the job, both have the elements, and one thread has the team. So
-        // below.
+        const CALL: &str = "Team::broadcast";
+        apart(CALL, dest, source);
+        let team = self.meet(CALL, dest, Some(source.len()));
+        // SAFETY: places are symmetric or the call ends the job, both have the elements and are the same or do not
+        // overlap, and one thread has the team.
         unsafe { calls::broadcast(team, dest.as_ptr(), source.as_ptr(), source.len(), number(root)) };
     }
 
-    /// Concatenates the `source` of all members, all of one length, in every member's `dest`.
+    /// Concatenates the `source` of all members, all of one length, in every member's `dest`. Slices that have elements in
+    /// common end the job.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -43,9 +46,11 @@ impl Team<'_> {
     #[doc(alias = "shmem_fcollect")]
     #[track_caller]
     pub fn fcollect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-        let team = self.meet("Team::fcollect", dest, source.len().checked_mul(self.n_pes()));
+        const CALL: &str = "Team::fcollect";
+        disjoint(CALL, dest, source);
+        let team = self.meet(CALL, dest, source.len().checked_mul(self.n_pes()));
         // SAFETY: places are symmetric or the call ends the job; `meet` has checked that `dest` has room for all members'
-        // elements, and one thread has the team.
+        // elements and `disjoint` that it has none of `source`, and one thread has the team.
         unsafe { calls::fcollect(team, dest.as_ptr(), source.as_ptr(), source.len()) };
     }
 
@@ -86,7 +91,8 @@ impl Team<'_> {
         at
     }
 
-    /// Sends block i of this PE's `source` to member i, where it becomes the block with this PE's number.
+    /// Sends block i of this PE's `source` to member i, where it becomes the block with this PE's number. Slices that have
+    /// elements in common end the job.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -98,11 +104,13 @@ impl Team<'_> {
     #[doc(alias = "shmem_alltoall")]
     #[track_caller]
     pub fn alltoall<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+        const CALL: &str = "Team::alltoall";
         let block = source.len() / self.n_pes().max(1);
-        lengths("Team::alltoall", source.len(), Some(block * self.n_pes()));
-        let team = self.meet("Team::alltoall", dest, Some(source.len()));
-        // SAFETY: places are symmetric or the call ends the job; both have a block for each member, and one thread has the
-        // team.
+        lengths(CALL, source.len(), Some(block * self.n_pes()));
+        disjoint(CALL, dest, source);
+        let team = self.meet(CALL, dest, Some(source.len()));
+        // SAFETY: places are symmetric or the call ends the job; both have a block for each member and no element in common,
+        // and one thread has the team.
         unsafe { calls::alltoall(team, dest.as_ptr(), source.as_ptr(), block) };
     }
 
@@ -336,4 +344,41 @@ fn overlap(call: &str, distance: usize) -> ! {
             .because(format!("one begins {distance} bytes after the other, inside of it"))
             .fix("pass the same slice twice, or two that have nothing in common"),
     )
+}
+
+/// Ends the job if the slices have elements in common.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn disjoint<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
+    let common = in_common(dest.as_ptr() as usize, size_of_val(dest), source.as_ptr() as usize, size_of_val(source));
+    if common > 0 {
+        intersecting(call, common);
+    }
+}
+
+/// How many bytes two ranges have in common.
+#[inline(always)]
+fn in_common(one: usize, its: usize, other: usize, of_other: usize) -> usize {
+    (one + its).min(other + of_other).saturating_sub(one.max(other))
+}
+
+#[cold]
+#[track_caller]
+fn intersecting(call: &str, common: usize) -> ! {
+    mistake(
+        &Error::new(format!("{call}: dest and source overlap"))
+            .because(format!("they have {common} bytes in common, which members read while others write"))
+            .fix("pass two slices that have nothing in common"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_common;
+
+    #[test]
+    fn ranges_of_any_lengths_may_overlap() {
+        assert_eq!([in_common(0, 8, 8, 8), in_common(8, 8, 0, 8), in_common(4, 0, 0, 8)], [0; 3]);
+        assert_eq!((in_common(0, 8, 0, 8), in_common(0, 80, 16, 8), in_common(16, 8, 0, 20)), (8, 8, 4));
+    }
 }

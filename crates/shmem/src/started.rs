@@ -16,7 +16,7 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime::calls::request::{self, RequestHandle};
 use parking_lot::Mutex;
 
-use crate::collective::{apart, lengths};
+use crate::collective::{apart, disjoint, lengths};
 use crate::{Plain, Symmetric, Team, backend, reactor};
 
 /// A collective under way, from the methods of [`Team`] whose names begin with `start`. It borrows the team and the slices.
@@ -197,6 +197,7 @@ impl Team<'_> {
         root: usize,
     ) -> StartedCollective<'a, ()> {
         const CALL: &str = "Team::start_broadcast";
+        apart(CALL, dest, source);
         lengths(CALL, dest.len(), Some(source.len()));
         // SAFETY: places and a number.
         unsafe {
@@ -221,6 +222,7 @@ impl Team<'_> {
         source: &'a Symmetric<[T]>,
     ) -> StartedCollective<'a, ()> {
         const CALL: &str = "Team::start_fcollect";
+        disjoint(CALL, dest, source);
         lengths(CALL, dest.len(), source.len().checked_mul(self.n_pes()));
         // SAFETY: places.
         unsafe { self.start(CALL, (dest, source), |team, (dest, source)| team.fcollect(dest, source)) }
@@ -267,6 +269,7 @@ impl Team<'_> {
         source: &'a Symmetric<[T]>,
     ) -> StartedCollective<'a, ()> {
         const CALL: &str = "Team::start_alltoall";
+        disjoint(CALL, dest, source);
         lengths(CALL, source.len(), Some(source.len() / self.n_pes().max(1) * self.n_pes()));
         lengths(CALL, dest.len(), Some(source.len()));
         // SAFETY: places.

@@ -283,6 +283,7 @@ fn members_that_bring_more_than_others_write_no_further() {
         let n = 1 + 8 * world.my_pe();
         let whole = world.allocate_slice(64, 7_u64).unwrap();
         let source = world.allocate_slice(16, 1_u64).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| world.alltoall(&whole, &whole))).is_err(), "they overlap");
         if world.my_pe() == 0 {
             // PE 1 brings nine elements where this one has room for one from each.
             world.fcollect(&whole[..2], &source[..1]);
