@@ -127,7 +127,7 @@ def end_those_of(team: int) -> None:
             owner.destroy()
 
 
-class Ctx:
+class Ctx(_start.InProcess):
     """A stream of operations, which are completed apart from all others. On a team its PE numbers are those of the team.
 
     >>> row = shmem.zeros(10)

@@ -14,7 +14,7 @@ from ._start import address
 _SET, _TEST, _CLEAR = address("shmem_set_lock"), address("shmem_test_lock"), address("shmem_clear_lock")
 
 
-class Lock:
+class Lock(_start.InProcess):
     """A lock that one PE holds at a time. All PEs make it together.
 
     >>> lock, row = shmem.Lock(), shmem.zeros(10)

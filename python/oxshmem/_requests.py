@@ -14,7 +14,7 @@ Array = NDArray[Any]
 _TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
 
 
-class Request:
+class Request(_start.InProcess):
     """A collective that goes on: await it, or call `wait` or `test`. Until it is over its source must stay as it is, and its dest has no
     result yet.
 

@@ -11,7 +11,7 @@ import threading
 import traceback
 import weakref
 from types import TracebackType
-from typing import Any, Callable, List, NoReturn, Optional, Tuple, Type
+from typing import Any, Callable, List, NoReturn, Optional, Tuple, Type, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,26 @@ before_end: List[Callable[[], None]] = []
 after_end: List[Callable[[], None]] = []
 # Contexts, teams, locks and requests of this life of the library, by their identity.
 of_this_life: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
+
+
+_Self = TypeVar("_Self")
+
+
+class InProcess:
+    """An object that stands for one of the library in this process. A second object would end that once more, and another process has
+    something else at its address."""
+
+    __slots__ = ()
+
+    def __copy__(self: _Self) -> _Self:
+        return self
+
+    def __deepcopy__(self: _Self, memo: Any) -> _Self:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(f"oxshmem.{type(self).__name__}: this object stands for one of the library in this process, so pickle cannot send "
+                        "it: send numbers of PEs, and let each PE make its own")
 
 
 def address(name: str) -> int:

@@ -21,7 +21,7 @@ def _config(name: str, num_contexts: int) -> NDArray[Any]:
     return np.array([c_int(num_contexts, name, "num_contexts")], dtype=np.int32)
 
 
-class Team:
+class Team(_start.InProcess):
     """Some of the PEs. `split_strided`, `split_2d` and `split` make teams out of a team, and all its members call them; a PE
     that is in none gets a team that is false.
 

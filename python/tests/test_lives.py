@@ -1,7 +1,9 @@
 """Ends: contexts that the program drops, whose operations go on; and what another life of the library finds."""
 
+import copy
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -179,6 +181,16 @@ class Dropped(unittest.TestCase):
         self.assertIsNone(source())
         del ctx
         self.assertEqual(_start.dropped_streams, [])
+
+    def test_a_copy_is_another_name_and_nothing_is_pickled(self) -> None:
+        lock, request = shmem.Lock(), shmem.sync_nb()
+        for thing in (shmem.TEAM_WORLD, shmem.Ctx(), shmem4py.Ctx.create(), lock, request):
+            self.assertIs(copy.copy(thing), thing)
+            self.assertIs(copy.deepcopy([thing])[0], thing)
+            with self.assertRaisesRegex(TypeError, "so pickle cannot send it: send numbers of PEs"):
+                pickle.dumps(thing)
+        request.wait()
+        lock.free()
 
     def test_contexts_that_are_dropped_are_used_up_nowhere(self) -> None:
         for _ in range(1000):
