@@ -13,6 +13,7 @@ use crate::diagnosis::errors;
 use crate::network;
 use crate::start::job;
 use crate::teams::via::{InWorld, Via};
+use crate::transfers::atomic::execute;
 pub use crate::transfers::atomic::{AmoInteger, AmoType};
 use crate::transfers::direct::near_atomic;
 use crate::transfers::indirect::updates;
@@ -161,9 +162,8 @@ macro_rules! operation {
         /// As for [`fetch`]; `result` is writable until the next quiet.
         #[inline(always)]
         pub unsafe fn $nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
-            // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is
-            // writable until the next quiet.
-            unsafe { place_of(via, result).write_unaligned($fetching(via, dest, value, pe)) }
+            // SAFETY: our caller has made the promises that this call asks for.
+            unsafe { update_nbi(via, result, dest, Amo::$amo(value.bits()), pe) }
         }
     )*};
 }
@@ -175,13 +175,22 @@ operation!(
     fetch_xor xor fetch_xor_nbi Xor: "Bitwise exclusive or"
 );
 
-/// Where the old value goes. The job ends with a message if that is nowhere.
+/// A fetching atomic whose old value is in `result` after the next quiet. An object on the node is updated at once.
+///
+/// # Safety
+/// As for [`fetch`]; `result` is writable until the next quiet.
 #[inline(always)]
-fn place_of<V: Via, T>(via: V, result: *mut T) -> *mut T {
+unsafe fn update_nbi<V: Via, T: AmoType>(via: V, result: *mut T, target: *const T, amo: Amo, pe: c_int) {
     if result.is_null() {
         errors::null(via.call(), "fetch");
     }
-    result
+    match object(via, target, pe) {
+        // SAFETY: `object` returns a mapped, aligned object, which only atomics of its type touch, as the caller promises; `result` is
+        // writable.
+        Some(there) => unsafe { result.write_unaligned(T::of_bits(execute(there as usize, size_of::<T>(), amo))) },
+        // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and a result that stays.
+        None => unsafe { updates::amo_nbi::<V, T>(via.call(), via.given(), result, target, amo, pe) },
+    }
 }
 
 /// Reads; the value is in `result` after the next quiet.
@@ -190,9 +199,8 @@ fn place_of<V: Via, T>(via: V, result: *mut T) -> *mut T {
 /// As for [`fetch`]; `result` is writable until the next quiet. The functions below ask the same.
 #[inline(always)]
 pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *const T, pe: c_int) {
-    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
-    // until the next quiet.
-    unsafe { place_of(via, result).write_unaligned(fetch(via, source, pe)) }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { update_nbi(via, result, source, Amo::Fetch, pe) }
 }
 
 /// Replaces; the old value is in `result` after the next quiet.
@@ -201,9 +209,8 @@ pub unsafe fn fetch_nbi<V: Via, T: AmoType>(via: V, result: *mut T, source: *con
 /// As for [`fetch_nbi`].
 #[inline(always)]
 pub unsafe fn swap_nbi<V: Via, T: AmoType>(via: V, result: *mut T, dest: *mut T, value: T, pe: c_int) {
-    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
-    // until the next quiet.
-    unsafe { place_of(via, result).write_unaligned(swap(via, dest, value, pe)) }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { update_nbi(via, result, dest, Amo::Swap(value.bits()), pe) }
 }
 
 /// Stores `value` if the old value is `cond`; the old value is in `result` after the next quiet.
@@ -219,9 +226,9 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
     value: T,
     pe: c_int,
 ) {
-    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
-    // until the next quiet.
-    unsafe { place_of(via, result).write_unaligned(compare_swap(via, dest, cond, value, pe)) }
+    let amo = Amo::CompareSwap { cond: cond.bits(), value: value.bits() };
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { update_nbi(via, result, dest, amo, pe) }
 }
 
 /// Adds one; the old value is in `result` after the next quiet.
@@ -230,7 +237,6 @@ pub unsafe fn compare_swap_nbi<V: Via, T: AmoInteger>(
 /// As for [`fetch_nbi`].
 #[inline(always)]
 pub unsafe fn fetch_inc_nbi<V: Via, T: AmoInteger>(via: V, result: *mut T, dest: *mut T, pe: c_int) {
-    // SAFETY: the caller promises a symmetric object that only atomics of its type touch, and that `result` is writable
-    // until the next quiet.
-    unsafe { place_of(via, result).write_unaligned(fetch_inc(via, dest, pe)) }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { fetch_add_nbi(via, result, dest, T::ONE, pe) }
 }

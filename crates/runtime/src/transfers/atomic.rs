@@ -167,6 +167,7 @@ atomic_float!(f32 => u32, f64 => u64);
 ///
 /// # Safety
 /// The object is mapped and aligned.
+#[inline(always)]
 pub(crate) unsafe fn execute(at: usize, bytes: usize, amo: Amo) -> u64 {
     // SAFETY: the caller promises that the object is mapped and aligned.
     unsafe {
@@ -179,6 +180,7 @@ pub(crate) unsafe fn execute(at: usize, bytes: usize, amo: Amo) -> u64 {
     }
 }
 
+#[inline(always)]
 unsafe fn of_width<T: AmoInteger>(at: *mut T, amo: Amo) -> u64 {
     // SAFETY: the promise of `execute`.
     let old = unsafe {

@@ -161,18 +161,38 @@ impl ContextLane {
     /// As for `Lane::amo`.
     #[inline(always)]
     pub(crate) unsafe fn amo(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
-        self.begin(call);
         let atomic = NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call };
-        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        if unsafe { self.atomics.amo(&atomic.arguments) }.is_err() {
-            // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
-            unsafe { self.amo_later(&atomic) };
-        }
-        self.counters.note(if old.is_null() { Direction::Write } else { Direction::Read });
-        self.note_near(to.pe);
+        // SAFETY: the arguments stay as the caller has promised.
+        unsafe { self.take_amo(&atomic) };
         if !old.is_null() {
             self.drain_by(|| self.wait_for_amo(&atomic));
         }
+    }
+
+    /// [`ContextLane::amo`] that does not wait for the old value.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    #[inline(always)]
+    pub(crate) unsafe fn amo_nbi(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        // SAFETY: the arguments stay as the caller has promised.
+        unsafe { self.take_amo(&NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call }) };
+    }
+
+    /// Issues an atomic, and counts it.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    #[inline(always)]
+    unsafe fn take_amo(&self, atomic: &NamedArguments<AtomicArguments>) {
+        self.begin(atomic.call);
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        if unsafe { self.atomics.amo(&atomic.arguments) }.is_err() {
+            // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
+            unsafe { self.amo_later(atomic) };
+        }
+        self.counters.note(if atomic.arguments.old.is_null() { Direction::Write } else { Direction::Read });
+        self.note_near(atomic.arguments.to.pe);
     }
 
     /// Issues an atomic that a lane has not taken at once.

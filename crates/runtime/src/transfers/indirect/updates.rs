@@ -40,6 +40,31 @@ pub(crate) unsafe fn amo<V: Via, T: AmoType>(
     unsafe { amo_seldom(call, via.context(), address, amo, fetch, pe) }
 }
 
+/// A fetching atomic, whose old value is in `result` when the context is quiet again.
+///
+/// # Safety
+/// As the standard asks of the nonblocking atomic calls: as for [`amo`], and `result` is writable until then.
+#[inline(never)]
+pub(crate) unsafe fn amo_nbi<V: Via, T: AmoType>(
+    call: &'static str,
+    given: V::Given,
+    result: *mut T,
+    address: *const T,
+    amo: Amo,
+    pe: c_int,
+) {
+    let (via, at) = (V::of(call, given), address as usize);
+    if at & (size_of::<T>() - 1) == 0
+        && let Some(width) = const { width_of::<T>() }
+        && let Some((to, lane)) = reached(via, at, size_of::<T>(), pe)
+    {
+        // SAFETY: `reached` found the whole object inside a region, and it is aligned; the result stays as the caller promises.
+        return unsafe { lane.amo_nbi(call, to, width, amo, result.cast()) };
+    }
+    // SAFETY: our caller has made the promises that these calls ask for.
+    unsafe { result.write_unaligned(amo_seldom(call, via.context(), address, amo, true, pe)) }
+}
+
 /// The width of objects that the network updates as they are.
 const fn width_of<T>() -> Option<Width> {
     match size_of::<T>() {
