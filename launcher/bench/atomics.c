@@ -25,6 +25,14 @@ ON_PARTNER(fetch_add, seen = shmem_long_atomic_fetch_add(shared, 1, partner))
 ON_PARTNER(swap, seen = shmem_long_atomic_swap(shared, next + 1, partner))
 ON_PARTNER(compare_swap, seen = shmem_long_atomic_compare_swap(shared, next, next + 1, partner))
 
+/* Many under way, and one quiet for all. */
+static void fetch_add_nbi(long n)
+{
+    for (long i = 0; i < n && me == 0; i++, next++)
+        shmem_long_atomic_fetch_add_nbi(&seen, shared, 1, partner);
+    shmem_quiet();
+}
+
 /* Every PE adds to the word of PE 0 and counts what it has added. */
 static void contended(long n)
 {
@@ -44,7 +52,7 @@ void atomics(void)
     static const struct { const char *form; void (*batch)(long); int (*arrived)(unsigned, long); } calls[] = {
         {"inc", inc, partner_has_all}, {"add", add, partner_has_all}, {"set", set, partner_has_all},
         {"fetch", fetch, nothing_changed}, {"fetch_add", fetch_add, partner_has_all}, {"swap", swap, partner_has_all},
-        {"compare_swap", compare_swap, partner_has_all},
+        {"compare_swap", compare_swap, partner_has_all}, {"fetch_add_nbi", fetch_add_nbi, partner_has_all},
     };
     shared = symmetric(sizeof *shared);
     if (pairs > 0)
