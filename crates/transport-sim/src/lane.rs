@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Account, AtomicArguments, Busy, GetArguments, Lane, OperationLock, PutArguments, Remote, SignalUpdate,
-    WORD_BY_WORD, Width,
+    Account, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, OperationLock, PutArguments, Remote,
+    SignalUpdate, WORD_BY_WORD, Width,
 };
 
 use crate::network::{Pe, describe};
@@ -23,6 +23,8 @@ pub(crate) struct SimLane {
     pe: Arc<Pe>,
     number: u64,
     account: Arc<Account>,
+    /// The operations for whose results callers wait.
+    awaited: Arc<Account>,
     /// Taken once for an operation, as by every provider.
     issuing: OperationLock<()>,
     /// Fences so far, and those with the fences of puts. Relaxed: a thread orders its own operations.
@@ -34,7 +36,8 @@ impl SimLane {
     pub(crate) fn new(pe: Arc<Pe>) -> Self {
         let number = pe.queue.lock().new_lane();
         let [era, put_era] = [0; 2].map(AtomicU64::new);
-        Self { pe, number, account: Arc::default(), issuing: OperationLock::default(), era, put_era }
+        let [account, awaited] = [(); 2].map(|()| Arc::default());
+        Self { pe, number, account, awaited, issuing: OperationLock::default(), era, put_era }
     }
 
     /// Issues what `begin` puts into the queue, unless there is no room, or the network pretends that there is none.
@@ -55,7 +58,7 @@ impl SimLane {
         // the memory of a peer.
         if !self.is_moody() {
             pe.hold_turn();
-            while self.account.outstanding() > 0 {
+            while self.outstanding() > 0 {
                 pe.effect();
             }
             pe.arena().inside.store(0, Relaxed);
@@ -76,6 +79,7 @@ impl SimLane {
     fn push(
         &self,
         queue: &mut OperationQueue,
+        account: &Arc<Account>,
         after: Option<u64>,
         to: Remote,
         action: Movement,
@@ -83,7 +87,7 @@ impl SimLane {
     ) -> u64 {
         let n = parts.last().map_or(0, |part| part.bytes.end);
         let target = self.pe.story.as_ref().map_or_else(String::new, |story| story.target(to, n));
-        let number = queue.push(&self.account, self.place(after), to, action, parts, target);
+        let number = queue.push(account, self.place(after), to, action, parts, target);
         if let Some(issued) = queue.operations.last() {
             self.pe.note(|| format!("issues {} of {n} bytes", describe(issued)));
         }
@@ -106,13 +110,46 @@ impl SimLane {
 
     /// A step of a caller that waits for the lane.
     fn poll(&self) {
-        if self.account.outstanding() > 0 {
+        if self.outstanding() > 0 {
             self.pe.step(StepKind::Poll);
         }
     }
 
     fn error(&self) -> Result<(), Error> {
-        self.account.error().map_or(Ok(()), Err)
+        self.account.error().or_else(|| self.awaited.error()).map_or(Ok(()), Err)
+    }
+
+    /// Begins a get, which counts on this account.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    unsafe fn fetch(&self, get: &GetArguments, account: &Arc<Account>) -> usize {
+        let &GetArguments { dest, from, n } = get;
+        get.left(self.issue(|queue| {
+            let n = self.at_once(n, from.offset);
+            if self.is_moody() {
+                // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
+                unsafe { ptr::write_bytes(dest, POISON, n) };
+            }
+            self.push(queue, account, None, from, Movement::Get(dest), self.cut(n, from.offset));
+            n
+        }))
+    }
+
+    /// Issues an atomic, which counts on this account.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    unsafe fn update(&self, atomic: &AtomicArguments, account: &Arc<Account>) -> Result<(), Busy> {
+        let &AtomicArguments { to, width, amo, old } = atomic;
+        self.issue(|queue| {
+            if self.is_moody() && !old.is_null() {
+                // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.
+                unsafe { ptr::write_bytes(old, POISON, width.bytes()) };
+            }
+            let parts = parts(width.bytes(), 0, true, &self.pe.chance());
+            self.push(queue, account, None, to, Movement::Amo(width, amo, old), parts);
+        })
     }
 }
 
@@ -126,7 +163,7 @@ unsafe impl Lane for SimLane {
             let mut copy = vec![0; n].into_boxed_slice();
             // SAFETY: the caller promises that the source is readable for at least `n` bytes; `copy` has as many.
             unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
-            self.push(queue, None, to, Movement::Put(PutSource::Copied(copy)), self.cut(n, to.offset));
+            self.push(queue, &self.account, None, to, Movement::Put(PutSource::Copied(copy)), self.cut(n, to.offset));
             n
         }))
     }
@@ -135,39 +172,36 @@ unsafe impl Lane for SimLane {
         let &PutArguments { to, source, n } = put;
         put.left(self.issue(|queue| {
             let n = self.at_once(n, to.offset);
-            self.push(queue, None, to, Movement::Put(PutSource::Borrowed(source)), self.cut(n, to.offset));
+            self.push(
+                queue,
+                &self.account,
+                None,
+                to,
+                Movement::Put(PutSource::Borrowed(source)),
+                self.cut(n, to.offset),
+            );
             n
         }))
     }
 
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
-        let &GetArguments { dest, from, n } = get;
-        get.left(self.issue(|queue| {
-            let n = self.at_once(n, from.offset);
-            if self.is_moody() {
-                // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
-                unsafe { ptr::write_bytes(dest, POISON, n) };
-            }
-            self.push(queue, None, from, Movement::Get(dest), self.cut(n, from.offset));
-            n
-        }))
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.fetch(get, &self.account) }
+    }
+
+    unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.fetch(get, &self.awaited) }
     }
 
     unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
-        let &AtomicArguments { to, width, amo, old } = atomic;
-        self.issue(|queue| {
-            if self.is_moody() && !old.is_null() {
-                // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.
-                unsafe { ptr::write_bytes(old, POISON, width.bytes()) };
-            }
-            self.push(
-                queue,
-                None,
-                to,
-                Movement::Amo(width, amo, old),
-                parts(width.bytes(), 0, true, &self.pe.chance()),
-            );
-        })
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.update(atomic, &self.account) }
+    }
+
+    unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.update(atomic, &self.awaited) }
     }
 
     unsafe fn put_signal(
@@ -180,10 +214,17 @@ unsafe impl Lane for SimLane {
     ) -> Result<(), Busy> {
         self.issue(|queue| {
             let data = (n > 0).then(|| {
-                self.push(queue, None, to, Movement::Put(PutSource::Borrowed(source)), self.cut(n, to.offset))
+                self.push(
+                    queue,
+                    &self.account,
+                    None,
+                    to,
+                    Movement::Put(PutSource::Borrowed(source)),
+                    self.cut(n, to.offset),
+                )
             });
             let action = Movement::Amo(Width::Eight, update.amo(), ptr::null_mut());
-            self.push(queue, data, signal, action, parts(8, 0, true, &self.pe.chance()));
+            self.push(queue, &self.account, data, signal, action, parts(8, 0, true, &self.pe.chance()));
         })
     }
 
@@ -201,16 +242,28 @@ unsafe impl Lane for SimLane {
     }
 
     fn outstanding(&self) -> u64 {
-        self.account.outstanding()
+        self.account.outstanding() + self.awaited.outstanding()
     }
 
     fn has_failed(&self) -> bool {
-        self.account.has_failed()
+        self.account.has_failed() || self.awaited.has_failed()
     }
 
     fn progress(&self) -> Result<usize, Error> {
         self.poll();
         self.error().map(|()| 0)
+    }
+
+    fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
+        if self.awaited.outstanding() > 0 {
+            self.poll();
+        }
+        let state = match self.awaited.outstanding() {
+            0 if self.account.outstanding() == 0 => AwaitedState::Idle,
+            0 => AwaitedState::Complete,
+            _ => AwaitedState::UnderWay,
+        };
+        if self.has_failed() { Err(Failed) } else { Ok(state) }
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {

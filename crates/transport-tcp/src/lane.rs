@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Account, AtomicArguments, Busy, GetArguments, Lane, LaneOptions, PutArguments, Remote, SignalUpdate, Width,
+    Account, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, LaneOptions, PutArguments, Remote,
+    SignalUpdate, Width,
 };
 
 use crate::limits::{INJECT, TOGETHER};
@@ -18,30 +19,53 @@ use crate::proto::{MemoryRange, Session};
 pub(crate) struct TcpLane {
     net: Arc<Net>,
     number: u16,
-    account: Arc<Account>,
+    /// Its operations by their use of the caller's memory.
+    accounts: [Arc<Account>; 3],
     /// When peers acknowledge what is copied here, or stays as it is for long.
     urgency: Urgency,
     /// The rail of the next piece of a long transfer, where there are several. Relaxed: any rail will do.
     next_rail: AtomicU16,
 }
 
+/// How an operation uses the memory of its caller.
+#[derive(Clone, Copy)]
+enum BufferUse {
+    /// Not any more once it is issued.
+    Copied,
+    /// Until it is complete: the session sends from it, or an answer goes there.
+    InPlace,
+    /// An answer goes there, for which the caller waits.
+    Awaited,
+}
+
 impl TcpLane {
     pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
-        let account = Arc::<Account>::default();
-        let number = net.local.lanes.add(account.clone())?;
+        let accounts: [Arc<Account>; 3] = Default::default();
+        let number = net.local.lanes.add(accounts[0].clone())?;
         let urgency = if options.rarely_completed { Urgency::Later } else { Urgency::Soon };
-        Ok(Self { net, number, account, urgency, next_rail: AtomicU16::new(0) })
+        Ok(Self { net, number, accounts, urgency, next_rail: AtomicU16::new(0) })
+    }
+
+    fn account_of(&self, buffer: BufferUse) -> &Arc<Account> {
+        &self.accounts[buffer as usize]
     }
 
     /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
-    fn issue(&self, pe: u32, rail: u16, count: u64, push: impl FnOnce(&mut Session) -> Ticket) -> Result<(), Busy> {
+    fn issue(
+        &self,
+        pe: u32,
+        rail: u16,
+        (buffer, count): (BufferUse, u64),
+        push: impl FnOnce(&mut Session) -> Ticket,
+    ) -> Result<(), Busy> {
+        let account = self.account_of(buffer);
         match self.net.link(pe, rail) {
             Some(link) => {
                 let turn = self.net.turns.load(Ordering::Relaxed);
-                link.issue(&self.net.local, IssuedTogether { account: &self.account, count, turn }, push)
+                link.issue(&self.net.local, IssuedTogether { account, count, turn }, push)
             }
             None => {
-                self.account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
+                account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
                 Ok(())
             }
         }
@@ -53,6 +77,7 @@ impl TcpLane {
         &self,
         pe: u32,
         n: usize,
+        buffer: BufferUse,
         push: impl Fn(&mut Session, usize, usize) -> Ticket,
     ) -> Result<usize, Busy> {
         let rails = self.net.local.addresses.rails;
@@ -60,11 +85,47 @@ impl TcpLane {
         let n = n.min(share).min(TOGETHER);
         let pieces = || (0..n).step_by(BULK);
         let rail = if rails == 1 { 0 } else { self.next_rail.fetch_add(1, Ordering::Relaxed) % rails };
-        self.issue(pe, rail, pieces().count() as u64, |session| {
+        self.issue(pe, rail, (buffer, pieces().count() as u64), |session| {
             let tickets = pieces().map(|start| push(session, start, BULK.min(n - start)));
             tickets.last().unwrap_or_default()
         })?;
         Ok(n)
+    }
+}
+
+impl TcpLane {
+    /// Begins a get.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    unsafe fn fetch(&self, get: &GetArguments, buffer: BufferUse) -> usize {
+        let &GetArguments { dest, from: Remote { pe, region, offset }, n } = get;
+        if n == 0 {
+            return 0;
+        }
+        let lane = self.number;
+        get.left(self.issue_pieces(pe, n, buffer, |session, start, n| {
+            let place = MemoryRange { at: dest.wrapping_add(start).expose_provenance(), n };
+            let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
+            session.push_fetch(&get, place)
+        }))
+    }
+
+    /// Issues an atomic.
+    ///
+    /// # Safety
+    /// As for `Lane::amo`.
+    unsafe fn update(&self, atomic: &AtomicArguments, buffer: BufferUse) -> Result<(), Busy> {
+        let &AtomicArguments { to: Remote { pe, region, offset }, width, amo, old } = atomic;
+        let (lane, fetch) = (self.number, !old.is_null());
+        let message = Message::Amo { lane, region, offset, width, amo, fetch };
+        self.issue(pe, 0, (buffer, 1), |session| {
+            if fetch {
+                session.push_fetch(&message, MemoryRange { at: old.expose_provenance(), n: width.bytes() })
+            } else {
+                session.push(&message, self.urgency)
+            }
+        })
     }
 }
 
@@ -81,7 +142,7 @@ unsafe impl Lane for TcpLane {
         let n = n.min(INJECT);
         // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
         let data = unsafe { std::slice::from_raw_parts(source, n) };
-        let issued = self.issue(pe, 0, 1, |session| match n {
+        let issued = self.issue(pe, 0, (BufferUse::Copied, 1), |session| match n {
             ..=SMALL => session.push(&Message::Put { lane, region, offset, data }, self.urgency),
             _ => session.push_bulk_copy(lane, region, offset, data, self.urgency),
         });
@@ -95,36 +156,31 @@ unsafe impl Lane for TcpLane {
             return unsafe { self.put(put) };
         }
         let lane = self.number;
-        put.left(self.issue_pieces(pe, n, |session, start, n| {
+        put.left(self.issue_pieces(pe, n, BufferUse::InPlace, |session, start, n| {
             let place = MemoryRange { at: source.wrapping_add(start).expose_provenance(), n };
             session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place, Urgency::Soon)
         }))
     }
 
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
-        let &GetArguments { dest, from: Remote { pe, region, offset }, n } = get;
-        if n == 0 {
-            return 0;
-        }
-        let lane = self.number;
-        get.left(self.issue_pieces(pe, n, |session, start, n| {
-            let place = MemoryRange { at: dest.wrapping_add(start).expose_provenance(), n };
-            let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
-            session.push_fetch(&get, place)
-        }))
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.fetch(get, BufferUse::InPlace) }
+    }
+
+    unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.fetch(get, BufferUse::Awaited) }
     }
 
     unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
-        let &AtomicArguments { to: Remote { pe, region, offset }, width, amo, old } = atomic;
-        let (lane, fetch) = (self.number, !old.is_null());
-        let message = Message::Amo { lane, region, offset, width, amo, fetch };
-        self.issue(pe, 0, 1, |session| {
-            if fetch {
-                session.push_fetch(&message, MemoryRange { at: old.expose_provenance(), n: width.bytes() })
-            } else {
-                session.push(&message, self.urgency)
-            }
-        })
+        let buffer = if atomic.old.is_null() { BufferUse::Copied } else { BufferUse::InPlace };
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.update(atomic, buffer) }
+    }
+
+    unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.update(atomic, BufferUse::Awaited) }
     }
 
     /// Data and signal go out with one call of the kernel: short data in the signal's own frame, long data in
@@ -140,7 +196,8 @@ unsafe impl Lane for TcpLane {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
         // The session reads these bytes in place, and their owner waits until the peer has them.
         let urgency = if n < BULK { self.urgency } else { Urgency::Now };
-        self.issue(pe, 0, 1, |session| {
+        let buffer = if n > SMALL { BufferUse::InPlace } else { BufferUse::Copied };
+        self.issue(pe, 0, (buffer, 1), |session| {
             if n > SMALL {
                 for start in (0..n).step_by(BULK) {
                     let at = source.wrapping_add(start).expose_provenance();
@@ -163,11 +220,11 @@ unsafe impl Lane for TcpLane {
     }
 
     fn outstanding(&self) -> u64 {
-        self.account.outstanding()
+        self.accounts.iter().map(|account| account.outstanding()).sum()
     }
 
     fn has_failed(&self) -> bool {
-        self.account.has_failed()
+        self.accounts.iter().any(|account| account.has_failed())
     }
 
     fn progress(&self) -> Result<usize, Error> {
@@ -180,7 +237,31 @@ unsafe impl Lane for TcpLane {
             self.net.progress();
         }
         let done = before.saturating_sub(self.outstanding()) as usize;
-        self.account.error().map_or(Ok(done), Err)
+        self.accounts.iter().find_map(|account| account.error()).map_or(Ok(done), Err)
+    }
+
+    fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
+        let awaited = self.account_of(BufferUse::Awaited);
+        if awaited.outstanding() > 0 {
+            self.net.progress();
+        }
+        // Before the look at failures: another thread may complete the last operation now.
+        let state = match awaited.outstanding() {
+            0 if self.outstanding() == 0 => AwaitedState::Idle,
+            0 => AwaitedState::Complete,
+            _ => AwaitedState::UnderWay,
+        };
+        if self.has_failed() { Err(Failed) } else { Ok(state) }
+    }
+
+    /// A copy stays in the session until the peer has it.
+    fn poll_local_completion(&self) -> Result<bool, Error> {
+        let buffers = [BufferUse::InPlace, BufferUse::Awaited].map(|buffer| self.account_of(buffer));
+        let is_free = || buffers.iter().all(|account| account.outstanding() == 0);
+        if !is_free() || self.has_failed() {
+            self.progress()?;
+        }
+        Ok(is_free())
     }
 }
 

@@ -146,6 +146,17 @@ pub struct LanesBeneath<'l> {
     pub atomics: Option<&'l (dyn Lane + 'static)>,
 }
 
+/// What a caller sees that waits for operations with which it has fetched something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AwaitedState {
+    /// They are under way.
+    UnderWay,
+    /// They are complete. Others of the lane may be under way.
+    Complete,
+    /// They are complete, and so is all else that the caller has issued on the lane.
+    Idle,
+}
+
 /// The operations of one context. Threads may use a lane at once.
 ///
 /// An operation is only issued; it is complete, its local buffer reusable and its effect visible when [`Lane::outstanding`]
@@ -190,6 +201,24 @@ pub unsafe trait Lane: Send + Sync {
     /// # Safety
     /// `old` is null or writable until completion; `to` is an aligned object inside a region of a PE of the job.
     unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy>;
+
+    /// [`Lane::get_nbi`] by a caller that waits with [`Lane::poll_awaited`].
+    ///
+    /// # Safety
+    /// As for `get_nbi`.
+    unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.get_nbi(get) }
+    }
+
+    /// [`Lane::amo`] with a place for the old value, by a caller that waits with [`Lane::poll_awaited`].
+    ///
+    /// # Safety
+    /// As for `amo`.
+    unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.amo(atomic) }
+    }
 
     /// The lanes that take operations in its place.
     fn beneath(&self) -> LanesBeneath<'_> {
@@ -261,6 +290,12 @@ pub unsafe trait Lane: Send + Sync {
         // Before the look at failures: another thread may complete the last operation now.
         let is_complete = self.outstanding() == 0;
         if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
+    }
+
+    /// As [`Lane::poll_completion`], for a caller that waits for what it has issued by [`Lane::get_awaited`] and [`Lane::amo_awaited`].
+    /// A provider that cannot tell these operations from the others waits for all.
+    fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
+        Ok(if self.poll_completion()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
     }
 
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its

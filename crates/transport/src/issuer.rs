@@ -66,6 +66,28 @@ impl<'l> Issuer<'l> {
         self.rest(left, &mut |lane, left| unsafe { lane.get_nbi(&get.rest(left)) });
     }
 
+    /// [`Lane::get_awaited`] of all bytes.
+    ///
+    /// # Safety
+    /// As for `Lane::get_awaited`.
+    pub unsafe fn get_awaited(&self, dest: *mut u8, from: Remote, n: usize) {
+        let get = GetArguments { dest, from, n };
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let left = unsafe { self.lane.get_awaited(&get) };
+        // SAFETY: each piece is a part of what the caller has promised, until completion.
+        self.rest(left, &mut |lane, left| unsafe { lane.get_awaited(&get.rest(left)) });
+    }
+
+    /// [`Lane::amo_awaited`].
+    ///
+    /// # Safety
+    /// As for `Lane::amo_awaited`.
+    pub unsafe fn amo_awaited(&self, to: Remote, width: Width, amo: Amo, old: *mut u8) {
+        // SAFETY: `old` is writable until completion, and `to` an aligned object: a busy attempt issues nothing, so one operation uses
+        // them.
+        self.insist(|lane| unsafe { lane.amo_awaited(&AtomicArguments { to, width, amo, old }) });
+    }
+
     /// [`Lane::amo`].
     ///
     /// # Safety

@@ -34,7 +34,9 @@ mod watched_time;
 pub use account::Account;
 pub use arguments::{AtomicArguments, GetArguments, PutArguments};
 pub use capabilities::{AmoDomain, Capabilities, Features};
-pub use fabric::{AddressBook, Busy, Fabric, Failed, Lane, LaneOptions, LanesBeneath, NotIssued, Segment, TakesTurns};
+pub use fabric::{
+    AddressBook, AwaitedState, Busy, Fabric, Failed, Lane, LaneOptions, LanesBeneath, NotIssued, Segment, TakesTurns,
+};
 pub use issuer::{Issuer, Wait, signal_behind_puts};
 pub use limits::WORD_BY_WORD;
 pub use lock::OperationLock;

@@ -37,6 +37,7 @@ pub const TESTS: &[Test] = &[
     ("grown_memory_is_reached", reach::grown_memory_is_reached),
     ("puts_arrive_whole", transfers::puts_arrive_whole),
     ("gets_fetch_what_is_there", transfers::gets_fetch_what_is_there),
+    ("what_a_caller_awaits_is_there", transfers::what_a_caller_awaits_is_there),
     ("megabytes_arrive_whole", transfers::megabytes_arrive_whole),
     ("the_source_of_a_put_is_free_on_return", transfers::the_source_of_a_put_is_free_on_return),
     ("all_to_all", transfers::all_to_all),

@@ -217,16 +217,13 @@ pub unsafe fn ibget<V: Via, T>(
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
                 (to.cast(), from.cast())
             };
-            // One round trip for all: the last get waits for everything that the context has under way.
-            let last = nblocks as isize - 1;
-            for i in 0..last {
+            for i in 0..nblocks as isize {
                 let (to, from) = block(i);
-                // SAFETY: one block of the caller's promise, which is complete when the last one is.
+                // SAFETY: one block of the caller's promise, which is complete when this call returns.
                 unsafe { indirect::get::<V, true>(via.call(), via.given(), to, from, n, pe) };
             }
-            let (to, from) = block(last);
-            // SAFETY: one block of the caller's promise.
-            unsafe { indirect::get::<V, false>(via.call(), via.given(), to, from, n, pe) };
+            // One round trip for all.
+            via.context().quiet(via.call());
         }
     }
 }

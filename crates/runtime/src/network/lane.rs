@@ -3,13 +3,13 @@
 mod counters;
 mod operations;
 mod owned;
+mod patience;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
-use std::time::{Duration, Instant};
 
-use oxshmem_transport::{Capabilities, Failed, Issuer, Lane, LaneOptions, LanesBeneath};
+use oxshmem_transport::{AwaitedState, Capabilities, Failed, Issuer, Lane, LaneOptions, LanesBeneath};
 use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use counters::{Direction, OperationCount, OperationCounters};
@@ -20,6 +20,7 @@ use crate::network;
 use crate::wait::{self, Needs, Reason};
 
 use owned::OwnedLane;
+use patience::Patience;
 
 /// Whether the program has promised that one thread at a time makes calls. Stored before init fills a context with release; the maker of a
 /// lane has acquired its context.
@@ -148,18 +149,26 @@ impl ContextLane {
     /// Returns when everything that this thread has issued is complete.
     #[inline(always)]
     pub(crate) fn drain(&self, call: &'static str, needs: Needs<'_>) {
-        self.drain_by(|| self.wait_until_idle(self.reason(call, needs)));
-    }
-
-    /// [`ContextLane::drain`], where `wait` waits until everything is complete.
-    #[inline(always)]
-    fn drain_by(&self, wait: impl FnOnce()) {
         let issued = self.counters.sum();
         // Mostly the first look is the last.
         if !self.look() {
-            wait();
+            self.wait_until_idle(self.reason(call, needs));
         }
         self.counters.settle(issued);
+    }
+
+    /// Returns when what this thread has fetched is there; `wait` waits for it.
+    #[inline(always)]
+    fn await_by(&self, wait: impl FnOnce() -> AwaitedState) {
+        let issued = self.counters.sum();
+        // Mostly the first look is the last.
+        let state = match self.look_at_awaited() {
+            AwaitedState::UnderWay => wait(),
+            state => state,
+        };
+        if state == AwaitedState::Idle {
+            self.counters.settle(issued);
+        }
     }
 
     /// Whether [`ContextLane::drain`] would return at once.
@@ -184,6 +193,15 @@ impl ContextLane {
         self.lane.poll_completion().unwrap_or_else(|Failed| self.fail())
     }
 
+    /// Moves the lane on, as [`ContextLane::look`] does, for a caller that waits for what it has fetched.
+    #[inline(always)]
+    fn look_at_awaited(&self) -> AwaitedState {
+        self.lane.poll_awaited().unwrap_or_else(|Failed| {
+            self.fail();
+            AwaitedState::UnderWay
+        })
+    }
+
     /// Ends the job with the lane's error.
     #[cold]
     #[inline(never)]
@@ -201,6 +219,16 @@ impl ContextLane {
         });
     }
 
+    #[cold]
+    #[inline(never)]
+    fn wait_until_fetched(&self, reason: Reason<'_>) -> AwaitedState {
+        let mut patience = Patience::new(self);
+        wait::until(reason, None, || {
+            patience.look();
+            Some(self.look_at_awaited()).filter(|&state| state != AwaitedState::UnderWay)
+        })
+    }
+
     /// Returns when all that this thread has issued is complete locally: the network has read its sources. Peers may not have the data yet.
     pub(crate) fn complete_locally(&self, call: &'static str, needs: Needs<'_>) {
         let mut patience = Patience::new(self);
@@ -209,47 +237,6 @@ impl ContextLane {
             patience.look();
             is_free.then_some(())
         });
-    }
-}
-
-/// How long a thread waits for a lane before it makes others hold back, until the wait is over.
-struct Patience<'l> {
-    lane: &'l ContextLane,
-    looks: u32,
-    since: Option<Instant>,
-    over: bool,
-}
-
-impl<'l> Patience<'l> {
-    /// A wait that has looked so often begins to count the time.
-    const LOOKS: u32 = 8;
-    /// It makes others hold back after this time: more than a round trip on a network that answers at once.
-    const TIME: Duration = Duration::from_micros(100);
-
-    fn new(lane: &'l ContextLane) -> Self {
-        Self { lane, looks: 0, since: None, over: false }
-    }
-
-    /// It has looked once more.
-    fn look(&mut self) {
-        self.looks = self.looks.saturating_add(1);
-        if self.looks > Self::LOOKS && !self.over && self.since.get_or_insert_with(Instant::now).elapsed() > Self::TIME
-        {
-            self.over = true;
-            self.lane.change_impatient(|number| {
-                number.fetch_add(1, Relaxed);
-            });
-        }
-    }
-}
-
-impl Drop for Patience<'_> {
-    fn drop(&mut self) {
-        if self.over {
-            self.lane.change_impatient(|number| {
-                number.fetch_sub(1, Relaxed);
-            });
-        }
     }
 }
 

@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use super::active_message::TargetTask;
 use super::requester::Requester;
 use crate::{
-    Account, Amo, AtomicArguments, Busy, Failed, GetArguments, Lane, LanesBeneath, OutOfRange, PutArguments,
-    RegisteredMemory, Remote, SignalUpdate, Width, deliver_old,
+    Account, Amo, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, LanesBeneath, OutOfRange,
+    PutArguments, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old,
 };
 
 pub(super) struct FilledLane {
@@ -233,6 +233,20 @@ unsafe impl Lane for FilledLane {
         unsafe { self.amo_beside(atomic) }
     }
 
+    unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if get.from.pe == self.me { self.get_nbi(get) } else { self.lane.get_awaited(get) } }
+    }
+
+    unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
+        if self.by_network || self.asked.is_none() && atomic.to.pe != self.me {
+            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
+            return unsafe { self.lane.amo_awaited(atomic) };
+        }
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.amo_beside(atomic) }
+    }
+
     /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets never have.
     fn beneath(&self) -> LanesBeneath<'_> {
         let lane = &*self.lane;
@@ -330,6 +344,14 @@ unsafe impl Lane for FilledLane {
             return self.lane.poll_completion();
         }
         self.poll_both()
+    }
+
+    /// Messages have no account for what is awaited.
+    fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
+        if self.asked.is_none() && !self.own.has_failed() {
+            return self.lane.poll_awaited();
+        }
+        Ok(if self.poll_both()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
     }
 
     /// A message has a copy of what it carries, but for the place of an old value.

@@ -1,7 +1,10 @@
 //! Puts and gets: every byte arrives, and no other.
 
-use super::{SuitePe, heap, pattern, rounds};
-use crate::{Region, Remote};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::{HEAP, SuitePe, heap, pattern, rounds};
+use crate::{Amo, AwaitedState, Region, Remote, Width};
 
 /// Lengths around everything that may matter to a provider.
 fn sizes() -> Vec<usize> {
@@ -97,6 +100,40 @@ pub(super) fn gets_fetch_what_is_there(pe: &mut SuitePe) {
                 }
             }
         }
+    }
+}
+
+/// A caller that waits for what it has fetched finds it there, whatever else it has issued; the rest is complete at the quiet.
+pub(super) fn what_a_caller_awaits_is_there(pe: &mut SuitePe) {
+    let (mine, theirs, counter) = (4096, HEAP as u64 / 2, 64);
+    let n = if cfg!(miri) { 1_001 } else { 300_001 };
+    for round in 0..rounds(10) as u64 {
+        let number = |of: u32| u64::from(of) << 20 | round;
+        pe.put(heap(pe.me, mine), &pattern(number(pe.me), n));
+        pe.word(counter).store(number(pe.me), Ordering::Release);
+        pe.meet();
+        let source = pattern(number(pe.me) + 77, n);
+        let (mut copy, mut old) = (vec![0; n], 0_u64);
+        let next = pe.next();
+        // SAFETY: the source lives until `quiet` returns, the copy and the old value until the caller has waited for them.
+        unsafe {
+            pe.issue(|lane| lane.put_nbi(heap(next, theirs), source.as_ptr(), n));
+            pe.issue(|lane| lane.get_awaited(copy.as_mut_ptr(), heap(next, mine), n));
+            pe.issue(|lane| lane.amo_awaited(heap(next, counter), Width::Eight, Amo::Fetch, (&raw mut old).cast()));
+        }
+        let start = Instant::now();
+        while pe.lane.poll_awaited().expect("no operation fails") == AwaitedState::UnderWay {
+            pe.fabric.progress();
+            pe.breathe(start, "what it has fetched");
+        }
+        assert!(copy == pattern(number(next), n) && old == number(next), "round {round}: it is not there");
+        pe.meet();
+        let previous = pe.previous();
+        assert!(
+            pe.bytes(Region::Heap, theirs, n) == pattern(number(previous) + 77, n),
+            "the put of round {round} is lost"
+        );
+        pe.meet();
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::planted;
 use oxshmem_transport::{
-    Amo, AtomicArguments, GetArguments, Lane, PutArguments, Remote, SignalUpdate, Width, signal_behind_puts,
+    Amo, AtomicArguments, AwaitedState, GetArguments, Lane, PutArguments, Remote, SignalUpdate, Width,
+    signal_behind_puts,
 };
 
 use super::{ContextLane, Direction};
@@ -104,8 +105,13 @@ impl ContextLane {
     pub(crate) unsafe fn get_nbi(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
         let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
-        // SAFETY: the arguments stay as the caller has promised.
-        unsafe { self.take_get_nbi(&get) };
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let left = unsafe { self.gets.get_nbi(&get.arguments) };
+        if left > 0 {
+            // SAFETY: the rest is a part of what the caller has promised, until completion.
+            unsafe { self.get_rest(&get, left) };
+        }
+        self.counters.note(Direction::Read);
     }
 
     /// [`ContextLane::get_nbi`] that returns when the bytes are there.
@@ -116,24 +122,14 @@ impl ContextLane {
     pub(crate) unsafe fn get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
         let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
-        // SAFETY: everything is complete when this returns, so the destination stays until then.
-        unsafe { self.take_get_nbi(&get) };
-        self.drain_by(|| self.wait_for_get(&get));
-    }
-
-    /// Issues all of a get, and counts it.
-    ///
-    /// # Safety
-    /// As for `Lane::get_nbi`.
-    #[inline(always)]
-    unsafe fn take_get_nbi(&self, get: &NamedArguments<GetArguments>) {
-        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.gets.get_nbi(&get.arguments) };
+        // SAFETY: the get is complete when this returns, so the destination stays until then.
+        let left = unsafe { self.gets.get_awaited(&get.arguments) };
         if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised, until completion.
-            unsafe { self.get_rest(get, left) };
+            unsafe { self.awaited_rest(&get, left) };
         }
         self.counters.note(Direction::Read);
+        self.await_by(|| self.wait_for_get(&get));
     }
 
     /// Gets the last `left` bytes, which a lane has not taken at once.
@@ -148,10 +144,22 @@ impl ContextLane {
         self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_nbi(dest, from, n) });
     }
 
+    /// [`ContextLane::get_rest`] of a get for which the caller waits.
+    ///
+    /// # Safety
+    /// As for `Lane::get_awaited`.
     #[cold]
     #[inline(never)]
-    fn wait_for_get(&self, get: &NamedArguments<GetArguments>) {
-        self.wait_until_idle(self.reason(get.call, Needs::One(get.arguments.from.pe)));
+    unsafe fn awaited_rest(&self, get: &NamedArguments<GetArguments>, left: usize) {
+        let GetArguments { dest, from, n } = get.arguments.rest(left);
+        // SAFETY: the rest is a part of what the caller has promised, until completion.
+        self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_awaited(dest, from, n) });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_get(&self, get: &NamedArguments<GetArguments>) -> AwaitedState {
+        self.wait_until_fetched(self.reason(get.call, Needs::One(get.arguments.from.pe)))
     }
 
     /// `Issuer::amo` of one of the context's operations, which may be on a PE of this node. With a place for the old value it returns when
@@ -162,10 +170,11 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn amo(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         let atomic = NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call };
+        let is_awaited = !old.is_null();
         // SAFETY: the arguments stay as the caller has promised.
-        unsafe { self.take_amo(&atomic) };
-        if !old.is_null() {
-            self.drain_by(|| self.wait_for_amo(&atomic));
+        unsafe { self.take_amo(&atomic, is_awaited) };
+        if is_awaited {
+            self.await_by(|| self.wait_for_amo(&atomic));
         }
     }
 
@@ -176,20 +185,22 @@ impl ContextLane {
     #[inline(always)]
     pub(crate) unsafe fn amo_nbi(&self, call: &'static str, to: Remote, width: Width, amo: Amo, old: *mut u8) {
         // SAFETY: the arguments stay as the caller has promised.
-        unsafe { self.take_amo(&NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call }) };
+        unsafe { self.take_amo(&NamedArguments { arguments: AtomicArguments { to, width, amo, old }, call }, false) };
     }
 
-    /// Issues an atomic, and counts it.
+    /// Issues an atomic, and counts it. The caller waits for its old value if it `is_awaited`.
     ///
     /// # Safety
     /// As for `Lane::amo`.
     #[inline(always)]
-    unsafe fn take_amo(&self, atomic: &NamedArguments<AtomicArguments>) {
+    unsafe fn take_amo(&self, atomic: &NamedArguments<AtomicArguments>, is_awaited: bool) {
         self.begin(atomic.call);
+        let (by, arguments) = (self.atomics, &atomic.arguments);
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-        if unsafe { self.atomics.amo(&atomic.arguments) }.is_err() {
+        let issued = unsafe { if is_awaited { by.amo_awaited(arguments) } else { by.amo(arguments) } };
+        if issued.is_err() {
             // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
-            unsafe { self.amo_later(atomic) };
+            unsafe { self.amo_later(atomic, is_awaited) };
         }
         self.counters.note(if atomic.arguments.old.is_null() { Direction::Write } else { Direction::Read });
         self.note_near(atomic.arguments.to.pe);
@@ -201,16 +212,18 @@ impl ContextLane {
     /// As for `Lane::amo`.
     #[cold]
     #[inline(never)]
-    unsafe fn amo_later(&self, atomic: &NamedArguments<AtomicArguments>) {
+    unsafe fn amo_later(&self, atomic: &NamedArguments<AtomicArguments>, is_awaited: bool) {
         let AtomicArguments { to, width, amo, old } = atomic.arguments;
         // SAFETY: one operation uses what the caller has promised.
-        self.issue(atomic.call, Some(to.pe), |lane| unsafe { lane.amo(to, width, amo, old) });
+        self.issue(atomic.call, Some(to.pe), |lane| unsafe {
+            if is_awaited { lane.amo_awaited(to, width, amo, old) } else { lane.amo(to, width, amo, old) }
+        });
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_for_amo(&self, atomic: &NamedArguments<AtomicArguments>) {
-        self.wait_until_idle(self.reason(atomic.call, Needs::One(atomic.arguments.to.pe)));
+    fn wait_for_amo(&self, atomic: &NamedArguments<AtomicArguments>) -> AwaitedState {
+        self.wait_until_fetched(self.reason(atomic.call, Needs::One(atomic.arguments.to.pe)))
     }
 
     /// `Issuer::put_signal` of one of the context's operations, which may be to a PE of this node.
