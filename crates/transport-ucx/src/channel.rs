@@ -23,7 +23,9 @@ use std::sync::Arc;
 use std::{ptr, slice};
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width};
+use oxshmem_transport::{
+    Amo, AwaitedState, Failed, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width,
+};
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::atomic::NetworkUpdate;
@@ -269,6 +271,22 @@ impl Channel {
             Some(error) => Err(error.clone()),
             None => Ok(self.transfers() + self.inbox.unsent.get() == 0 && !self.inbox.expects_values()),
         }
+    }
+
+    /// Moves everything on, and begins to complete nothing. What was fetched is here if UCX has no get under way, and no answer with a value
+    /// is missing.
+    pub(crate) fn poll_awaited(&mut self, peers: &Directory) -> Result<AwaitedState, Failed> {
+        self.step(peers);
+        if self.has_failed() {
+            return Err(Failed);
+        }
+        Ok(if self.outstanding() == 0 {
+            AwaitedState::Idle
+        } else if self.inbox.gets.get() > 0 || self.inbox.expects_values() {
+            AwaitedState::UnderWay
+        } else {
+            AwaitedState::Complete
+        })
     }
 
     /// Moves on what is under way. Signals that wait for a put do not need a caller that completes it.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    AtomicArguments, Busy, Failed, GetArguments, Lane, LaneOptions, NotIssued, PutArguments, Remote, SignalUpdate,
+    AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, LaneOptions, NotIssued, PutArguments, Remote,
+    SignalUpdate,
 };
 use parking_lot::MutexGuard;
 
@@ -193,6 +194,13 @@ unsafe impl Lane for UcxLane {
             Ok(_) => Ok(channel.outstanding() == 0),
             Err(_) => Err(Failed),
         }
+    }
+
+    fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
+        if self.channel.is_well_and_idle() {
+            return Ok(AwaitedState::Idle);
+        }
+        self.channel.lock().poll_awaited(&self.net.peers)
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {
