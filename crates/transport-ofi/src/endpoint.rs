@@ -3,6 +3,7 @@
 
 mod completions;
 mod issue;
+mod piece;
 mod straight;
 
 use std::ffi::{c_int, c_void};
@@ -26,7 +27,7 @@ use crate::windows::Windows;
 use straight::PreparedArguments;
 
 pub(crate) use completions::Heard;
-pub(crate) use issue::Transfer;
+pub(crate) use piece::Transfer;
 
 pub(crate) struct Endpoint {
     // First: registrations close while the endpoint is open.

@@ -78,7 +78,7 @@ impl OfiLane {
     ) -> Result<usize, Busy> {
         let mut engine = self.net.keep(engine);
         let spread = n >= self.net.spread;
-        let put = matches!(transfer, Transfer::Put(..));
+        let put = transfer.is_put();
         if spread && put && self.state(&mut engine).fenced {
             if self.outstanding() > 0 {
                 return Err(Busy);
@@ -111,7 +111,8 @@ impl OfiLane {
     unsafe fn put_apart(&self, engine: MutexGuard<'_, Engine>, put: &PutArguments, copied: bool) -> usize {
         let &PutArguments { to, source, n } = put;
         // A put that is so short that the call sends it is cheaper to copy.
-        let transfer = Transfer::Put(source, copied || n <= self.net.inject);
+        let copied = copied || n <= self.net.inject;
+        let transfer = if copied { Transfer::PutCopied(source) } else { Transfer::PutInPlace(source) };
         // SAFETY: the source has `n` bytes as long as our caller promises.
         put.left(unsafe { self.transfer(engine, to, transfer, n) })
     }
