@@ -114,7 +114,7 @@ impl Link {
         // share the next frame, or the next call of the kernel.
         let joins = is_stream && state.session.is_coalescing();
         if !goes_behind || (state.session.has_output() && !state.carrier.blocked && !joins) {
-            state.session.seal();
+            state.session.close_batch();
             if !state.carrier.blocked {
                 state.flush();
             }
@@ -349,7 +349,7 @@ impl LinkState {
 
     /// Sends what the socket takes, also of what is held back.
     fn flush_all(&mut self) {
-        self.session.seal();
+        self.session.close_batch();
         self.flush();
     }
 

@@ -88,7 +88,7 @@ pub fn frames(bytes: &[u8], step: usize) -> Result<usize, Garbage> {
         let get = Message::Get { lane: 1, region: Region::Heap, offset: 0, n };
         session.push_fetch(&get, MemoryRange { at, n });
     }
-    session.seal();
+    session.close_batch();
     let all =
         session.pieces().map(|piece| if let super::OutputPiece::Bytes(bytes) = piece { bytes.len() } else { 0 }).sum();
     session.sent(all);

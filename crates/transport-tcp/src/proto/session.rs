@@ -13,12 +13,12 @@ pub struct Session {
     /// The batch that is being filled, with room for its header, and the greatest urgency of what is in it.
     open: Vec<u8>,
     open_urgency: Urgency,
-    /// Sealed and not acknowledged, in the order of their numbers.
+    /// Closed and not acknowledged, in the order of their numbers.
     frames: VecDeque<Frame>,
     /// Number that the open batch will get.
     next: u64,
     /// How many of `frames` have been sent as a whole, and how many bytes of the one after.
-    sent: usize,
+    frames_sent: usize,
     sent_bytes: usize,
     /// How many of `frames` the peer acknowledges without being asked.
     urgent: usize,
@@ -32,7 +32,7 @@ pub struct Session {
     /// Number of the last frame of ours that the peer has executed, of the last one of the peer's that we have, and of
     /// the last one that we have told it of.
     acked: u64,
-    executed: u64,
+    last_executed: u64,
     told: u64,
     /// The peer wants to hear of what it has not been told yet: soon, or at once because it has asked.
     wants_ack: bool,
@@ -51,7 +51,7 @@ impl Default for Session {
             open_urgency: Urgency::Later,
             frames: VecDeque::new(),
             next: 1,
-            sent: 0,
+            frames_sent: 0,
             sent_bytes: 0,
             urgent: 0,
             asked: 0,
@@ -59,7 +59,7 @@ impl Default for Session {
             spare: Vec::new(),
             control: None,
             acked: 0,
-            executed: 0,
+            last_executed: 0,
             told: 0,
             wants_ack: false,
             is_asked: false,
@@ -91,7 +91,7 @@ impl Session {
     /// Makes sure that the longest message fits into the open batch.
     fn make_room(&mut self) {
         if self.open.len() + 2 * MESSAGE + SMALL > FRAME + BATCH {
-            self.seal();
+            self.close_batch();
         }
     }
 
@@ -106,7 +106,7 @@ impl Session {
     /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
     pub fn push_fetch(&mut self, message: &Message<'_>, dest: MemoryRange) -> Ticket {
         self.fetches.push_back(dest);
-        // A long answer is sealed before the request is executed as a whole, so it does not acknowledge it.
+        // The frame of a long answer is closed before the request is executed as a whole, so it does not acknowledge it.
         self.push(message, Urgency::Soon)
     }
 
@@ -136,7 +136,7 @@ impl Session {
     fn push_bulk(&mut self, envelope: Envelope, urgency: Urgency, place: Option<MemoryRange>, data: &[u8]) -> Ticket {
         let n = data.len() + place.map_or(0, |place| place.n);
         debug_assert!(0 < n && n <= BULK && (place.is_none() || data.is_empty()));
-        self.seal();
+        self.close_batch();
         let ticket = self.ticket();
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
@@ -152,7 +152,7 @@ impl Session {
     }
 
     /// Closes the open batch, so that it can be sent.
-    pub fn seal(&mut self) {
+    pub fn close_batch(&mut self) {
         if self.open.len() == FRAME {
             return;
         }
@@ -170,13 +170,13 @@ impl Session {
     /// that carries a refusal of what is acknowledged.
     fn header(&mut self, kind: FrameKind, urgency: Urgency, length: usize) -> Header {
         self.tell();
-        let ack = self.executed + oxshmem_base::planted!("acknowledged-unexecuted", 0, 1);
+        let ack = self.last_executed + oxshmem_base::planted!("acknowledged-unexecuted", 0, 1);
         Header { kind, urgency, length, number: self.next, ack }
     }
 
     /// The peer is about to hear how far we are.
     fn tell(&mut self) {
-        self.told = self.executed;
+        self.told = self.last_executed;
         (self.wants_ack, self.is_asked) = (false, false);
     }
 
@@ -200,8 +200,9 @@ impl Session {
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the
     /// peer has not acknowledged and need not soon.
     pub fn is_coalescing(&self) -> bool {
-        let is_behind = self.urgent == 0 && self.sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
-        let waiting = || self.frames.range(self.sent..).map(Frame::len).sum::<usize>() + self.open.len();
+        let is_behind =
+            self.urgent == 0 && self.frames_sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
+        let waiting = || self.frames.range(self.frames_sent..).map(Frame::len).sum::<usize>() + self.open.len();
         is_behind && waiting() < ENOUGH
     }
 
@@ -210,9 +211,9 @@ impl Session {
         self.open.len() > FRAME
     }
 
-    /// Whether something sealed waits to be sent.
+    /// Whether a closed frame, or one without number, waits to be sent.
     pub fn has_output(&self) -> bool {
-        self.control.is_some() || self.sent < self.frames.len()
+        self.control.is_some() || self.frames_sent < self.frames.len()
     }
 
     /// Whether the peer owes us something.
@@ -222,7 +223,7 @@ impl Session {
 
     /// How many executed frames the peer has not been told of.
     pub fn untold(&self) -> u64 {
-        self.executed - self.told
+        self.last_executed - self.told
     }
 
     /// Whether the peer wants to hear soon of what it has not been told.
@@ -259,7 +260,7 @@ impl Session {
 
     /// Tells the peer that this PE leaves. It goes out behind everything else.
     pub fn leave(&mut self) {
-        self.seal();
+        self.close_batch();
         self.bye_is_due = Some(true);
         self.after_last();
     }
@@ -267,7 +268,7 @@ impl Session {
     /// Says how far this PE is, when nothing else is about to be sent.
     pub(crate) fn say(&mut self, kind: FrameKind) {
         self.tell();
-        let header = Header { kind, urgency: Urgency::Soon, length: 0, number: 0, ack: self.executed };
+        let header = Header { kind, urgency: Urgency::Soon, length: 0, number: 0, ack: self.last_executed };
         self.control = Some((header.encode(), 0));
     }
 
@@ -281,7 +282,7 @@ impl Session {
     /// The pieces to be sent now, in order; a frame without number is sent between others.
     pub fn pieces(&self) -> impl Iterator<Item = OutputPiece<'_>> {
         let control = self.control.iter().map(|(bytes, sent)| OutputPiece::Bytes(&bytes[*sent..]));
-        let frames = self.frames.iter().skip(self.sent).enumerate().flat_map(move |(i, frame)| {
+        let frames = self.frames.iter().skip(self.frames_sent).enumerate().flat_map(move |(i, frame)| {
             let skip = if i == 0 { self.sent_bytes } else { 0 };
             let bytes = frame.bytes.get(skip..).filter(|bytes| !bytes.is_empty()).map(OutputPiece::Bytes);
             let into = skip.saturating_sub(frame.bytes.len());
@@ -304,34 +305,34 @@ impl Session {
             }
         }
         while n > 0 {
-            let rest = self.frames[self.sent].len() - self.sent_bytes;
+            let rest = self.frames[self.frames_sent].len() - self.sent_bytes;
             if n < rest {
                 self.sent_bytes += n;
                 break;
             }
             n -= rest;
-            self.sent += 1;
+            self.frames_sent += 1;
             self.sent_bytes = 0;
         }
         self.after_last();
     }
 
-    /// The next frame as a whole, for callers that seal it first.
+    /// The next frame as a whole, for callers that encrypt it with a seal first.
     pub fn whole_frame(&mut self) -> Option<(Vec<u8>, Option<MemoryRange>)> {
         if let Some((bytes, _)) = self.control.take() {
             self.after_last();
             return Some((bytes.to_vec(), None));
         }
-        let frame = self.frames.get(self.sent)?;
+        let frame = self.frames.get(self.frames_sent)?;
         let whole = (frame.bytes.clone(), frame.place);
-        self.sent += 1;
+        self.frames_sent += 1;
         self.after_last();
         Some(whole)
     }
 
     /// The peer has executed our frames up to `ack`.
     pub fn acknowledged(&mut self, ack: u64) -> Result<(), Garbage> {
-        if ack >= self.next || ack > self.acked + self.sent as u64 {
+        if ack >= self.next || ack > self.acked + self.frames_sent as u64 {
             return Err(Garbage("it acknowledges what was not sent"));
         }
         while self.acked < ack {
@@ -339,7 +340,7 @@ impl Session {
             self.kept -= frame.bytes.len();
             self.urgent -= usize::from(frame.urgency > Urgency::Later);
             self.acked += 1;
-            self.sent -= 1;
+            self.frames_sent -= 1;
             if self.spare.len() < SPARE && frame.bytes.capacity() <= 2 * BATCH {
                 self.spare.push(frame.bytes);
             }
@@ -349,12 +350,12 @@ impl Session {
 
     /// A numbered frame begins: it has to be the next one.
     pub fn expect(&self, header: &Header) -> Result<(), Garbage> {
-        if header.number == self.executed + 1 { Ok(()) } else { Err(Garbage("a frame out of order")) }
+        if header.number == self.last_executed + 1 { Ok(()) } else { Err(Garbage("a frame out of order")) }
     }
 
     /// A numbered frame has been executed.
     pub fn executed_one(&mut self, urgency: Urgency) {
-        self.executed += 1;
+        self.last_executed += 1;
         self.wants_ack |= urgency > Urgency::Later;
         self.is_asked |= urgency == Urgency::Now;
     }
@@ -377,17 +378,17 @@ impl Session {
 
     /// Number of the last frame of the peer that has been executed: what a new connection begins with.
     pub fn executed(&self) -> u64 {
-        self.executed
+        self.last_executed
     }
 
     /// Goes on over a new connection with a peer that has executed our frames up to `heard`.
     pub fn resume(&mut self, heard: u64) -> Result<(), Garbage> {
-        self.sent = self.frames.len(); // as far as the peer can know
+        self.frames_sent = self.frames.len(); // as far as the peer can know
         if heard < self.acked {
             return Err(Garbage("it forgot what it had acknowledged"));
         }
         self.acknowledged(oxshmem_base::planted!("sent-twice-after-a-break", heard, self.acked))?;
-        self.sent = oxshmem_base::planted!("not-sent-again-after-a-break", 0, self.frames.len());
+        self.frames_sent = oxshmem_base::planted!("not-sent-again-after-a-break", 0, self.frames.len());
         (self.sent_bytes, self.control) = (0, None);
         self.asked = 0;
         self.tell();

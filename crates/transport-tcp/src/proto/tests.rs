@@ -59,7 +59,7 @@ impl Side {
     /// Sends some of what is to be sent.
     fn transmit(&mut self, now: u64, dice: &mut Dice) {
         if dice.below(3) == 0 {
-            self.session.seal();
+            self.session.close_batch();
         }
         if dice.below(3) == 0 && (self.session.wants_ack() || self.session.is_asked()) {
             self.session.acknowledge();
@@ -232,13 +232,13 @@ fn messages_of_a_stream_share_calls_of_the_kernel() {
 
 /// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
 fn carry(from: &mut Side, to: &mut Side) {
-    from.session.seal();
+    from.session.close_batch();
     while from.session.has_output() {
         let bytes = from.output(usize::MAX);
         from.session.sent(bytes.len());
         to.receive(&bytes, 1 << 20);
     }
-    to.session.seal();
+    to.session.close_batch();
     if to.session.wants_ack() {
         to.session.acknowledge();
     }
@@ -279,7 +279,7 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
         for urgency in urgencies {
             a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
         }
-        a.session.seal();
+        a.session.close_batch();
         let frame = a.output(usize::MAX);
         a.session.sent(frame.len());
         b.receive(&frame, 1 << 20);
@@ -402,7 +402,7 @@ fn a_broken_seal_ends_the_connection() {
     let (mut a, mut b) = (Side::new(), Side::new());
     connect(&mut a, &mut b, true, 0);
     a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
-    a.session.seal();
+    a.session.close_batch();
     let (mut frame, _) = a.session.whole_frame().expect("one frame");
     a.wire.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
     let last = frame.len() - 1;

@@ -166,7 +166,7 @@ pub fn connection(script: &[u8]) {
         let most = 1 + usize::from(x) + 64 * usize::from(y);
         match what >> 1 & 7 {
             0..=2 => end.issue(z, x, y),
-            3 => end.session.seal(),
+            3 => end.session.close_batch(),
             4 if x & 1 == 0 => end.session.ask(),
             4 => end.session.acknowledge(),
             5 => end.transmit(most),
@@ -180,7 +180,7 @@ pub fn connection(script: &[u8]) {
             break;
         }
         for end in [&mut a, &mut b] {
-            end.session.seal();
+            end.session.close_batch();
             end.session.ask();
             if end.session.wants_ack() || end.session.is_asked() {
                 end.session.acknowledge();
