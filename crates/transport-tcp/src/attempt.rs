@@ -62,16 +62,22 @@ pub(crate) struct Failure {
     pub(crate) refusals: bool,
 }
 
+/// No address is left to be tried.
+pub(crate) struct NoAddress {
+    /// All of them have refused.
+    pub(crate) all_refused: bool,
+}
+
 impl Attempt {
     /// Connects to the first address that can be connected to at all. Addresses that fail at once go to `failed`, with the
-    /// reason. The error says whether all have refused.
+    /// reason.
     pub(crate) fn start(
         local: &LocalPe,
         route: Route,
         token: usize,
         mut untried: Untried,
         mut failed: impl FnMut(&str, &str),
-    ) -> Result<Self, bool> {
+    ) -> Result<Self, NoAddress> {
         while let Some(address) = untried.addresses.pop_front() {
             let started = TcpStream::connect(address.at).and_then(|stream| {
                 // No message of the handshake is to wait for others.
@@ -99,7 +105,7 @@ impl Attempt {
                 }
             }
         }
-        Err(untried.refusals)
+        Err(NoAddress { all_refused: untried.refusals })
     }
 
     pub(crate) fn socket(&self) -> RawFd {

@@ -10,10 +10,10 @@ use mio::net::TcpStream;
 use oxshmem_base::Error;
 use oxshmem_os::sockets::PollEntry;
 
-use crate::attempt::{Answer, Attempt, Failure, Untried};
+use crate::attempt::{Answer, Attempt, Failure, NoAddress, Untried};
 use crate::connection::{Connection, Received};
 use crate::local::LocalPe;
-use crate::permits::Permit;
+use crate::permits::{Permit, PermitAnswer};
 use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
 use crate::proto::{Host, Session};
 use crate::unreachable::{self, AddressOutcome, because};
@@ -146,10 +146,10 @@ impl Carrier {
             return Err(self.lost(local, "it has ended"));
         }
         match local.permits.begin(self.token) {
-            Ok(permit) => self.connect(local, permit),
-            Err(is_first) => {
+            PermitAnswer::Granted(permit) => self.connect(local, permit),
+            PermitAnswer::Queued { alone } => {
                 self.state = CarrierState::Queued;
-                if is_first {
+                if alone {
                     local.due.wake();
                 }
                 Ok(())
@@ -176,7 +176,7 @@ impl Carrier {
         let history = &mut self.history;
         match Attempt::start(local, self.route, self.token, untried, |address, why| remember(history, address, why)) {
             Ok(attempt) => self.state = CarrierState::Connecting(Box::new(attempt)),
-            Err(refused) => (self.state, self.refused) = (CarrierState::Down, refused),
+            Err(NoAddress { all_refused }) => (self.state, self.refused) = (CarrierState::Down, all_refused),
         }
     }
 

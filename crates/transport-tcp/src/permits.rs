@@ -26,18 +26,29 @@ pub(crate) struct Permit {
     token: usize,
 }
 
+/// The answer to a link that wants to connect.
+pub(crate) enum PermitAnswer {
+    Granted(Permit),
+    /// The link is in the queue, and [`Permits::next`] will name it. If it is alone there, perhaps no thread is about to call that.
+    Queued {
+        alone: bool,
+    },
+}
+
 impl Permits {
     pub(crate) fn new(peers: usize, seed: u64) -> Self {
         let queue = Mutex::new(AttemptQueue::new(peers, seed));
         Self(Arc::new(SharedPermits { start: Instant::now(), queue, waiting: AtomicUsize::new(0) }))
     }
 
-    /// The link of this token wants to connect. `Err`: it is in the queue, and [`Permits::next`] will name it; `true`:
-    /// it is the only one there, so perhaps no thread is about to call that.
-    pub(crate) fn begin(&self, token: usize) -> Result<Permit, bool> {
+    /// The link of this token wants to connect.
+    pub(crate) fn begin(&self, token: usize) -> PermitAnswer {
         let now = self.0.start.elapsed();
         let queued = self.change(|queue| (!queue.begin(token, now)).then(|| queue.waiting() == 1));
-        queued.map_or_else(|| Ok(self.permit(token)), Err)
+        match queued {
+            None => PermitAnswer::Granted(self.permit(token)),
+            Some(alone) => PermitAnswer::Queued { alone },
+        }
     }
 
     /// A link of the queue that may connect now, and its permit.
