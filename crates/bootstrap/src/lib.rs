@@ -1,4 +1,4 @@
-//! How PEs find each other: the process managers of all launchers, the node rendezvous, one PE alone.
+//! How PEs find each other: the process managers of all launchers, the PEs of one node, one PE alone.
 //!
 //! A process becomes a PE by [`Membership::join`]: it learns its number, how many PEs there are and which of them share its
 //! node. The PEs of a node then exchange descriptors of their memory with [`node::share`].

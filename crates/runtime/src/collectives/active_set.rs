@@ -9,7 +9,7 @@
 //! own, so entering touches only the PE's own cache. A member that leaves a collective after others finds the place intact, because all
 //! collectives end only after all members have entered.
 //!
-//! Sets that span nodes have no such places: see [`across_nodes`], and [`rendezvous`] for how they meet first.
+//! Sets that span nodes have no such places: see [`across_nodes`], and [`temporary_meeting`] for how they meet first.
 
 #[cfg(not(loom))]
 mod across_nodes;
@@ -17,7 +17,7 @@ mod key;
 mod place;
 mod recent;
 #[cfg(not(loom))]
-mod rendezvous;
+mod temporary_meeting;
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32 as Setting};
@@ -41,7 +41,7 @@ pub(crate) use place::{Door, Places, Seat, SetPlace};
 pub(crate) use recent::Name;
 use recent::{CalledBy, Recent};
 #[cfg(not(loom))]
-use rendezvous::Rendezvous;
+use temporary_meeting::TemporaryMeeting;
 
 /// A place that this process has found.
 pub(crate) struct KnownSet {
@@ -161,7 +161,7 @@ pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
     #[cfg(not(loom))]
     {
         across_nodes::begin();
-        rendezvous::begin();
+        temporary_meeting::begin();
     }
     *KNOWN.lock() = None;
 }
@@ -181,7 +181,7 @@ enum MeetingPlace {
     Slot(&'static TeamState),
     /// In a slot that is leased for one meeting.
     #[cfg(not(loom))]
-    Rendezvous(Box<Rendezvous>),
+    Temporary(Box<TemporaryMeeting>),
 }
 
 impl MeetingPlace {
@@ -191,7 +191,7 @@ impl MeetingPlace {
             Self::Place(known) => &known.team,
             Self::Slot(team) => team,
             #[cfg(not(loom))]
-            Self::Rendezvous(meeting) => &meeting.team,
+            Self::Temporary(meeting) => &meeting.team,
         }
     }
 
@@ -201,7 +201,7 @@ impl MeetingPlace {
             Self::Place(known) => known.leave(),
             Self::Slot(_) => {}
             #[cfg(not(loom))]
-            Self::Rendezvous(meeting) => meeting.leave(),
+            Self::Temporary(meeting) => meeting.leave(),
         }
     }
 }
@@ -237,7 +237,7 @@ pub(crate) fn with_part<R>(
     let key = Key::of_part(parent.identity(), part, &members);
     #[cfg(not(loom))]
     let stay = match members.span(key.size) {
-        Some(_) => MeetingPlace::Rendezvous(Rendezvous::enter(call, &key, members, my)),
+        Some(_) => MeetingPlace::Temporary(TemporaryMeeting::enter(call, &key, members, my)),
         None => MeetingPlace::Place(meet(call, Name::default(), &key, members, my)),
     };
     #[cfg(loom)]
@@ -261,7 +261,7 @@ fn find(call: &'static str, name: Name) -> MeetingPlace {
     if members.span(key.size).is_some() {
         return match across_nodes::team(call, name, &key, members, my) {
             Ok(team) => MeetingPlace::Slot(team),
-            Err(meeting) => MeetingPlace::Rendezvous(meeting),
+            Err(meeting) => MeetingPlace::Temporary(meeting),
         };
     }
     let known = meet(call, name, &key, members, my);

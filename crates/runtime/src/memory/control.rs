@@ -122,7 +122,8 @@ pub(crate) use oxshmem_flight::State;
 pub(crate) struct Registry {
     /// The owner of the entry; zero: none.
     pub(crate) names: [AtomicU64; REGISTRY],
-    /// The number from which its present members count, and how many have left; or how many have come: see `active_set::rendezvous`.
+    /// The number from which its present members count, and how many have left; or how many have come: see
+    /// `active_set::temporary_meeting`.
     pub(crate) turns: [AtomicU64; REGISTRY],
 }
 
@@ -146,7 +147,8 @@ pub(crate) struct ControlBlock {
     /// The process number that the owner has in its own namespace.
     pub(crate) process: core::sync::atomic::AtomicU32,
     _apart_again: [u32; 28],
-    /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see `active_set::rendezvous`).
+    /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see
+    /// `active_set::temporary_meeting`).
     pub(crate) registry: Registry,
     /// How many members have counted in at meetings for which this PE, their first member, waits for a slot.
     pub(crate) arrivals: Registry,

@@ -90,9 +90,9 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     ),
     argument(
         "slots of meetings between nodes change hands when all members have left",
-        "runtime/src/collectives/active_set/rendezvous.rs",
+        "runtime/src/collectives/active_set/temporary_meeting.rs",
         &[],
-        &["runtime/src/collectives/active_set/rendezvous/model.rs"],
+        &["runtime/src/collectives/active_set/temporary_meeting/model.rs"],
     ),
     argument(
         "frames of a TCP session are kept until the peer has executed them",

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::key::Key;
 use super::recent::{CalledBy, Name, Recent};
-use super::rendezvous::Rendezvous;
+use super::temporary_meeting::TemporaryMeeting;
 use parking_lot::Mutex;
 
 use crate::teams::leasing;
@@ -54,12 +54,12 @@ pub(super) fn team(
     key: &Key,
     members: Members,
     my: u32,
-) -> Result<&'static TeamState, Box<Rendezvous>> {
+) -> Result<&'static TeamState, Box<TemporaryMeeting>> {
     if let Some(&set) = SETS.lock().get_or_insert_default().get(key) {
         RECENT.keep(set);
         return Ok(&set.team);
     }
-    let meeting = Rendezvous::enter(call, key, members.clone(), my);
+    let meeting = TemporaryMeeting::enter(call, key, members.clone(), my);
     let Some(lease) = leasing::meet_as_set(call, &meeting.team, key.array) else { return Err(meeting) };
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);

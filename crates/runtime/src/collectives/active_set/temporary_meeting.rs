@@ -66,7 +66,7 @@ fn count(key: &Key) -> u64 {
 }
 
 /// A meeting, as a member at it knows it.
-pub(super) struct Rendezvous {
+pub(super) struct TemporaryMeeting {
     call: &'static str,
     /// The entry.
     index: usize,
@@ -75,7 +75,7 @@ pub(super) struct Rendezvous {
     pub(super) team: TeamState,
 }
 
-impl Rendezvous {
+impl TemporaryMeeting {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
         let (name, first) = (key.name(count(key)), members.world(0));
