@@ -10,7 +10,7 @@ use oxshmem_os::process;
 use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
-use crate::finds::library;
+use crate::library::library;
 use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::{self, TeamEntry};
 use crate::ticks;

@@ -7,7 +7,7 @@ use oxshmem_base::chance::Sum;
 use oxshmem_profile::layout::{TEAMS, team};
 use parking_lot::Mutex;
 
-use crate::finds::library;
+use crate::library::library;
 
 /// The name of a team in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,8 +12,9 @@ use oxshmem_os::{fortran_module, stack};
 use oxshmem_profile::layout::{self, MODULES, RoutineKind, SITES, Table};
 use oxshmem_profile::layout::{head, module, site};
 
-use crate::finds::{self, CallerLine, WrappedLibrary};
 use crate::ledger_file::{boot, host, mapped};
+use crate::library::{CallerLine, WrappedLibrary};
+use crate::modules;
 use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::TeamEntry;
 use crate::ticks;
@@ -155,7 +156,7 @@ impl OpenLedger {
 
     /// Writes which files are loaded where.
     pub(crate) fn list_modules(&self) {
-        for (number, found) in finds::modules().iter().take(MODULES.records).enumerate() {
+        for (number, found) in modules::loaded().iter().take(MODULES.records).enumerate() {
             let at = MODULES.at(number);
             self.set(at, found.code.0 as u64);
             self.set(at + 1, found.code.1 as u64);
