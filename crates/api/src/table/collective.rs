@@ -3,20 +3,20 @@
 use super::Category::Collective;
 use super::*;
 
-const MOVED: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "mem"])];
+const MOVED: &[FamilyPart] = &[since("1.5", &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "mem"])];
 const BITWISE: &[FamilyPart] = &[
     since("1.5", &["uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size"]),
     compat(&["short int long longlong"]),
 ];
-const ORDERED: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS])];
-const ARITHMETIC: &[FamilyPart] = &[since("1.5", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
-const SCANNED: &[FamilyPart] = &[since("1.6", &[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const ORDERED: &[FamilyPart] = &[since("1.5", &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER])];
+const ARITHMETIC: &[FamilyPart] = &[since("1.5", &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "complexd complexf"])];
+const SCANNED: &[FamilyPart] = &[since("1.6", &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "complexd complexf"])];
 
 const WORDS: &[FamilyPart] = &[deprecated("1.0", &["32 64"])];
 const WORDS_LATER: &[FamilyPart] = &[deprecated("1.3", &["32 64"])];
 const OLD_BITWISE: &[FamilyPart] = &[deprecated("1.0", &["short int long longlong"])];
-const OLD_ORDERED: &[FamilyPart] = &[deprecated("1.0", &[ELDERS])];
-const OLD_ARITHMETIC: &[FamilyPart] = &[deprecated("1.0", &[ELDERS, "complexd complexf"])];
+const OLD_ORDERED: &[FamilyPart] = &[deprecated("1.0", &[ORIGINAL_TYPES])];
+const OLD_ARITHMETIC: &[FamilyPart] = &[deprecated("1.0", &[ORIGINAL_TYPES, "complexd complexf"])];
 
 const fn team(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Collective, call, prototype, parts).generic(2)

@@ -4,14 +4,14 @@ use super::Category::Extension;
 use super::*;
 
 const ONE: &[FamilyPart] = &[extension(ALONE)];
-const ALL: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES, "mem"])];
-const STRIDED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, SIZES])];
+const ALL: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES, "mem"])];
+const STRIDED: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES])];
 const ATOMICS: &[FamilyPart] = &[extension(&[ATOMIC])];
 const SHORT: &[FamilyPart] = &[extension(&["short"])];
-const SCANNED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const SCANNED: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "complexd complexf"])];
 const BITWISE: &[FamilyPart] = &[extension(&["short int long longlong"])];
-const ORDERED: &[FamilyPart] = &[extension(&[ELDERS])];
-const ARITHMETIC: &[FamilyPart] = &[extension(&[ELDERS, "complexd complexf"])];
+const ORDERED: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES])];
+const ARITHMETIC: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "complexd complexf"])];
 
 const fn row(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Extension, call, prototype, parts)

@@ -216,8 +216,8 @@ pub fn families() -> impl Iterator<Item = &'static Family> {
 }
 
 // The standard's groups of element types, as its editions introduced them.
-const ELDERS: &str = "float double longdouble short int long longlong";
-const NEWCOMERS: &str =
+const ORIGINAL_TYPES: &str = "float double longdouble short int long longlong";
+const TYPES_ADDED_LATER: &str =
     "schar uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size ptrdiff";
 const ATOMIC: &str = "int long longlong uint ulong ulonglong int32 int64 uint32 uint64 size ptrdiff";
 const FLOATING: &str = "float double";

@@ -5,12 +5,12 @@ use super::Category::Extension;
 use super::*;
 
 const ONE: &[FamilyPart] = &[extension(ALONE)];
-const MOVED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, "mem"])];
+const MOVED: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "mem"])];
 const BITWISE: &[FamilyPart] = &[extension(&[
     "uchar ushort uint ulong ulonglong int8 int16 int32 int64 uint8 uint16 uint32 uint64 size short int long longlong",
 ])];
-const ORDERED: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS])];
-const ARITHMETIC: &[FamilyPart] = &[extension(&[ELDERS, "char", NEWCOMERS, "complexd complexf"])];
+const ORDERED: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER])];
+const ARITHMETIC: &[FamilyPart] = &[extension(&[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, "complexd complexf"])];
 
 const fn row(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Extension, call, prototype, parts)

@@ -3,15 +3,20 @@
 use super::Category::{Rma, Signal};
 use super::*;
 
-const ALL: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES, "mem"];
-const STRIDED: &[&str] = &[ELDERS, "char", NEWCOMERS, SIZES];
+const ALL: &[&str] = &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES, "mem"];
+const STRIDED: &[&str] = &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES];
 
-const ONE: &[FamilyPart] = &[since("1.0", &[ELDERS]), since("1.1", &["char"]), since("1.4", &[NEWCOMERS])];
-const BLOCK: &[FamilyPart] =
-    &[since("1.0", &[ELDERS, "32 64 128 mem"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
+const ONE: &[FamilyPart] =
+    &[since("1.0", &[ORIGINAL_TYPES]), since("1.1", &["char"]), since("1.4", &[TYPES_ADDED_LATER])];
+const BLOCK: &[FamilyPart] = &[
+    since("1.0", &[ORIGINAL_TYPES, "32 64 128 mem"]),
+    since("1.3", &["char 8 16"]),
+    since("1.4", &[TYPES_ADDED_LATER]),
+];
 const STRIDES: &[FamilyPart] =
-    &[since("1.0", &[ELDERS, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[NEWCOMERS])];
-const NONBLOCKING: &[FamilyPart] = &[since("1.3", &[ELDERS, "char", SIZES, "mem"]), since("1.4", &[NEWCOMERS])];
+    &[since("1.0", &[ORIGINAL_TYPES, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[TYPES_ADDED_LATER])];
+const NONBLOCKING: &[FamilyPart] =
+    &[since("1.3", &[ORIGINAL_TYPES, "char", SIZES, "mem"]), since("1.4", &[TYPES_ADDED_LATER])];
 
 const fn rma(call: &'static str, prototype: &'static str, parts: &'static [FamilyPart]) -> Family {
     Family::new(Rma, call, prototype, parts).ctx().generic(1)
