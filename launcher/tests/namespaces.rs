@@ -38,8 +38,8 @@ fn on_both(options: &[&str]) -> Command {
 }
 
 #[test]
-fn agents_enter_namespaces() {
-    if !is_the_rig("agents_enter_namespaces") {
+fn pes_meet_across_namespaces() {
+    if !is_the_rig("pes_meet_across_namespaces") {
         return;
     }
     let probe = probe();
@@ -47,8 +47,22 @@ fn agents_enter_namespaces() {
         let met = ended(&mut on_both(&[options, &[probe.to_str().unwrap(), "exchange"]].concat()));
         assert_eq!((met.status, met.stderr.as_str()), (Some(0), ""));
     }
+}
+
+#[test]
+fn agents_enter_the_namespaces_of_their_hosts() {
+    if !is_the_rig("agents_enter_the_namespaces_of_their_hosts") {
+        return;
+    }
     let shown = ended(&mut on_both(&["-n", "2", "sh", "-c", "ip -o -4 address show | grep -c 198.51"]));
     assert_eq!(shown.stdout, "1\n1\n", "each host has its own address: {}", shown.stderr);
+}
+
+#[test]
+fn nothing_is_left_in_namespaces_when_launcher_agent_or_pe_is_killed() {
+    if !is_the_rig("nothing_is_left_in_namespaces_when_launcher_agent_or_pe_is_killed") {
+        return;
+    }
     for (victim, status) in [("launcher", None), ("agent", Some(1)), ("pe", Some(137))] {
         let job = Running::staying(on_both(&[]));
         let pids = job.pids(8);
