@@ -1,4 +1,4 @@
-/* Calls with the sizes, strides and counts that its arguments give, each KIND:ROUTINE:N:BLOCK:DST:SST:PLACE:EXPECTED. Routines are
+/* Calls with the sizes, strides and counts that its arguments give, each KIND:ROUTINE:N:SECOND:DST:SST:PLACE:EXPECTED. Routines are
  * numbered in random_sizes_calls.h, which the test generates from the table of all routines. EXPECTED is "right" where the arrays
  * hold all that the call touches: then the destination is compared, byte for byte. It is "refused" where they do not: then the call
  * ends the job with a sentence, or is a heap call that returns NULL. */
@@ -14,8 +14,8 @@ enum { ROOM = 4096, MIDDLE = ROOM / 2, UNTOUCHED = 0x55, MOST_PES = 8 };
 /* What a call gets. `dest` and `source` are where its first element is. */
 struct call {
     char *dest, *source;
-    size_t n, block;
-    ptrdiff_t dst, sst;
+    size_t n, second; /* The second size: elements of a block, an alignment, a count, or bytes of a packed destination. */
+    ptrdiff_t dst, sst; /* Strides, or offsets. */
 };
 
 static _Alignas(64) char static_dest[ROOM], static_source[ROOM];
@@ -48,8 +48,8 @@ static void expect(const char *kind, const struct call *call, size_t element, ch
             for (size_t i = 0; i < call->n; i++)
                 memcpy(begin + (pe * call->n + i) * call->dst * element, source + (me * call->n + i) * call->sst * element, element);
     else if (!strcmp(kind, "Strided"))
-        for (ptrdiff_t i = 0; call->block > 0 && i < (ptrdiff_t)call->n; i++)
-            memcpy(begin + i * call->dst * (ptrdiff_t)element, source + i * call->sst * (ptrdiff_t)element, call->block * element);
+        for (ptrdiff_t i = 0; call->second > 0 && i < (ptrdiff_t)call->n; i++)
+            memcpy(begin + i * call->dst * (ptrdiff_t)element, source + i * call->sst * (ptrdiff_t)element, call->second * element);
     else if (!strcmp(kind, "Reduce"))
         memset(begin, 0, bytes);
     else if (!strcmp(kind, "Places"))
@@ -65,7 +65,7 @@ static int run(char *text)
     char kind[32], place[16], expected[16];
     unsigned routine;
     struct call call;
-    if (sscanf(text, "%31[^:]:%u:%zu:%zu:%td:%td:%15[^:]:%15s", kind, &routine, &call.n, &call.block, &call.dst, &call.sst, place,
+    if (sscanf(text, "%31[^:]:%u:%zu:%zu:%td:%td:%15[^:]:%15s", kind, &routine, &call.n, &call.second, &call.dst, &call.sst, place,
                expected) != 8)
         return 2;
     const int heap = !strcmp(place, "heap"), refused = !strcmp(expected, "refused");

@@ -128,7 +128,7 @@ fn argument(routine: &str, Parameter { ctype, name }: &Parameter) -> &'static st
         "source" | "cmp_values" => "(void *)call->source",
         "nreduce" if ctype == "int" => "(int)call->n",
         "nelems" | "nblocks" | "nreduce" | "len" | "npes" | "size" => "call->n",
-        "bsize" | "count" | "alignment" | "target_len" => "call->block",
+        "bsize" | "count" | "alignment" | "target_len" => "call->second",
         "dst" => "call->dst",
         "sst" => "call->sst",
         "pe" => "next",

@@ -52,13 +52,18 @@ impl SizeDice {
     }
 }
 
-/// The sizes of a call.
+/// The sizes of a call, in the order in which the program reads them. The kind says what they are.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     kind: Kind,
+    /// Elements, or blocks of `Strided`; PEs of a list for `None`; bytes for `Heap`, and of each piece for `Places` and `Packed`.
     n: u64,
-    block: u64,
+    /// The second size, where the routine has one: elements of a block of `Strided`, an alignment or a count of `Heap`, bytes of the
+    /// destination of `Packed`.
+    second: u64,
+    /// At the destination: the stride of `Strided` and `ExchangeStrided`, the offset of `Places`.
     dst: i64,
+    /// At the source: likewise, and the offset of `Packed`.
     sst: i64,
     heap: bool,
     right: bool,
@@ -72,25 +77,25 @@ impl Case {
     pub(crate) fn word(&self, routine: usize) -> String {
         let (place, expected) =
             (if self.heap { "heap" } else { "static" }, if self.right { "right" } else { "refused" });
-        let Case { kind, n, block, dst, sst, .. } = self;
-        format!("{kind:?}:{routine}:{n}:{block}:{dst}:{sst}:{place}:{expected}")
+        let Case { kind, n, second, dst, sst, .. } = self;
+        format!("{kind:?}:{routine}:{n}:{second}:{dst}:{sst}:{place}:{expected}")
     }
 
     /// A call of a few elements; or of none, or of a single one, to which strides do not matter.
     pub(crate) fn right(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Case {
         let (kind, element) = (routine.kind, routine.element);
         let mut case =
-            Case { kind, n: dice.below(5) as u64, block: 1, dst: 0, sst: 0, heap: dice.below(2) == 0, right: true };
+            Case { kind, n: dice.below(5) as u64, second: 1, dst: 0, sst: 0, heap: dice.below(2) == 0, right: true };
         match kind {
             Kind::Strided => {
                 (case.dst, case.sst) = (dice.near(), dice.near());
                 if routine.second.is_some() {
-                    case.block = dice.below(3) as u64;
+                    case.second = dice.below(3) as u64;
                 }
                 match dice.below(4) {
                     0 => (case.n, case.dst, case.sst) = (dice.below(2) as u64, dice.wide(element), dice.wide(element)),
-                    1 if routine.second.is_some() => (case.n, case.block) = (dice.large(element), 0),
-                    2 if routine.second.is_some() => (case.n, case.block) = (0, dice.large(element)),
+                    1 if routine.second.is_some() => (case.n, case.second) = (dice.large(element), 0),
+                    2 if routine.second.is_some() => (case.n, case.second) = (0, dice.large(element)),
                     _ => {}
                 }
             }
@@ -106,14 +111,14 @@ impl Case {
             }
             Kind::Places | Kind::Packed => {
                 (case.dst, case.sst) = (dice.below(9) as i64, dice.below(9) as i64);
-                case.block = if dice.below(2) == 0 { ROOM } else { dice.large(1) };
+                case.second = if dice.below(2) == 0 { ROOM } else { dice.large(1) };
                 if dice.below(4) == 0 {
                     (case.n, case.dst, case.sst) = (0, dice.wide(1), dice.wide(1));
                 }
             }
             Kind::Heap => {
                 case.n = 1 + dice.below(100) as u64;
-                case.block = 1 << dice.below(8);
+                case.second = 1 << dice.below(8);
             }
             Kind::None => case.n = dice.of(&[0, 1, pes as u64]),
             _ => {}
@@ -130,12 +135,12 @@ impl Case {
             Kind::None => return None,
             Kind::Strided => {
                 (case.n, case.dst, case.sst) = (some, dice.near(), dice.near());
-                case.block = if second.is_some() { 1 + dice.below(2) as u64 } else { 1 };
+                case.second = if second.is_some() { 1 + dice.below(2) as u64 } else { 1 };
                 match dice.below(4) {
                     0 => case.n = dice.large(element),
                     1 => case.dst = dice.wide(element),
                     2 => case.sst = dice.wide(element),
-                    _ if second.is_some() => case.block = dice.large(element),
+                    _ if second.is_some() => case.second = dice.large(element),
                     _ => (case.dst, case.sst) = (dice.wide(element), dice.wide(element)),
                 }
             }
@@ -157,17 +162,17 @@ impl Case {
                 }
             }
             Kind::Packed => {
-                (case.n, case.block, case.sst) = (some, ROOM, dice.below(9) as i64);
+                (case.n, case.second, case.sst) = (some, ROOM, dice.below(9) as i64);
                 match dice.below(3) {
                     0 => case.n = dice.large(1),
                     1 => case.sst = dice.large(1) as i64,
-                    _ => case.block = some * pes as u64 - 1,
+                    _ => case.second = some * pes as u64 - 1,
                 }
             }
             Kind::Heap => match (dice.below(2), second) {
-                (0, Some("alignment")) => case.block = 1 << dice.of(&[31, 32, 61, 63]),
-                (0, Some(_)) => case.block = dice.large(case.n as usize),
-                _ => case.n = dice.large(case.block as usize),
+                (0, Some("alignment")) => case.second = 1 << dice.of(&[31, 32, 61, 63]),
+                (0, Some(_)) => case.second = dice.large(case.n as usize),
+                _ => case.n = dice.large(case.second as usize),
             },
             _ if routine.counts_in_int => {
                 case.n = dice.of(&[i32::MAX, i32::MAX - 3, i32::MIN, i32::MIN + 5, -1]) as i64 as u64;
