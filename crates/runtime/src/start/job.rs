@@ -19,6 +19,8 @@ static STRANGER: AtomicBool = AtomicBool::new(false);
 static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
 /// Whether the world numbers of the node's PEs have gaps.
 static SCATTERED: AtomicBool = AtomicBool::new(false);
+/// One more than the window of each world number, zero for the PEs of other nodes. Made only where [`SCATTERED`] is set.
+static WINDOWS: OnceLock<Box<[u32]>> = OnceLock::new();
 /// Whether an abort is to leave a core file.
 static TRAP_ON_ABORT: AtomicBool = AtomicBool::new(false);
 
@@ -38,14 +40,16 @@ pub(crate) fn join(
     if let Some(job) = JOB.get() {
         return Ok(job);
     }
-    let job = JOB.get_or_init({
-        let job = Membership::join(settings)?;
-        || job
-    });
-    PROCESS.store(process::pid(), Relaxed);
-    let members = &job.node().members;
+    let joined = Membership::join(settings)?;
+    // Who finds the job finds the windows of its PEs.
+    let members = &joined.node().members;
     FIRST_OF_NODE.store(members[0], Relaxed);
-    SCATTERED.store(!members.windows(2).all(|pair| pair[1] == pair[0] + 1), Relaxed);
+    if !members.windows(2).all(|pair| pair[1] == pair[0] + 1) {
+        SCATTERED.store(true, Relaxed);
+        WINDOWS.get_or_init(|| numbered_windows(members, joined.size()));
+    }
+    let job = JOB.get_or_init(|| joined);
+    PROCESS.store(process::pid(), Relaxed);
     // SAFETY: `leave` is a function of this library, which is never unloaded.
     unsafe { libc::atexit(leave) };
     // SAFETY: `forked` is a function of this library, which is never unloaded. It only stores to atomics and makes system
@@ -54,6 +58,15 @@ pub(crate) fn join(
         return Err(Error::new("the system refused to watch for forks").because("pthread_atfork failed"));
     }
     Ok(job)
+}
+
+/// One more than the window of each of `pes` world numbers, where the members of the node have windows in their order; zero for others.
+fn numbered_windows(members: &[u32], pes: u32) -> Box<[u32]> {
+    let mut windows = vec![0; pes as usize];
+    for (number, &pe) in (1..).zip(members) {
+        windows[pe as usize] = number;
+    }
+    windows.into_boxed_slice()
 }
 
 /// The job, if it has been joined.
@@ -119,9 +132,19 @@ pub(crate) fn pe_in_window(window: u32) -> u32 {
 }
 
 /// The window of world number `pe`, if it is on this node.
+#[inline]
 pub(crate) fn window_of(pe: u32) -> Option<u32> {
     let members = &JOB.get()?.node().members;
-    members.binary_search(&pe).ok().map(|index| index as u32)
+    match WINDOWS.get() {
+        Some(windows) => looked_up(windows, pe),
+        None => Some(pe.wrapping_sub(members[0])).filter(|&window| (window as usize) < members.len()),
+    }
+}
+
+/// The window of world number `pe` in the table of [`numbered_windows`], if it has one.
+#[inline(always)]
+fn looked_up(windows: &[u32], pe: u32) -> Option<u32> {
+    windows.get(pe as usize)?.checked_sub(1)
 }
 
 /// The window of world number `pe`, which is on this node.
@@ -160,6 +183,22 @@ pub(crate) fn abort(status: c_int, message: &str) -> ! {
         None => {
             say();
             process::exit_now(status)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_members_of_the_node_have_windows_in_the_order_of_their_numbers() {
+        for members in [&[0, 2, 4, 6][..], &[1, 3, 4, 5], &[7], &[0, 1, 2, 3, 4, 5, 6, 7]] {
+            let windows = numbered_windows(members, 8);
+            for pe in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, i32::MAX as u32, u32::MAX] {
+                let expected = members.binary_search(&pe).ok().map(|window| window as u32);
+                assert_eq!(looked_up(&windows, pe), expected, "PE {pe} of {members:?}");
+            }
         }
     }
 }
