@@ -117,10 +117,10 @@ impl ContextHandle {
         (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed))
     }
 
-    /// The world number of the team's member `pe`, where the arithmetic applies, and the context's lane, if it has needed one; for threads
-    /// that may have met the initialising one nowhere else.
+    /// The world number of the team's member `pe`, where the handle is believed and the arithmetic applies; for threads that may have met
+    /// the initialising one nowhere else.
     #[inline(always)]
-    pub(crate) fn published_member(self, pe: c_int) -> Option<(u32, &'static ContextLane)> {
+    pub(crate) fn published_number(self, pe: c_int) -> Option<u32> {
         if !self.is_believed() {
             return None;
         }
@@ -129,8 +129,13 @@ impl ContextHandle {
         if pe as u32 >= object.size.load(Acquire) || object.team.load(Relaxed).is_null() {
             return None;
         }
-        let world = (pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed));
-        Some((world, lane::known(&object.lane)?))
+        Some((pe as u32).wrapping_mul(object.stride.load(Relaxed)).wrapping_add(object.start.load(Relaxed)))
+    }
+
+    /// [`Self::published_number`] with the context's lane, if it has needed one.
+    #[inline(always)]
+    pub(crate) fn published_member(self, pe: c_int) -> Option<(u32, &'static ContextLane)> {
+        Some((self.published_number(pe)?, lane::known(&self.believed().lane)?))
     }
 
     /// [`Self::published_member`] of the default context in the words of the plain calls: its object is always there, and its members have

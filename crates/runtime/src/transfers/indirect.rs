@@ -1,11 +1,11 @@
-//! Where operations go that the arithmetic of [`crate::transfers::direct`] does not settle: PEs of other nodes, teams that are not
-//! triplets, calls that are to be checked, atomics that the network does, and the user's mistakes.
+//! Where operations go that the arithmetic of [`crate::transfers::direct`] does not settle: PEs of other nodes, nodes whose PEs have no
+//! numbers in a row, teams that are not triplets, calls that are to be checked, atomics that the network does, and the user's mistakes.
 
 pub(crate) mod updates;
 
 use core::ffi::c_int;
 
-use oxshmem_transport::Remote;
+use oxshmem_transport::{Region, Remote};
 
 use crate::diagnosis::{errors, recorder};
 use crate::network;
@@ -13,7 +13,7 @@ use crate::network::lane::ContextLane;
 use crate::start::job;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::Via;
-use crate::transfers::direct::FAST;
+use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::element;
 use crate::transfers::range;
 use crate::wait::Needs;
@@ -58,7 +58,43 @@ fn reached<V: Via>(via: V, address: usize, bytes: usize, pe: c_int) -> Option<(R
 
 /// Finds `bytes` bytes of the caller's symmetric `address`, which is the argument of this name, on the context's PE `pe` by every means,
 /// or ends the job with the reason.
+#[inline(always)]
 fn search(
+    call: &'static str,
+    argument: &str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    access: ObjectAccess,
+    pe: c_int,
+) -> FoundObject {
+    match find_believed(call, context, address, bytes, access, pe) {
+        Some(found) => found,
+        None => find_checked(call, argument, context, address, bytes, access, pe),
+    }
+}
+
+/// [`search`] in few steps, for a context whose PE numbers follow the arithmetic. Where the node's PEs have no numbers in a row, nearly all
+/// operations come this way.
+#[inline(always)]
+fn find_believed(
+    call: &'static str,
+    context: ContextHandle,
+    address: usize,
+    bytes: usize,
+    access: ObjectAccess,
+    pe: c_int,
+) -> Option<FoundObject> {
+    // No handle is believed while calls are to be checked, so nobody needs to know what lies at the address.
+    let pe = context.published_number(pe)?;
+    let holder = range::holder(address, bytes)?;
+    Some(on_pe(call, holder, address, bytes, access, pe))
+}
+
+/// [`search`] with a look at everything.
+#[cold]
+#[inline(never)]
+fn find_checked(
     call: &'static str,
     argument: &str,
     context: ContextHandle,
@@ -83,7 +119,19 @@ fn find(
     access: ObjectAccess,
     pe: u32,
 ) -> FoundObject {
-    let (extent, region) = range::symmetric_argument(call, argument, address, bytes);
+    on_pe(call, range::symmetric_argument(call, argument, address, bytes), address, bytes, access, pe)
+}
+
+/// Where world number `pe` has the `bytes` bytes of the caller's `address`, which the extent holds.
+#[inline(always)]
+fn on_pe(
+    call: &'static str,
+    (extent, region): (&Extent, Region),
+    address: usize,
+    bytes: usize,
+    access: ObjectAccess,
+    pe: u32,
+) -> FoundObject {
     let by_network = access == ObjectAccess::Atomic && network::does_atomics();
     match job::window_of(pe) {
         Some(window) if !by_network => FoundObject::Here(extent.in_window(address, window)),

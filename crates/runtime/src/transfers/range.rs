@@ -63,6 +63,18 @@ pub(crate) fn check_own(call: &'static str, argument: &str, address: usize, cove
     }
 }
 
+/// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, whatever lies there.
+#[inline(always)]
+pub(crate) fn holder(address: usize, bytes: usize) -> Option<(&'static Extent, Region)> {
+    if FAST.heap.holds(address, bytes) {
+        Some((&FAST.heap, Region::Heap))
+    } else if FAST.statics.holds(address, bytes) {
+        Some((&FAST.statics, Region::Statics))
+    } else {
+        None
+    }
+}
+
 /// The extent of symmetric memory that holds `bytes` bytes of the caller's at `address`, or ends the job with the reason.
 pub(crate) fn symmetric(call: &'static str, address: usize, bytes: usize) -> (&'static Extent, Region) {
     symmetric_argument(call, "", address, bytes)
