@@ -11,7 +11,7 @@ use crate::calls::{p2p, rma};
 use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::teams::via::Via;
-use crate::transfers::direct::{atomic_window, window};
+use crate::transfers::direct::{atomic_window, may_have_window, window};
 use crate::transfers::indirect::updates;
 use crate::transfers::length;
 
@@ -117,8 +117,12 @@ pub unsafe fn signal_set<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
 /// The target may sleep until a signal comes: wakes it.
 #[inline(always)]
 fn nudge<V: Via>(via: V, pe: c_int) {
-    if let Some(window) = window(via.world(pe)) {
-        ControlBlock::of(window).bell().nudge();
+    let world = via.world(pe);
+    match window(world) {
+        Some(window) => ControlBlock::of(window).bell().nudge(),
+        // Nothing is known of windows, or the arithmetic gives no number.
+        None if may_have_window(world) || world == u32::MAX => updates::nudge(via.call(), via.context(), pe),
+        None => {}
     }
 }
 

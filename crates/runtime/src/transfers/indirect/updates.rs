@@ -7,12 +7,15 @@ use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 
 use super::{FoundObject, ObjectAccess, elsewhere, put_seldom, reached, search};
 use crate::diagnosis::{errors, recorder};
+use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::network::lane::ContextLane;
+use crate::start::job;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::{On, Via};
 use crate::transfers::atomic::{AmoType, execute};
 use crate::transfers::direct::FAST;
+use crate::transfers::range;
 use crate::wait::Needs;
 
 /// An atomic; returns the old value if `fetch`. Otherwise it may return before the update happens.
@@ -221,6 +224,7 @@ unsafe fn put_signal_seldom(
                 }
                 execute(there, 8, update.amo());
             }
+            nudge(call, context, pe);
         }
         FoundObject::There(signal) => {
             // Without data the destination may be anything. The data goes with its signal.
@@ -232,6 +236,16 @@ unsafe fn put_signal_seldom(
             // SAFETY: both are inside regions of one PE; the caller vouches for the source.
             unsafe { signalled(call, context.lane(), to, source, n, signal, update, nbi) };
         }
+    }
+}
+
+/// Wakes the context's PE `pe`, which may sleep until a signal comes, if it is on this node: for calls to which the table of the data path
+/// tells no windows.
+#[cold]
+#[inline(never)]
+pub(crate) fn nudge(call: &'static str, context: ContextHandle, pe: c_int) {
+    if let Some(window) = job::window_of(range::member(call, context, pe)) {
+        ControlBlock::of(window).bell().nudge();
     }
 }
 
