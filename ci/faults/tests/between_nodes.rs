@@ -93,6 +93,31 @@ fn sets_of_pes_meet_however_hosts_get_the_pes() {
     }
 }
 
+/// No PE of another node is taken for one of this node, and no PE for another one.
+#[test]
+fn words_come_to_their_pes_however_hosts_get_the_pes() {
+    let words = program("dealt_words.c");
+    for (pes, options) in [
+        (8, "-H n1,n2 -n 8 --map block"),
+        (8, "-H n1,n2 -n 8 --map cyclic"),
+        (6, "-H n1:2,n2:4 -n 6 --map cyclic"),
+        (7, "-H n1,n2,n3 -n 7 --map cyclic"),
+    ] {
+        for (transport, atomics, check) in
+            [("tcp", "auto", "1"), ("tcp", "auto", "2"), ("ofi:tcp", "network", "1"), ("ucx:tcp", "network", "1")]
+        {
+            let job = Job::new(options).env("SHMEM_TRANSPORT", transport).env("SHMEM_AMO", atomics);
+            let ended = job.env("SHMEM_CHECK", check).run(&words, [""; 0]);
+            if transport != "tcp" && ended.lacks_transport(transport) {
+                continue;
+            }
+            let ended = ended.expect(0);
+            let lines = ended.stdout.matches("all right").count();
+            assert_eq!(lines, 2 * pes, "{options}, {transport}, SHMEM_CHECK={check}: {ended}");
+        }
+    }
+}
+
 /// Reductions in this order have the bits of no other one, so equal sums show equal orders.
 #[test]
 fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_any_schedule() {
