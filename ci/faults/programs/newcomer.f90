@@ -30,6 +30,8 @@ program newcomer
     call c_f_pointer(transfer(address, c_null_ptr), numbers, [4])
     numbers = 1
     call shpdeallc(address, error, 1)
+  case ('colour')
+    call shmemx_team_split(1_8, -7, 0, address) ! 1 is SHMEM_TEAM_WORLD
   case ('crash')
     call shmem_integer_put(dest, source, 4, %val(0_8))
   case default

@@ -36,7 +36,9 @@ fn fault_N1_arguments_of_a_set_that_do_not_fit_together_are_named_together() {
 fn fault_N2_collectives_have_the_names_that_the_program_calls_them_by() {
     Job::new("-n 2").run(&NEWCOMER, ["null"]).expect(1).says(&["shmem_long_broadcast: dest is NULL"]);
     let words = ["SHMEM_INT4_MAX_TO_ALL: PE_start, logPE_stride and PE_size do not fit together"];
-    Job::new("-n 2").run(&program("newcomer.f90"), [""; 0]).expect(1).says(&words);
+    let fortran = program("newcomer.f90");
+    Job::new("-n 2").run(&fortran, [""; 0]).expect(1).says(&words);
+    Job::new("-n 1").run(&fortran, ["colour"]).expect(1).says(&["SHMEMX_TEAM_SPLIT: color is -7"]);
 }
 
 #[test]

@@ -248,7 +248,9 @@ calls! {
     }
 
     team_extension in exchange {
-        fn split_color[](parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle);
+        fn split_color[](
+            call: &'static str, parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle,
+        );
     }
 }
 

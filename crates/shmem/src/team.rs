@@ -252,8 +252,9 @@ impl Team<'_> {
     #[must_use]
     #[track_caller]
     pub fn split_color(&self, color: Option<u32>, key: u32) -> Option<Team<'_>> {
+        const CALL: &str = "Team::split_color";
         const NO_COLOR: c_int = -1;
-        let parent = self.enter("Team::split_color");
+        let parent = self.enter(CALL);
         let _span = tracing::debug_span!("split_color", color, key).entered();
         let mut made = runtime::TeamHandle::INVALID;
         let (color, key) = (color.map(small).unwrap_or(Ok(NO_COLOR)), small(key));
@@ -262,7 +263,7 @@ impl Team<'_> {
             (Err(number), _) | (_, Err(number)) => too_large(number),
         };
         // SAFETY: `made` is writable; the team lives, and one thread has it.
-        unsafe { team_extension::split_color(parent, color, key, &raw mut made) };
+        unsafe { team_extension::split_color(CALL, parent, color, key, &raw mut made) };
         (made != runtime::TeamHandle::INVALID).then(|| Team::new(made, true))
     }
 

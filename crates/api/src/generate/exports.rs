@@ -130,8 +130,15 @@ fn call(symbol: &Symbol) -> String {
 
 /// Whether the runtime's function is told the name of the routine, which several have in common, for its messages.
 pub(super) fn takes_name(function: &str) -> bool {
-    let modules = ["collective::", "active_set::", "fortran::complex_xor_to_all", "fortran::wait"];
-    modules.iter().any(|module| function.starts_with(module))
+    let beginnings = [
+        "collective::",
+        "active_set::",
+        "team_extension::",
+        "fortran::complex_xor_to_all",
+        "fortran::team_destroy",
+        "fortran::wait",
+    ];
+    beginnings.iter().any(|beginning| function.starts_with(beginning))
 }
 
 /// One argument; untyped buffers get the element type of their size.

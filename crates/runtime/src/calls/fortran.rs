@@ -45,11 +45,11 @@ pub unsafe fn team(handle: *const i64) -> TeamHandle {
 ///
 /// # Safety
 /// `handle` is readable, and writable unless it is one of the constants, with which the call does not return.
-pub unsafe fn team_destroy(handle: *mut i64) {
+pub unsafe fn team_destroy(name: &'static str, handle: *mut i64) {
     // SAFETY: the caller promises that `handle` is readable, and writable where the call returns.
     unsafe {
         let mut team = team(handle);
-        team_extension::destroy(&raw mut team);
+        team_extension::destroy(name, &raw mut team);
         handle.cast::<TeamHandle>().write(team);
     }
 }

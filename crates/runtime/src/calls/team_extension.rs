@@ -1,4 +1,5 @@
-//! The team calls of Cray OpenSHMEMX. They return nothing: every error ends the job with a message.
+//! The team calls of Cray OpenSHMEMX. They return nothing: every error ends the job with a message, in which `name` is that of the
+//! routine.
 //!
 //! `split_strided` is called by the members of the triplet, and by other members of the parent if they like. So it
 //! agrees among the triplet's members only, who meet where an active set of them would, and leaves alone what the
@@ -51,24 +52,8 @@ fn no_slot(call: &'static str) -> ! {
 ///
 /// # Safety
 /// `new_team` is writable. The functions below ask the same.
-pub unsafe fn split_strided(parent: TeamHandle, start: c_int, stride: c_int, size: c_int, new_team: *mut TeamHandle) {
-    // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { meet("shmemx_team_split_strided", parent, start, stride, size, new_team) }
-}
-
-/// [`split_strided`] of the world.
-///
-/// # Safety
-/// See [`split_strided`].
-pub unsafe fn create_strided(start: c_int, stride: c_int, size: c_int, new_team: *mut TeamHandle) {
-    // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { meet("shmemx_team_create_strided", TeamHandle::world(), start, stride, size, new_team) }
-}
-
-/// # Safety
-/// `new_team` is writable.
-unsafe fn meet(
-    call: &'static str,
+pub unsafe fn split_strided(
+    name: &'static str,
     parent: TeamHandle,
     start: c_int,
     stride: c_int,
@@ -76,10 +61,10 @@ unsafe fn meet(
     new_team: *mut TeamHandle,
 ) {
     if new_team.is_null() {
-        errors::null(call, "newteam");
+        errors::null(name, "newteam");
     }
-    let parent = standard::live_argument(call, "parent_team", parent);
-    let child = checked(call, parent, start, stride, size);
+    let parent = standard::live_argument(name, "parent_team", parent);
+    let child = checked(name, parent, start, stride, size);
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
     if child.number(parent.my.into()).is_none() {
@@ -88,16 +73,25 @@ unsafe fn meet(
     let members = parent.subset(&child).in_world_order(child.size);
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
-    let made = active_set::with_part(call, parent, &child, members.clone(), my, |meeting| {
-        if leasing::is_full(call, meeting) {
-            no_slot(call);
+    let made = active_set::with_part(name, parent, &child, members.clone(), my, |meeting| {
+        if leasing::is_full(name, meeting) {
+            no_slot(name);
         }
-        let lease = leasing::meet(call, meeting, parent.identity()).unwrap_or_else(|| no_slot(call));
+        let lease = leasing::meet(name, meeting, parent.identity()).unwrap_or_else(|| no_slot(name));
         // SAFETY: no config.
         unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }
     });
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(made) };
+}
+
+/// [`split_strided`] of the world.
+///
+/// # Safety
+/// See [`split_strided`].
+pub unsafe fn create_strided(name: &'static str, start: c_int, stride: c_int, size: c_int, new_team: *mut TeamHandle) {
+    // SAFETY: the caller promises that `new_team` is writable.
+    unsafe { split_strided(name, TeamHandle::world(), start, stride, size, new_team) }
 }
 
 /// Says which argument is wrong.
@@ -127,27 +121,26 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
 ///
 /// # Safety
 /// See [`split_strided`].
-pub unsafe fn split_color(parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle) {
-    const NAME: &str = "shmemx_team_split";
+pub unsafe fn split_color(name: &'static str, parent: TeamHandle, color: c_int, key: c_int, new_team: *mut TeamHandle) {
     if new_team.is_null() {
-        errors::null(NAME, "newteam");
+        errors::null(name, "newteam");
     }
-    let parent = standard::live_argument(NAME, "parent_team", parent);
+    let parent = standard::live_argument(name, "parent_team", parent);
     if color < 0 && color != COLOR_UNDEFINED {
         errors::fail(
-            &Error::new(format!("{NAME}: color is {color}"))
+            &Error::new(format!("{name}: color is {color}"))
                 .because("a colour is not negative")
                 .fix("pass 0 or more, or SHMEM_COLOR_UNDEFINED (-1) on a PE that is to be in no team"),
         );
     }
     let mut same: Vec<(c_int, u32)> = Vec::new();
     let mine = u64::from(color as u32) << 32 | u64::from(key as u32);
-    node_exchange::exchange(Call::of(parent, NAME, CallKind::Colors), &[mine], |member, words| {
+    node_exchange::exchange(Call::of(parent, name, CallKind::Colors), &[mine], |member, words| {
         if (words[0] >> 32) as c_int == color {
             same.push((words[0] as c_int, member));
         }
     });
-    let lease = leasing::pop(NAME, parent).unwrap_or_else(|| no_slot(NAME));
+    let lease = leasing::pop(name, parent).unwrap_or_else(|| no_slot(name));
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
     if color == COLOR_UNDEFINED {
@@ -168,6 +161,7 @@ pub unsafe fn split_color(parent: TeamHandle, color: c_int, key: c_int, new_team
 /// # Safety
 /// See [`split_strided`], for both.
 pub unsafe fn split_2d(
+    name: &'static str,
     parent: TeamHandle,
     xrange: c_int,
     yrange: c_int,
@@ -175,7 +169,7 @@ pub unsafe fn split_2d(
     y_team: *mut TeamHandle,
 ) {
     // SAFETY: the caller promises that `x_team` and `y_team` are writable, and all members of the parent call.
-    unsafe { split_grid("shmemx_team_split_2d", parent, &[xrange, yrange], &[x_team, y_team]) }
+    unsafe { split_grid(name, parent, &[xrange, yrange], &[x_team, y_team]) }
 }
 
 /// The axes of a grid with three extents.
@@ -183,6 +177,7 @@ pub unsafe fn split_2d(
 /// # Safety
 /// See [`split_2d`].
 pub unsafe fn split_3d(
+    name: &'static str,
     parent: TeamHandle,
     xrange: c_int,
     yrange: c_int,
@@ -192,7 +187,7 @@ pub unsafe fn split_3d(
     z_team: *mut TeamHandle,
 ) {
     // SAFETY: the caller promises that `x_team`, `y_team` and `z_team` are writable, and all members of the parent call.
-    unsafe { split_grid("shmemx_team_split_3d", parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
+    unsafe { split_grid(name, parent, &[xrange, yrange, zrange], &[x_team, y_team, z_team]) }
 }
 
 /// # Safety
@@ -234,14 +229,13 @@ unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], 
 ///
 /// # Safety
 /// `team` is writable.
-pub unsafe fn destroy(team: *mut TeamHandle) {
-    const NAME: &str = "shmemx_team_destroy";
+pub unsafe fn destroy(name: &'static str, team: *mut TeamHandle) {
     if team.is_null() {
-        errors::null(NAME, "team");
+        errors::null(name, "team");
     }
     // SAFETY: the caller promises that `team` is writable.
     unsafe {
-        standard::end(NAME, *team, standard::live(NAME, *team));
+        standard::end(name, *team, standard::live(name, *team));
         *team = TeamHandle::INVALID;
     }
 }
@@ -250,25 +244,25 @@ pub unsafe fn destroy(team: *mut TeamHandle) {
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn my_pe(team: TeamHandle) -> c_int {
-    standard::live("shmemx_team_my_pe", team).my as c_int
+pub unsafe fn my_pe(name: &'static str, team: TeamHandle) -> c_int {
+    standard::live(name, team).my as c_int
 }
 
 /// The number of members.
 ///
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
-pub unsafe fn n_pes(team: TeamHandle) -> c_int {
-    standard::live("shmemx_team_n_pes", team).size as c_int
+pub unsafe fn n_pes(name: &'static str, team: TeamHandle) -> c_int {
+    standard::live(name, team).size as c_int
 }
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
 ///
 /// # Safety
 /// See [`my_pe`], for both.
-pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int {
-    standard::live_argument("shmemx_team_translate_pe", "team1", source);
-    standard::live_argument("shmemx_team_translate_pe", "team2", dest);
+pub unsafe fn translate_pe(name: &'static str, source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int {
+    standard::live_argument(name, "team1", source);
+    standard::live_argument(name, "team2", dest);
     // SAFETY: the caller promises two teams that have not been destroyed.
     unsafe { standard::translate_pe(source, pe, dest) }
 }
@@ -277,12 +271,11 @@ pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c
 ///
 /// # Safety
 /// See [`my_pe`]; all members call, one thread of each at a time.
-pub unsafe fn barrier(team: TeamHandle, _sync: *mut c_long) {
-    const NAME: &str = "shmemx_team_barrier";
-    let team = standard::live(NAME, team);
+pub unsafe fn barrier(name: &'static str, team: TeamHandle, _sync: *mut c_long) {
+    let team = standard::live(name, team);
     // SAFETY: the default context is never destroyed.
-    unsafe { order::quiet(crate::InWorld(NAME)) };
-    let call = Call::new(team, NAME);
+    unsafe { order::quiet(crate::InWorld(name)) };
+    let call = Call::new(team, name);
     let record = call.record_late(0);
     collectives::barrier::meet(call.with(&record));
 }
@@ -294,12 +287,12 @@ macro_rules! reductions {
         /// # Safety
         /// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
         pub unsafe fn $name<T: Operand<$op>>(
-            dest: *mut T, source: *const T, nreduce: c_int, team: TeamHandle, _work: *mut T, _sync: *mut c_long,
+            name: &'static str, dest: *mut T, source: *const T, nreduce: c_int, team: TeamHandle, _work: *mut T,
+            _sync: *mut c_long,
         ) {
-            const NAME: &str = concat!("shmemx_team_", stringify!($name));
-            let call = Call::new(standard::live(NAME, team), NAME);
+            let call = Call::new(standard::live(name, team), name);
             let Ok(n) = usize::try_from(nreduce) else {
-                errors::bad_argument(NAME, "nreduce", nreduce.into(), "0 and more")
+                errors::bad_argument(name, "nreduce", nreduce.into(), "0 and more")
             };
             let record = call.record_late(length::bytes::<T>(n));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.

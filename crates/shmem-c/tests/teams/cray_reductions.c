@@ -43,7 +43,8 @@ TEST(EXT_15, "shmemx_team_<T>_<op>_to_all: the results of the standard's reducti
     shmemx_team_destroy(&part);
 }
 
-TEST(EXT_15_count, "shmemx_team_long_sum_to_all ends the job and names nreduce", .aborts = 1, .says = "to_all|nreduce")
+TEST(EXT_15_count, "shmemx_team_long_sum_to_all ends the job and names nreduce", .aborts = 1,
+     .says = "shmemx_team_long_sum_to_all|nreduce")
 {
     static long source, dest;
     shmemx_team_long_sum_to_all(&dest, &source, -1, SHMEM_TEAM_WORLD, NULL, NULL);

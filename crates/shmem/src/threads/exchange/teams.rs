@@ -129,15 +129,15 @@ pub(crate) mod team_extension {
 
     pub(crate) unsafe fn split_color(
         here: &ThreadPe,
+        call: &'static str,
         parent: runtime::TeamHandle,
         color: c_int,
         key: c_int,
         new_team: *mut runtime::TeamHandle,
     ) {
-        const CALL: &str = "shmemx_team_split";
         let mine = [color.to_le_bytes(), key.to_le_bytes()].concat();
-        let all = here.exchange(parent, CALL, mine);
-        let parent = here.group(CALL, parent);
+        let all = here.exchange(parent, call, mine);
+        let parent = here.group(call, parent);
         let number = |bytes: &[u8]| c_int::from_le_bytes(bytes.try_into().unwrap_or_default());
         let members = all.bytes.iter().zip(&parent.list);
         let same = members.filter(|(theirs, _)| number(&theirs[..4]) == color);
