@@ -100,7 +100,7 @@ pub unsafe fn split_strided(
     if new_team.is_null() {
         errors::null(NAME, "new_team");
     }
-    // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
+    // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
     let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
     check_config(NAME, "config", config, mask);
@@ -136,8 +136,7 @@ pub unsafe fn split_2d(
             errors::null(NAME, name);
         }
     }
-    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
-    // name a field.
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable.
     unsafe {
         x_team.write(TeamHandle::INVALID);
         y_team.write(TeamHandle::INVALID);
