@@ -8,7 +8,7 @@ use oxshmem_schedule::way::CollectiveWay;
 
 use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes;
-use crate::collectives::call::{Call, slice};
+use crate::collectives::call::{Call, member_share};
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
@@ -147,7 +147,7 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
 /// once, and no element of a source is overwritten before it was read, in place or not.
 unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
     call.enter_to_write(dest, n * size);
-    let (begin, end) = slice(n, size, call.team.my as usize, call.team.size as usize);
+    let (begin, end) = member_share(n, size, call.team.my as usize, call.team.size as usize);
     if begin < end {
         let bytes = n * size;
         let members = call.team.size as usize;

@@ -9,7 +9,7 @@ use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
 use crate::collectives::arguments::allowed;
 use crate::collectives::between_nodes;
-use crate::collectives::call::{Call, slice};
+use crate::collectives::call::{Call, member_share};
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
@@ -75,7 +75,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return unsafe { between_nodes::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes);
-    let (begin, end) = slice(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);
+    let (begin, end) = member_share(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);
     let step = (BLOCK / size_of::<T>()).max(1);
     let mut at = begin;
     while at < end {

@@ -13,7 +13,7 @@ use oxshmem_schedule::way::LeaderSchedule;
 use super::bytes::{copy_from_leader, fetch, fetched, give, there};
 use super::{InFlightBytes, NO_SHARE, There, meet_here, run_schedule};
 use crate::collectives::arguments::Reduction;
-use crate::collectives::call::{Call, slice};
+use crate::collectives::call::{Call, member_share};
 use crate::collectives::limits::WORKING;
 use crate::collectives::run::Arrays;
 use crate::teams::span::Span;
@@ -39,7 +39,7 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
         keeper => call.at(keeper.unwrap_or(leader), dest, bytes),
     };
     let mine = span.place(call.team.my) - span.start(span.node());
-    let (begin, end) = slice(n, element, mine as usize, here as usize);
+    let (begin, end) = member_share(n, element, mine as usize, here as usize);
     if here > 1 && begin < end {
         let sum = operand.wrapping_add(begin * element);
         let operands: Vec<*const u8> = span
@@ -127,7 +127,7 @@ unsafe fn by_slices(
     let team = call.team;
     let members = team.size as usize;
     call.enter_to_write(dest, n * element);
-    let (begin, end) = slice(n, element, team.my as usize, members);
+    let (begin, end) = member_share(n, element, team.my as usize, members);
     let step = (WORKING / members / element).clamp(1, n);
     // Each piece begins at an address that suits every type.
     let room = (step.min(end - begin) * element).next_multiple_of(16);

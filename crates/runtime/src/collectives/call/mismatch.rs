@@ -1,0 +1,183 @@
+//! Members of a team that are in different calls: how that is noticed, and the message that ends the job.
+
+mod words;
+
+use core::cmp::Ordering;
+
+use oxshmem_base::{Error, size};
+use oxshmem_transport::{Region, Remote};
+
+use super::Call;
+use crate::collectives::signature::{CallKind, Signature};
+use crate::diagnosis::errors;
+use crate::memory::control;
+use crate::memory::control::{CallDeclaration, ControlBlock};
+use crate::network::lane;
+use crate::start::job;
+use words::{verb, words};
+
+impl Call<'_> {
+    /// Ends the job: a member is in another call. `None`: some member on another node is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
+        let mismatch = Mismatch::new(self, member, theirs);
+        let error = if mismatch.is_of_splits() {
+            mismatch.other_splits()
+        } else if let Some(bytes) = mismatch.other_length() {
+            mismatch.other_lengths(bytes)
+        } else {
+            mismatch.other_calls()
+        };
+        errors::fail(&error)
+    }
+
+    /// The same if it is only known that the member is in another call: the message has the member's own declaration.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs_from(self, member: u32) -> ! {
+        self.differs(Some(member), Signature::from_bits(self.statement_of(member).signature()))
+    }
+
+    /// Whether all PEs of the job are members, whose numbers are those of the job then.
+    fn is_of_all(self) -> bool {
+        job::identity().is_some_and(|(_, pes)| pes == self.team.size)
+    }
+
+    /// The leader of another node that is in the call with this signature, as it has said.
+    fn elsewhere(self, theirs: Signature) -> Option<u32> {
+        let span = self.team.span.as_ref()?;
+        let mut leaders = (0..span.nodes()).filter(|&node| node != span.node()).map(|node| span.leader(node));
+        if span.nodes() == 2 {
+            return leaders.next();
+        }
+        // A handful of questions is answered at once; a thousand would be no help any more.
+        leaders.take(64).find(|&leader| self.statement_of(leader).signature() == theirs.bits())
+    }
+
+    /// The last statement of a member.
+    fn statement_of(self, member: u32) -> CallDeclaration {
+        let pe = self.team.world(member);
+        if let Some(window) = job::window_of(pe) {
+            return ControlBlock::of(window).call_words().statement.read();
+        }
+        let mut words = [0_u64; CallDeclaration::BYTES / 8];
+        let offset = control::offset(&raw const ControlBlock::own().call_words().statement);
+        let from = Remote { pe, region: Region::Control, offset };
+        // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
+        // and stays until `complete` has returned.
+        lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
+        lane::complete(self.name);
+        CallDeclaration::from_words(words)
+    }
+
+    /// The signature of the call that a member of the node declares, if that is another one at the same point of the team's history.
+    /// The caller's declaration must be that of this call: if the two PEs declare calls of different teams with the same slot, these
+    /// calls are unrelated.
+    pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
+        let own = ControlBlock::own().call_words().statement.read();
+        let theirs = ControlBlock::of(self.team.window(member)).call_words().statement.read();
+        let differs = own.is_of(self.signature.bits(), self.team.slot) && theirs.signature() != own.signature();
+        (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
+    }
+}
+
+/// The caller and a member that is in another call.
+struct Mismatch<'a> {
+    call: Call<'a>,
+    /// The caller's declaration.
+    mine: CallDeclaration,
+    /// The signature that the member has sent.
+    theirs: Signature,
+    /// The member's declaration, if it is known which member it is.
+    said: Option<CallDeclaration>,
+    /// The member in words.
+    who: String,
+    /// The caller's number: in the job if all PEs are members, otherwise in the team.
+    me: u32,
+    /// The words of the message for the members, and for all of them.
+    members: &'static str,
+    all: &'static str,
+}
+
+impl<'a> Mismatch<'a> {
+    fn new(call: Call<'a>, member: Option<u32>, theirs: Signature) -> Self {
+        let mine = ControlBlock::own().call_words().statement.read();
+        let member = member.or_else(|| call.elsewhere(theirs));
+        let said = member.map(|member| call.statement_of(member));
+        let (members, all, me) = if call.is_of_all() {
+            ("the PEs", "all PEs", call.team.world(call.team.my))
+        } else {
+            ("the members of the team", "all members", call.team.my)
+        };
+        let who = match member {
+            Some(member) if call.is_of_all() => format!("PE {}", call.team.world(member)),
+            Some(member) => format!("PE {member} of the team"),
+            None => "a PE on another node".into(),
+        };
+        Self { call, mine, theirs, said, who, me, members, all }
+    }
+
+    /// Whether both are in calls of one kind.
+    fn is_like(&self) -> bool {
+        self.theirs.is_like(self.call.signature)
+    }
+
+    /// Whether both end the team, after different splits of it.
+    fn is_of_splits(&self) -> bool {
+        self.is_like() && self.call.signature.ends_team()
+    }
+
+    /// How many bytes the member passes, if that alone differs.
+    fn other_length(&self) -> Option<u64> {
+        let Self { call, mine, theirs, said, .. } = self;
+        let said = said.filter(|said| said.signature() == theirs.bits() && said.root() == mine.root())?;
+        let is_declared = mine.signature() == call.signature.bits();
+        (self.is_like() && is_declared && said.bytes != mine.bytes).then_some(said.bytes)
+    }
+
+    /// The error of members that end a team and have not made the same splits of it.
+    fn other_splits(self) -> Error {
+        let Self { call, mine, theirs, said, who, me, members, all } = self;
+        let said = said.filter(|said| said.signature() == theirs.bits());
+        let team = if call.is_of_all() { "the team of all PEs" } else { "the team" };
+        let own = format!("this PE ({me})");
+        let why = match said.map(|said| said.bytes.cmp(&mine.bytes)) {
+            Some(Ordering::Greater) => format!("{who} has made a split of {team} that {own} has not made"),
+            Some(Ordering::Less) => format!("{own} has made a split of {team} that {who} has not made"),
+            Some(Ordering::Equal) | None => format!("{who} has made other splits of {team} than {own}"),
+        };
+        Error::new(format!("{}: {members} have not made the same splits of {team}", call.name))
+            .because(why)
+            .fix(format!("let {all} make every split of the team, also where they are in no part of it"))
+    }
+
+    /// The error of members that are in the same call with different lengths; the other member's is `bytes`.
+    fn other_lengths(self, bytes: u64) -> Error {
+        let Self { call, mine, who, me, members, all, .. } = self;
+        let (theirs, own) = (size::counted(bytes), size::counted(mine.bytes));
+        Error::new(format!("{}: {members} pass different lengths", call.name))
+            .because(format!("{who} {} {theirs}, this PE ({me}) {own}", verb(call.signature)))
+            .fix(errors::equal_lengths(call.name, all))
+    }
+
+    /// The error of members that are in different calls.
+    fn other_calls(self) -> Error {
+        let have_types = self.is_like() && self.said.is_some_and(|said| said.root() != self.mine.root());
+        let Self { call, mine, theirs, said, who, me, members, all } = self;
+        let own = words(call.signature, mine, have_types);
+        let other = words(theirs, said.unwrap_or_default(), have_types);
+        let ends = [theirs, call.signature].iter().any(|call| call.is_like(Signature::of(CallKind::Finalize)));
+        let fix = if ends {
+            format!(
+                "let {all} make these calls. Look for one inside an `if` on the PE number, or for a PE that left its program early, by \
+                 a return, an exit, or an exception that was caught"
+            )
+        } else {
+            format!("let {all} make the same collective calls with the same arguments in the same order")
+        };
+        Error::new(format!("{}: {members} make different calls", call.name))
+            .because(format!("{who} is in {other}, this PE ({me}) in {own}"))
+            .fix(fix)
+    }
+}
