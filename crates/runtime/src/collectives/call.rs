@@ -17,7 +17,7 @@ use crate::transfers::direct::FAST;
 use crate::transfers::range;
 use crate::wait::{self, Collectives, Needs, Reason, suspended};
 
-pub(crate) use addresses::{member_share, place_of};
+pub(crate) use addresses::member_share;
 
 /// One collective call of one team, as the caller makes it.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::{CollectiveWay, NodeShares};
 
 use crate::collectives::between_nodes;
-use crate::collectives::call::{Call, place_of};
+use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
@@ -88,7 +88,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         return unsafe { run::collect(call, schedules, dest, source, bytes, room) };
     }
     let mut words = [0; PAYLOAD_WORDS];
-    (words[0], words[1]) = (bytes as u64, place_of(dest));
+    (words[0], words[1]) = (bytes as u64, call.compared_name(dest));
     if bytes <= INLINE {
         // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit the rest of the
         // payload.

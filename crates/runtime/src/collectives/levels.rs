@@ -26,7 +26,7 @@ use oxshmem_schedule::node::{Load, Move, NodeMembers, NodePlace, NodePlan, Opera
 use oxshmem_schedule::step::Traffic;
 
 use crate::collectives::arguments::{Reduction, Spread};
-use crate::collectives::call::{Call, place_of};
+use crate::collectives::call::Call;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
@@ -84,7 +84,7 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
 
 /// Ends the job with a message unless all members name the same destination.
 fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
-    let words = [place_of(reduction.dest), reduction.bytes() as u64];
+    let words = [call.compared_name(reduction.dest), reduction.bytes() as u64];
     let mut both: [u64; 4] = [words[0], words[1], !words[0], !words[1]];
     let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
     let and = Reduction {

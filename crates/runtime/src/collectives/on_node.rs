@@ -13,7 +13,7 @@ use core::ptr;
 use oxshmem_base::Error;
 
 use crate::collectives::between_nodes;
-use crate::collectives::call::{Call, place_of};
+use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
@@ -56,7 +56,7 @@ impl Call<'_> {
     /// [`Self::enter`] of a collective that writes into the other members' memory: all members must name the same `bytes`
     /// bytes of `dest`.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
-        let words = [place_of(dest), bytes as u64];
+        let words = [self.compared_name(dest), bytes as u64];
         if let Some(span) = &self.team.span
             && between_nodes::agree(self, span, &words)
         {
@@ -71,7 +71,7 @@ impl Call<'_> {
     }
 
     /// Ends the job: `member` names another destination than the caller's `dest`, or another length. What is not symmetric has
-    /// a place of its own on each member, so that is looked for first.
+    /// a name of its own on each member, so that is looked for first.
     #[cold]
     pub(crate) fn other_destination(self, member: u32, dest: *const u8, bytes: usize) -> ! {
         self.name_of(dest, bytes);

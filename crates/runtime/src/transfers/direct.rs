@@ -155,6 +155,13 @@ impl Fast {
         }
     }
 
+    /// The name of the byte at `address`, to be compared with those of other PEs. What is not symmetric has a name that no symmetric
+    /// byte has.
+    pub(crate) fn compared_name(&self, address: usize) -> u64 {
+        let (extent, mark) = if self.heap.holds(address, 1) { (&self.heap, 0) } else { (&self.statics, Self::STATIC) };
+        address.wrapping_sub(extent.own().0) as u64 | mark
+    }
+
     /// Where the caller has what has this name.
     pub(crate) fn named(&self, name: u64) -> usize {
         let extent = if name & Self::STATIC == 0 { &self.heap } else { &self.statics };
@@ -329,6 +336,22 @@ mod tests {
             let statics = Extent::none();
             statics.open(start, 0x1000, 0x1000_0000, 16);
             assert_eq!(statics.in_window(start + 8, 3), 0x1003_0008);
+        }
+    }
+
+    #[test]
+    fn a_byte_has_one_name_and_what_is_not_symmetric_has_none_of_these() {
+        let fast = Fast::closed();
+        fast.heap.open(0x1000, 0x1000, 0x1000_0000, 16);
+        fast.statics.open(0x8000, 0x1000, 0x2000_0000, 16);
+        let (symmetric, other) = ([0x1000, 0x1fff, 0x8000, 0x8fff], [0, 0xfff, 0x2000, 0x7fff, 0x9000]);
+        for at in symmetric {
+            assert_eq!((fast.name(at, 1), fast.named(fast.compared_name(at))), (Some(fast.compared_name(at)), at));
+        }
+        assert!(other.iter().all(|&at| fast.name(at, 1).is_none()));
+        let names: Vec<u64> = symmetric.iter().chain(&other).map(|&at| fast.compared_name(at)).collect();
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "{names:x?}");
         }
     }
 

@@ -42,7 +42,7 @@ use super::channel::RunMemory;
 use super::in_flight::InFlightBytes;
 use super::reach::There;
 
-use message::{CONTENT, HEAD, IN_PLACE, arrived, fits, head, length, place_of, write};
+use message::{CONTENT, HEAD, IN_PLACE, arrived, destination_of, fits, head, length, write};
 
 /// Words of a short message.
 const SHORT: usize = 16;
@@ -168,7 +168,7 @@ impl<'a> Leaders<'a> {
         if bytes == 0 {
             return;
         }
-        let (place, offset) = place_of(mailbox[1].load(Relaxed));
+        let (place, offset) = destination_of(mailbox[1].load(Relaxed));
         let in_dest = place == Place::Dest;
         let (start, len) = if in_dest { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
         if len < bytes || len - bytes < offset {

@@ -24,6 +24,11 @@ impl Call<'_> {
         FAST.name(at, bytes).unwrap_or_else(|| errors::not_symmetric(self.name, "", at, bytes))
     }
 
+    /// The same for a comparison of the members' names: `address` need not be symmetric.
+    pub(crate) fn compared_name(self, address: *const u8) -> u64 {
+        FAST.compared_name(address as usize)
+    }
+
     /// Where the caller has the `bytes` bytes at `offset` of its symmetric array `dest`, which reaches at least to their end.
     #[inline(always)]
     pub(crate) fn part_of_dest(self, dest: *mut u8, offset: usize, bytes: usize) -> *mut u8 {
@@ -48,13 +53,6 @@ impl Call<'_> {
         let (extent, _) = range::symmetric(self.name, at, bytes);
         extent.in_window(at, self.team.window(member)) as *mut u8
     }
-}
-
-/// Which byte of the symmetric memory `address` is, in terms that are the same on all PEs.
-pub(crate) fn place_of(address: *const u8) -> u64 {
-    let at = address as usize;
-    let (extent, arena) = if FAST.heap.holds(at, 1) { (&FAST.heap, 0) } else { (&FAST.statics, 1) };
-    (at.wrapping_sub(extent.own().0) as u64) << 1 | arena
 }
 
 /// The share of `n` elements, of `size` bytes each, that member `my` of `members` works on: begin and end.

@@ -21,8 +21,8 @@ pub(super) fn fits(mailbox: usize, offset: usize, bytes: usize) -> bool {
     length(bytes) <= mailbox && offset <= MOST_OFFSET
 }
 
-/// The place in the second word of a message.
-pub(super) fn place_of(word: u64) -> (Place, usize) {
+/// Where the content of a message belongs, which its second word says: the place, and the offset in it.
+pub(super) fn destination_of(word: u64) -> (Place, usize) {
     let place = if word >> 31 & 1 == 1 { Place::Dest } else { Place::Scratch };
     (place, word as usize & MOST_OFFSET)
 }

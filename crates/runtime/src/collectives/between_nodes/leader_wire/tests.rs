@@ -39,7 +39,7 @@ fn a_message_goes_to_its_place_or_is_none() {
         }
         let mut message = [0; MAILBOX_WORDS];
         write(&mut message, 9, Signature::of(CallKind::Collect), (place, offset), &[7; 8]);
-        assert_eq!((place_of(message[1]), message[1] >> 32), ((place, offset), 9), "{offset}");
+        assert_eq!((destination_of(message[1]), message[1] >> 32), ((place, offset), 9), "{offset}");
     }
 }
 
