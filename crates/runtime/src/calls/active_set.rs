@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_long, c_void};
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::order;
-use crate::collectives::active_set::with;
+use crate::collectives::active_set::{SetName, with};
 use crate::collectives::call::Call;
 use crate::collectives::{self, BlockTargets, Blocks};
 use crate::diagnosis::errors;
@@ -21,7 +21,7 @@ use crate::transfers::length::bytes;
 pub unsafe fn barrier(name: &'static str, start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(crate::InWorld(name)) };
-    with(name, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, name)));
+    with(name, SetName { start, log_stride, size, array: sync as usize }, |team| synchronise(Call::new(team, name)));
 }
 
 /// Waits for the set.
@@ -29,7 +29,7 @@ pub unsafe fn barrier(name: &'static str, start: c_int, log_stride: c_int, size:
 /// # Safety
 /// See [`barrier`].
 pub unsafe fn sync(name: &'static str, start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long) {
-    with(name, start, log_stride, size, sync as usize, |team| synchronise(Call::new(team, name)));
+    with(name, SetName { start, log_stride, size, array: sync as usize }, |team| synchronise(Call::new(team, name)));
 }
 
 fn synchronise(call: Call<'_>) {
@@ -37,38 +37,42 @@ fn synchronise(call: Call<'_>) {
     collectives::barrier::meet(call.with(&record));
 }
 
+/// Collectives that move elements. A row has the routine's own arguments, which of them counts the elements, and what the engine of the
+/// same name gets behind the arrays.
 macro_rules! data {
-    ($($what:literal $name:ident($($argument:ident: $type:ty),*) => $engine:ident($dest:ident, $source:ident, $($pass:expr),*) moves $moved:expr;)*) => {$(
-        #[doc = $what]
+    ($(
+        $(#[$what:meta])*
+        $name:ident($($argument:ident: $type:ty),*) moves $nelems:ident, passes $($pass:expr),*;
+    )*) => {$(
+        $(#[$what])*
         ///
         /// # Safety
         /// See [`barrier`]; `dest` and `source` are symmetric on all PEs of the set and have the elements.
         pub unsafe fn $name<T>(
-            name: &'static str, $dest: *mut T, $source: *const T, $($argument: $type,)*
+            name: &'static str, dest: *mut T, source: *const T, $($argument: $type,)*
             start: c_int, log_stride: c_int, size: c_int, sync: *mut c_long,
         ) {
-            with(name, start, log_stride, size, sync as usize, |team| {
+            with(name, SetName { start, log_stride, size, array: sync as usize }, |team| {
                 let call = Call::new(team, name);
-                let _recorded = call.record($moved);
+                let _recorded = call.record(bytes::<T>($nelems));
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collectives::$engine(call, $dest.cast(), $source.cast(), $($pass),*) };
+                unsafe { collectives::$name(call, dest.cast(), source.cast(), $($pass),*) };
             });
         }
     )*};
 }
 
 data! {
-    "Copies the root's elements to the other members; the root is a number inside the set (BC-1)."
-    broadcast(nelems: usize, root: c_int) => broadcast(dest, source, bytes::<T>(nelems), root.into(), false) moves bytes::<T>(nelems);
-    "Concatenates blocks of different sizes."
-    collect(nelems: usize) => collect(dest, source, bytes::<T>(nelems), usize::MAX) moves bytes::<T>(nelems);
-    "Concatenates blocks of one size."
-    fcollect(nelems: usize) => fcollect(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
-    "Exchanges blocks between all members."
-    alltoall(nelems: usize) => alltoall(dest, source, bytes::<T>(nelems)) moves bytes::<T>(nelems);
-    "Exchanges strided blocks between all members."
-    alltoalls(dst: isize, sst: isize, nelems: usize)
-        => alltoalls(dest, source, (dst, sst), size_of::<T>(), nelems) moves bytes::<T>(nelems);
+    /// Copies the root's elements to the other members; the root is a number inside the set (BC-1).
+    broadcast(nelems: usize, root: c_int) moves nelems, passes bytes::<T>(nelems), root.into(), false;
+    /// Concatenates blocks of different sizes.
+    collect(nelems: usize) moves nelems, passes bytes::<T>(nelems), usize::MAX;
+    /// Concatenates blocks of one size.
+    fcollect(nelems: usize) moves nelems, passes bytes::<T>(nelems);
+    /// Exchanges blocks between all members.
+    alltoall(nelems: usize) moves nelems, passes bytes::<T>(nelems);
+    /// Exchanges strided blocks between all members.
+    alltoalls(dst: isize, sst: isize, nelems: usize) moves nelems, passes (dst, sst), size_of::<T>(), nelems;
 }
 
 macro_rules! reductions {
@@ -84,7 +88,7 @@ macro_rules! reductions {
             let Ok(n) = usize::try_from(nreduce) else {
                 errors::bad_argument(name, "nreduce", nreduce.into(), "0 and more")
             };
-            with(name, start, log_stride, size, sync as usize, |team| {
+            with(name, SetName { start, log_stride, size, array: sync as usize }, |team| {
                 let call = Call::new(team, name);
                 let record = call.record_late(bytes::<T>(n));
                 // SAFETY: the caller keeps the standard's promises, which are those of the engine.
@@ -116,7 +120,7 @@ pub unsafe fn alltoallv(
     sync: *mut c_long,
 ) {
     let into = BlockTargets::Places { target: target.cast(), offsets: target_offsets, sizes: target_sizes };
-    with(name, start, log_stride, size, sync as usize, |team| {
+    with(name, SetName { start, log_stride, size, array: sync as usize }, |team| {
         let call = Call::new(team, name);
         let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room
@@ -143,7 +147,7 @@ pub unsafe fn alltoallv_packed(
     sync: *mut c_long,
 ) {
     let into = BlockTargets::Packed { target: target.cast(), room, total };
-    with(name, start, log_stride, size, sync as usize, |team| {
+    with(name, SetName { start, log_stride, size, array: sync as usize }, |team| {
         let call = Call::new(team, name);
         let _recorded = call.record(0);
         // SAFETY: the caller promises what the extension asks: symmetric arrays with an element for each member, and room

@@ -38,14 +38,14 @@ use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
 pub(crate) use place::{Door, Places, Seat, SetPlace};
-pub(crate) use recent::Name;
+pub(crate) use recent::SetName;
 use recent::{CalledBy, Recent};
 #[cfg(not(loom))]
 use temporary_meeting::TemporaryMeeting;
 
 /// A place that this process has found.
 pub(crate) struct KnownSet {
-    name: Name,
+    name: SetName,
     pub(crate) door: Door,
     /// Which place it is, and when it was made: afterwards it is another one.
     index: u32,
@@ -62,7 +62,7 @@ const MOST_KEPT: u32 = 8;
 
 impl CalledBy for KnownSet {
     #[inline(always)]
-    fn name(&self) -> &Name {
+    fn name(&self) -> &SetName {
         &self.name
     }
 }
@@ -105,7 +105,7 @@ static RECENT: Recent<KnownSet> = Recent::new();
 
 /// The place where this set has last met.
 #[inline(always)]
-fn recent(name: &Name) -> Option<&'static KnownSet> {
+fn recent(name: &SetName) -> Option<&'static KnownSet> {
     // SAFETY: `RECENT` has boxes of `KNOWN`, which are dropped between lives only, or forgotten.
     unsafe { RECENT.find(name) }
 }
@@ -208,15 +208,7 @@ impl MeetingPlace {
 
 /// Runs `collective` with the members of the active set.
 #[inline(always)]
-pub(crate) fn with(
-    call: &'static str,
-    start: i32,
-    log_stride: i32,
-    size: i32,
-    array: usize,
-    collective: impl FnOnce(&TeamState),
-) {
-    let name = Name { start, log_stride, size, array };
+pub(crate) fn with(call: &'static str, name: SetName, collective: impl FnOnce(&TeamState)) {
     let stay = match recent(&name).filter(|known| known.enter()) {
         Some(known) => MeetingPlace::Place(known),
         None => find(call, name),
@@ -238,10 +230,10 @@ pub(crate) fn with_part<R>(
     #[cfg(not(loom))]
     let stay = match members.span(key.size) {
         Some(_) => MeetingPlace::Temporary(TemporaryMeeting::enter(call, &key, members, my)),
-        None => MeetingPlace::Place(meet(call, Name::default(), &key, members, my)),
+        None => MeetingPlace::Place(meet(call, SetName::default(), &key, members, my)),
     };
     #[cfg(loom)]
-    let stay = MeetingPlace::Place(meet(call, Name::default(), &key, members, my));
+    let stay = MeetingPlace::Place(meet(call, SetName::default(), &key, members, my));
     let result = collective(stay.team());
     stay.end();
     result
@@ -250,7 +242,7 @@ pub(crate) fn with_part<R>(
 /// Where a set meets if it has not met lately on one node.
 #[cold]
 #[inline(never)]
-fn find(call: &'static str, name: Name) -> MeetingPlace {
+fn find(call: &'static str, name: SetName) -> MeetingPlace {
     #[cfg(not(loom))]
     if let Some(team) = across_nodes::recent(&name) {
         return MeetingPlace::Slot(team);
@@ -272,7 +264,7 @@ fn find(call: &'static str, name: Name) -> MeetingPlace {
 }
 
 /// Takes the caller into the place of the node where the members meet.
-fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) -> &'static KnownSet {
+fn meet(call: &'static str, name: SetName, key: &Key, members: Members, my: u32) -> &'static KnownSet {
     known(key).filter(|known| known.enter()).unwrap_or_else(|| {
         let places = Places::of(key, &members);
         let reason = Reason { call, address: places.base, needs: Needs::Anyone };
@@ -282,8 +274,8 @@ fn meet(call: &'static str, name: Name, key: &Key, members: Members, my: u32) ->
 }
 
 /// Checks the arguments; says which set it is and the caller's number in it.
-fn identify(call: &'static str, name: &Name) -> (Key, u32) {
-    let Name { start, log_stride, size, array } = *name;
+fn identify(call: &'static str, name: &SetName) -> (Key, u32) {
+    let SetName { start, log_stride, size, array } = *name;
     let Some((me, pes)) = job::identity().filter(|_| state::is_open()) else { errors::not_initialised(call) };
     let pes = i64::from(pes);
     if size < 1 || i64::from(size) > pes {
@@ -335,7 +327,7 @@ impl Places {
     }
 
     /// A place in which the caller, member `my`, is.
-    pub(crate) fn known(&self, index: u32, name: Name, members: Members, size: u32, my: u32) -> KnownSet {
+    pub(crate) fn known(&self, index: u32, name: SetName, members: Members, size: u32, my: u32) -> KnownSet {
         let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
         let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
         KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team, kept: 0 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::collectives::active_set::{Key, KnownSet, Name, Places, Seat, SetPlace};
+use crate::collectives::active_set::{Key, KnownSet, Places, Seat, SetName, SetPlace};
 use crate::collectives::node_exchange::exchange;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
@@ -72,7 +72,7 @@ fn collective(
                 None => yield_now(),
             }
         };
-        let found = places.known(index, Name::default(), Members::Triplet { start: 0, stride: 1 }, key.size, my);
+        let found = places.known(index, SetName::default(), Members::Triplet { start: 0, stride: 1 }, key.size, my);
         if known.as_ref().is_none_or(|known| !known.is_same(&found)) {
             *known = Some(found);
         }

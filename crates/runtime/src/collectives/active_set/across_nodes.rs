@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 
 use super::key::Key;
-use super::recent::{CalledBy, Name, Recent};
+use super::recent::{CalledBy, Recent, SetName};
 use super::temporary_meeting::TemporaryMeeting;
 use parking_lot::Mutex;
 
@@ -21,12 +21,12 @@ static RECENT: Recent<SlotSet> = Recent::new();
 
 /// A team, and how a call has named its set.
 struct SlotSet {
-    name: Name,
+    name: SetName,
     team: TeamState,
 }
 
 impl CalledBy for SlotSet {
-    fn name(&self) -> &Name {
+    fn name(&self) -> &SetName {
         &self.name
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn end() {
 }
 
 /// The team of a set that has met lately.
-pub(super) fn recent(name: &Name) -> Option<&'static TeamState> {
+pub(super) fn recent(name: &SetName) -> Option<&'static TeamState> {
     // SAFETY: the sets kept here are leaked, so they stay in memory.
     unsafe { RECENT.find(name) }.map(|set| &set.team)
 }
@@ -50,7 +50,7 @@ pub(super) fn recent(name: &Name) -> Option<&'static TeamState> {
 /// The team of a pair; where no slot is free, a meeting for this one collective.
 pub(super) fn team(
     call: &'static str,
-    name: Name,
+    name: SetName,
     key: &Key,
     members: Members,
     my: u32,

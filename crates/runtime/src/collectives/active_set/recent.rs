@@ -5,16 +5,17 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// How a call names a set. A part of a team has no such name.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Name {
-    pub(super) start: i32,
-    pub(super) log_stride: i32,
-    pub(super) size: i32,
-    pub(super) array: usize,
+pub(crate) struct SetName {
+    pub(crate) start: i32,
+    pub(crate) log_stride: i32,
+    pub(crate) size: i32,
+    /// The address of the pSync array.
+    pub(crate) array: usize,
 }
 
 /// A set that calls find by its name.
 pub(super) trait CalledBy {
-    fn name(&self) -> &Name;
+    fn name(&self) -> &SetName;
 }
 
 /// Pointers by name; a later one may take the entry of an earlier one.
@@ -27,7 +28,7 @@ impl<T: CalledBy> Recent<T> {
 
     /// Where it would be. Arrays that follow each other in memory have entries of their own.
     #[inline(always)]
-    fn entry(&self, name: &Name) -> &AtomicPtr<T> {
+    fn entry(&self, name: &SetName) -> &AtomicPtr<T> {
         let mixed = name.array >> 6 ^ name.array >> 12 ^ name.start as usize ^ (name.size as usize) << 3;
         &self.0[mixed % self.0.len()]
     }
@@ -37,7 +38,7 @@ impl<T: CalledBy> Recent<T> {
     /// # Safety
     /// Each set that was [kept](Self::keep) lives until it is [forgotten](Self::forget) or [all are](Self::clear), and for `'a`.
     #[inline(always)]
-    pub(super) unsafe fn find<'a>(&self, name: &Name) -> Option<&'a T> {
+    pub(super) unsafe fn find<'a>(&self, name: &SetName) -> Option<&'a T> {
         // SAFETY: it lives, by the caller's promise.
         let found = unsafe { self.entry(name).load(Acquire).as_ref() };
         found.filter(|found| found.name() == name)
@@ -62,17 +63,17 @@ impl<T: CalledBy> Recent<T> {
 mod tests {
     use super::*;
 
-    struct Set(Name);
+    struct Set(SetName);
 
     impl CalledBy for Set {
-        fn name(&self) -> &Name {
+        fn name(&self) -> &SetName {
             &self.0
         }
     }
 
     #[test]
     fn a_name_finds_what_was_kept_last_in_its_entry() {
-        let name = |size| Name { start: 2, log_stride: 1, size, array: 0x7000 };
+        let name = |size| SetName { start: 2, log_stride: 1, size, array: 0x7000 };
         // 64 entries: the sizes 8 and 16 share one.
         let (recent, first, other) = (Recent::new(), Set(name(8)), Set(name(16)));
         let found = |size| {
