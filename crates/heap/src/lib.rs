@@ -151,15 +151,24 @@ impl Heap {
         self.high_water = high_water;
     }
 
-    /// Takes back all that was done since `before` was copied from this heap, but for the fingerprint: the calls were made.
-    pub fn restore(&mut self, before: Heap) {
-        *self = Heap { sequence: self.sequence, ..before };
+    /// Takes back the last resize, by which the block `before` came to be at `now_at`: the heap is as if there had been no room
+    /// for it. The fingerprint keeps the call, which was made. `high_water` is what it was before.
+    pub fn undo_resize(&mut self, now_at: u64, before: Block, high_water: u64) {
+        self.remove(now_at).expect("the caller has just resized it");
+        self.insert(before.offset, before.size);
+        self.high_water = high_water;
     }
 
     /// The block that contains this offset.
     pub fn block_at(&self, offset: u64) -> Option<Block> {
         let (&start, &size) = self.blocks.range(..=offset).next_back()?;
         Some(Block { offset: start, size }).filter(|block| offset < block.end())
+    }
+
+    /// The size that the block at this offset was asked for with.
+    pub fn size_of(&self, offset: u64) -> Result<u64, NotABlock> {
+        let size = self.blocks.get(&offset).copied();
+        size.ok_or_else(|| NotABlock { offset, inside: self.block_at(offset) })
     }
 
     /// The size of the heap.
@@ -229,11 +238,6 @@ impl Heap {
         self.remove(offset).expect("the caller looked it up");
         self.insert(offset, new_size);
         true
-    }
-
-    fn size_of(&self, offset: u64) -> Result<u64, NotABlock> {
-        let size = self.blocks.get(&offset).copied();
-        size.ok_or_else(|| NotABlock { offset, inside: self.block_at(offset) })
     }
 
     fn record(&mut self, call: [u64; 3]) {

@@ -168,6 +168,26 @@ proptest! {
     }
 
     #[test]
+    fn a_resize_that_is_undone_leaves_all_but_the_sequence_as_it_was(
+        calls in calls(), which in any::<usize>(), size in sizes()
+    ) {
+        let Checked { mut heap, live } = Checked::run(&calls);
+        if let Some(&block) = live.get(which % live.len().max(1)) {
+            let mut before = heap.clone();
+            if let Ok(resized) = heap.resize(block.offset, size) {
+                let now_at = match resized {
+                    Resized::InPlace => block.offset,
+                    Resized::Moved { to, .. } => to,
+                };
+                heap.undo_resize(now_at, block, before.high_water());
+            }
+            prop_assert_ne!(before.sequence(), heap.sequence());
+            before.sequence = heap.sequence();
+            prop_assert_eq!(format!("{before:?}"), format!("{heap:?}"));
+        }
+    }
+
+    #[test]
     fn a_different_call_gives_a_different_sequence(calls in calls(), at in any::<usize>()) {
         let mut other = calls.clone();
         other.insert(at % (calls.len() + 1), Call::Allocate { size: 1, align: 16 });
@@ -279,25 +299,22 @@ fn a_heap_without_room_says_how_much_there_is() {
 #[test]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 fn fault_M3_calls_that_are_taken_back_look_like_calls_that_were_refused() {
-    let heap = || {
-        let mut heap = Heap::new(CAPACITY);
+    let heap = |capacity| {
+        let mut heap = Heap::new(capacity);
         heap.allocate(100, 1).expect("room");
         heap
     };
-    let (mut served, mut refused) = (heap(), heap());
     // Another capacity stands for another reason to refuse.
-    let (mut small, before) = (Heap::new(200), served.high_water());
-    small.allocate(100, 1).expect("room");
+    let (mut served, mut refused) = (heap(CAPACITY), heap(200));
+    let before = served.high_water();
     let block = served.allocate(1 << 20, 1).expect("room");
     served.withdraw(block, before);
-    small.allocate(1 << 20, 1).expect_err("no room");
-    assert_eq!((served.sequence(), served.high_water()), (small.sequence(), small.high_water()));
+    refused.allocate(1 << 20, 1).expect_err("no room");
+    assert_eq!((served.sequence(), served.high_water()), (refused.sequence(), refused.high_water()));
 
-    refused.resize(0, u64::MAX).expect_err("no room");
-    let mut served = heap();
-    let before = served.clone();
-    let _ = served.resize(0, u64::MAX).expect_err("no room");
-    served.restore(before);
+    assert_eq!(served.resize(0, 1 << 20), Ok(Resized::InPlace));
+    served.undo_resize(0, Block { offset: 0, size: 100 }, before);
+    refused.resize(0, 1 << 20).expect_err("no room");
     assert_eq!((served.sequence(), served.high_water()), (refused.sequence(), refused.high_water()));
     assert_eq!(served.allocate(64, 1), refused.allocate(64, 1));
 }

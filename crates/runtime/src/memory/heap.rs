@@ -5,7 +5,7 @@
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
 use oxshmem_base::{Error, ErrorKind, size};
-use oxshmem_heap::{Exhausted, Heap, MIN_ALIGN, Refused, Resized};
+use oxshmem_heap::{Block, Exhausted, Heap, MIN_ALIGN, Refused, Resized};
 use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
@@ -44,8 +44,8 @@ struct Open {
 enum Change {
     /// A block was allocated.
     Placed { offset: u64, high_water: u64 },
-    /// A block was resized; the blocks as they were before.
-    Resized(Box<Heap>),
+    /// The block `before` was resized.
+    Resized { before: Block, now_at: u64, high_water: u64 },
 }
 
 impl SymmetricHeap {
@@ -164,14 +164,20 @@ impl SymmetricHeap {
 
     /// Finds a place for a block of another size. Nothing has moved yet.
     pub(crate) fn resize(&mut self, call: &str, offset: u64, bytes: u64) -> Result<Resized, Error> {
-        let before = Box::new(self.blocks.clone());
+        let high_water = self.blocks.high_water();
+        // Where there is no block, the resize is refused.
+        let before = Block { offset, size: self.blocks.size_of(offset).unwrap_or(0) };
         let resized = self.blocks.resize(offset, bytes).map_err(|refused| match refused {
             Refused::Exhausted(full) => self.exhausted(call, bytes, MIN_ALIGN, &full),
             Refused::NotABlock(_) => Error::new(format!("{call}: no block begins at offset {offset} of the heap"))
                 .because("it was freed, or never allocated")
                 .fix("pass what a symmetric allocation returned"),
         })?;
-        self.open = Some(Open { blocks: Change::Resized(before), committed: self.committed });
+        let now_at = match resized {
+            Resized::InPlace => offset,
+            Resized::Moved { to, .. } => to,
+        };
+        self.open = Some(Open { blocks: Change::Resized { before, now_at, high_water }, committed: self.committed });
         Ok(resized)
     }
 
@@ -189,7 +195,7 @@ impl SymmetricHeap {
                 let block = self.guard.as_mut().and_then(|guard| guard.withdraw(offset)).unwrap_or(offset);
                 self.blocks.withdraw(block, high_water)
             }
-            Change::Resized(before) => self.blocks.restore(*before),
+            Change::Resized { before, now_at, high_water } => self.blocks.undo_resize(now_at, before, high_water),
         }
         if self.committed > open.committed && !network::registers_growth() {
             FAST.heap.grow(open.committed as usize);
