@@ -2,6 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::MIN_ALIGN;
+
+/// How many of the smallest parts that are long enough are tried first. Small blocks at large alignments leave one part each
+/// between them, and none of these has a place of that alignment: without a bound each call would look at all of them.
+const CLOSEST: usize = 16;
+
 #[derive(Clone, Debug)]
 pub(crate) struct FreeParts {
     /// Offset to length.
@@ -26,13 +32,18 @@ impl FreeParts {
         self.by_offset.get(&offset).copied().unwrap_or(0)
     }
 
-    /// The best place for `extent` bytes. Every part begins at a multiple of the least alignment, so for that the first
-    /// candidate fits; a larger alignment passes over parts that are long enough but lie badly.
+    /// A good place for `extent` bytes; `align` is at least [`MIN_ALIGN`]. Every part begins at a multiple of that, so for that the
+    /// first candidate fits; a larger alignment passes over parts that are long enough but lie badly. After a few of these it
+    /// takes the smallest part that is long enough wherever it lies, and looks at all only if there is none.
     pub(crate) fn fit(&self, extent: u64, align: u64) -> Option<u64> {
-        self.by_length.range((extent, 0)..).find_map(|&(length, offset)| {
+        let parts = |length: u64| self.by_length.range((length, 0)..);
+        let place_in = |&(length, offset): &(u64, u64)| {
             let place = offset.checked_next_multiple_of(align)?;
             (place.checked_add(extent)? <= offset + length).then_some(place)
-        })
+        };
+        let anywhere = extent.saturating_add(align - MIN_ALIGN);
+        let closest = parts(extent).take(CLOSEST).find_map(place_in);
+        closest.or_else(|| parts(anywhere).find_map(place_in)).or_else(|| parts(extent).find_map(place_in))
     }
 
     /// Takes a range that lies inside one part.

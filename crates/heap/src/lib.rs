@@ -100,7 +100,8 @@ impl Heap {
 
     /// Takes `size` bytes that begin at a multiple of `align`, a power of two. An alignment that exceeds the capacity is refused,
     /// because the heap's own start has no such alignment. Of the free parts where they fit it takes
-    /// the smallest, of equal ones the lowest. A size of zero takes the least block there is.
+    /// the smallest, of equal ones the lowest. With an alignment beyond [`MIN_ALIGN`] it may pass over a part that lies well by
+    /// chance for a longer one, unless there is no other. A size of zero takes the least block there is.
     pub fn allocate(&mut self, size: u64, align: u64) -> Result<u64, Exhausted> {
         self.record([1, size, align]);
         self.place(size, align)

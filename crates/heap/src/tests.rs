@@ -236,6 +236,24 @@ fn small_blocks_leave_no_parts_between_them() {
 }
 
 #[test]
+fn an_aligned_block_passes_over_gaps_that_lie_badly_and_finds_the_last_room() {
+    let pages = 24;
+    let mut heap = Heap::new((pages + 2) * PAGE);
+    for _ in 0..pages * PAGE / MIN_ALIGN {
+        heap.allocate(1, 1).expect("room");
+    }
+    // Gaps of one block; only the last one begins at a page.
+    for gap in (1..pages - 1).map(|page| page * PAGE + MIN_ALIGN).chain([(pages - 1) * PAGE]) {
+        heap.free(gap).expect("a block");
+    }
+    assert_eq!(heap.allocate(1, PAGE), Ok(pages * PAGE), "in the part that is long enough wherever it lies");
+    assert_eq!(heap.allocate(1, PAGE), Ok((pages + 1) * PAGE));
+    assert_eq!(heap.allocate(1, PAGE), Ok((pages - 1) * PAGE), "in the only gap that is left for it");
+    assert!(heap.allocate(1, PAGE).is_err());
+    assert_eq!(heap.allocate(1, 1), Ok(PAGE + MIN_ALIGN), "the gaps are there for others");
+}
+
+#[test]
 fn big_blocks_begin_at_a_page_unless_that_costs_them_their_place() {
     let mut heap = Heap::new(8 << 20);
     heap.allocate(1, 1).expect("room");
