@@ -81,19 +81,18 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
     Agreement { failed, growing }
 }
 
-/// Backs what the last call needs, on all PEs or on none; `backed` runs once this PE has its part. After an error, which it
+/// Backs the `missing` bytes of the last call, on all PEs or on none; `backed` runs once this PE has its part. After an error, which it
 /// prints if it `speaks`, the caller takes the call back.
 fn grow(
     life: &LibraryState,
     call: &'static str,
     bytes: usize,
+    missing: u64,
     speaks: bool,
     backed: impl FnOnce(),
 ) -> Result<(), FailedAllocation> {
-    let (missing, page, sequence) = {
-        let heap = lock(life);
-        (heap.missing(), heap.page(), heap.sequence())
-    };
+    let page = lock(life).page();
+    let sequence = lock(life).sequence();
     // The kernel may take seconds for many pages, which is no wait.
     let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
     let outcome = match account::ask(call, missing, page) {
@@ -190,7 +189,7 @@ fn allocate_or_say(
     let (placed, missing, sequence) = {
         let mut heap = lock(life);
         let placed = heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
-        (placed, heap.missing(), heap.sequence())
+        (placed, heap.missing(account::ahead), heap.sequence())
     };
     if let (true, Err(error)) = (speaks, &placed) {
         FailedAllocation::everywhere(error.clone()).say();
@@ -210,7 +209,7 @@ fn allocate_or_say(
         filled();
     }
     let Agreement { failed, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
-    let grown = if failed.is_none() && growing { grow(life, call, bytes, speaks, filled) } else { Ok(()) };
+    let grown = if failed.is_none() && growing { grow(life, call, bytes, missing, speaks, filled) } else { Ok(()) };
     conclude(life, failed.is_none() && grown.is_ok());
     let offset = placed.map_err(FailedAllocation::everywhere)?;
     grown?;
@@ -338,7 +337,7 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
     let (resized, missing, sequence) = {
         let mut heap = lock(life);
         let resized = heap.resize(call, old, bytes as u64);
-        (resized, heap.missing(), heap.sequence())
+        (resized, heap.missing(account::ahead), heap.sequence())
     };
     if let Err(error) = &resized {
         FailedAllocation::everywhere(error.clone()).say();
@@ -347,7 +346,7 @@ pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: 
     let Agreement { failed, growing } = agree(call, bytes, resized.is_ok(), sequence, missing);
     let mut all = failed.is_none();
     if all && growing {
-        all = grow(life, call, bytes, true, || {}).is_ok();
+        all = grow(life, call, bytes, missing, true, || {}).is_ok();
     }
     conclude(life, all);
     if !all {

@@ -204,18 +204,27 @@ impl SymmetricHeap {
         }
     }
 
-    /// How many bytes must be backed before everything up to the allocator's high-water mark is.
-    pub(crate) fn missing(&self) -> u64 {
+    /// How many bytes must be backed before everything up to the allocator's high-water mark is. `ahead` says, for a size of
+    /// pages, how many bytes may be backed ahead of the needs.
+    pub(crate) fn missing(&self, ahead: impl FnOnce(u64) -> u64) -> u64 {
         let need = self.blocks.high_water();
         if need <= self.committed {
             return 0;
         }
         let step = STEP.max(self.page);
         let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
-        // There are few registrations if each adds a fraction of what is backed already.
-        let roomy = rounded(need + need / 8);
-        let affordable = network::registers_growth() && roomy - self.committed <= limits::tightest().free / 2;
-        (if affordable { roomy } else { rounded(need) }) - self.committed
+        if network::registers_growth() {
+            // There are few registrations if each adds a fraction of what is backed already.
+            let roomy = rounded(need + need / 8) - self.committed;
+            if roomy <= limits::tightest().free / 2 {
+                return roomy;
+            }
+        }
+        // A growth asks all PEs and looks at all limits, so there are few if each adds a fraction at least. PEs that take turns do
+        // the same in each run, whatever memory there is.
+        let eighth = self.committed / 8;
+        let more = if eighth > step && !network::takes_turns() { eighth.min(ahead(self.page)) } else { 0 };
+        rounded(need.max(self.committed + more)) - self.committed
     }
 
     /// Backs `more` bytes with pages, in pieces of at most `piece` bytes; before each but the first `look` says whether there
@@ -370,3 +379,6 @@ fn own_memory() -> OwnHeap {
     // SAFETY: the data path's table says what is mapped and backed; it is closed after the heap's last use.
     unsafe { OwnHeap::new(start, len) }
 }
+
+#[cfg(test)]
+mod tests;

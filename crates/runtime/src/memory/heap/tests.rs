@@ -1,0 +1,32 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// A heap without memory, of which `committed` bytes count as backed.
+fn heap_of(capacity: u64, committed: u64) -> SymmetricHeap {
+    let blocks = Heap::new(capacity);
+    SymmetricHeap { blocks, file: None, at: 0, committed, page: PAGE, limited: true, open: None, guard: None }
+}
+
+/// How many bytes are missing after a block of `bytes` bytes was placed, if `ahead` bytes may be backed beyond the needs.
+fn missing(committed: u64, bytes: u64, ahead: u64) -> u64 {
+    let mut heap = heap_of(100 * MIB, committed);
+    heap.place("test", bytes, MIN_ALIGN).expect("room");
+    heap.missing(|page| {
+        assert_eq!(page, PAGE);
+        ahead
+    })
+}
+
+#[test]
+fn a_heap_grows_by_an_eighth_if_memory_allows() {
+    assert_eq!(missing(80 * MIB, 80 * MIB, MIB), 0);
+    assert_eq!(missing(80 * MIB, 80 * MIB + 1, 64 * MIB), 10 * MIB, "an eighth");
+    assert_eq!(missing(80 * MIB, 80 * MIB + 1, 3 * MIB), 3 * MIB, "what may be backed ahead");
+    assert_eq!(missing(80 * MIB, 80 * MIB + 1, 0), MIB, "no more than must be");
+    assert_eq!(missing(80 * MIB, 95 * MIB + 1, 64 * MIB), 16 * MIB, "more than an eighth is needed");
+    assert_eq!(missing(96 * MIB, 96 * MIB + 1, 64 * MIB), 4 * MIB, "as much as there is");
+    assert_eq!(missing(8 * MIB, 8 * MIB + 1, 64 * MIB), MIB, "an eighth is one step");
+    assert_eq!(missing(0, 50 * MIB + 1, 64 * MIB), 51 * MIB, "the first blocks bring what they need");
+}
