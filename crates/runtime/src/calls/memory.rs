@@ -156,7 +156,7 @@ pub(super) fn block_around(call: &'static str, ptr: *mut c_void) -> Option<*mut 
 }
 
 /// The common part of all allocating calls of the standard, whose answer is NULL when they fail. `fill` runs on the new block
-/// before the barrier.
+/// before the barrier. It writes zeros only, unless blocks are guarded (`SymmetricHeap::used_part`).
 pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
     let life = open_life(call);
     if bytes == 0 {
@@ -271,8 +271,11 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
     }
     // An overflowing product is more than any heap has, so it fails as other sizes that are too large do.
     let bytes = length::of(count, size);
-    // SAFETY: runs on the new block of `bytes` bytes.
-    allocate(CALL, bytes, 1, |block| unsafe { block.write_bytes(0, bytes) })
+    allocate(CALL, bytes, 1, |block| {
+        let used = lock(open_life(CALL)).used_part(bytes as u64);
+        // SAFETY: runs on the new block of `bytes` bytes, and `used` are no more.
+        unsafe { block.write_bytes(0, used as usize) }
+    })
 }
 
 /// Frees a block.

@@ -147,6 +147,19 @@ impl SymmetricHeap {
         Ok(offset)
     }
 
+    /// How many bytes at the start of the new block, which has `bytes` bytes and is not agreed on yet, may not be zero. Above the
+    /// former high-water mark all is as the kernel gave it: the file was made for this life, no block was ever there, and blocks
+    /// that were taken back hold zeros. A program that stores beyond its blocks loses the zeros there, as with the calloc of C
+    /// libraries. Guards hold patterns, also of blocks that were taken back.
+    pub(crate) fn used_part(&self, bytes: u64) -> u64 {
+        match &self.open {
+            Some(Open { blocks: Change::Placed { offset, high_water }, .. }) if !self.is_guarded() => {
+                high_water.saturating_sub(*offset).min(bytes)
+            }
+            _ => bytes,
+        }
+    }
+
     /// Frees the block at `offset`; `false` if there is none.
     pub(crate) fn free(&mut self, offset: u64) -> bool {
         let Some(guard) = &mut self.guard else { return self.blocks.free(offset).is_ok() };

@@ -30,3 +30,22 @@ fn a_heap_grows_by_an_eighth_if_memory_allows() {
     assert_eq!(missing(8 * MIB, 8 * MIB + 1, 64 * MIB), MIB, "an eighth is one step");
     assert_eq!(missing(0, 50 * MIB + 1, 64 * MIB), 51 * MIB, "the first blocks bring what they need");
 }
+
+#[test]
+fn a_new_block_has_been_used_up_to_the_former_high_water_mark() {
+    let mut heap = heap_of(MIB, 0);
+    let place = |heap: &mut SymmetricHeap, bytes| heap.place("test", bytes, MIN_ALIGN).expect("room");
+    let first = place(&mut heap, 1000);
+    assert_eq!(heap.used_part(1000), 0, "no block was there before");
+    heap.settle();
+    assert_eq!(heap.used_part(1000), 1000, "the block is the program's");
+    assert!(heap.free(first));
+    assert_eq!(place(&mut heap, 2000), first);
+    assert_eq!(heap.used_part(2000), 1024);
+    heap.take_back();
+    assert_eq!(place(&mut heap, 2000), first);
+    assert_eq!(heap.used_part(2000), 1024, "a block that was taken back used nothing");
+    assert_eq!(heap.used_part(500), 500);
+    heap.guard();
+    assert_eq!(heap.used_part(2000), 2000, "guards lie between blocks");
+}
