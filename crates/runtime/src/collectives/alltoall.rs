@@ -94,8 +94,11 @@ unsafe fn copy_elements(
         // SAFETY: an element on both sides, by this function's own demand.
         unsafe {
             match element {
+                1 => to.write(from.read()),
+                2 => to.cast::<u16>().write_unaligned(from.cast::<u16>().read_unaligned()),
                 4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
                 8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+                16 => to.cast::<u128>().write_unaligned(from.cast::<u128>().read_unaligned()),
                 _ => ptr::copy(from, to, element),
             }
         }
@@ -202,4 +205,27 @@ pub(crate) unsafe fn alltoalls(
     }
     spread_all(pieces);
     call.leave();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::copy_elements;
+
+    #[test]
+    fn elements_of_every_size_are_copied_wherever_they_lie() {
+        let from: Vec<u8> = (0..=255).collect();
+        for element in [1, 2, 3, 4, 8, 16, 24] {
+            // Neither side is aligned.
+            let [(to_at, to_apart), (from_at, from_apart)] = [(3, 2 * element), (1, 3 * element)];
+            let (mut to, mut expected) = (vec![0_u8; 256], vec![0_u8; 256]);
+            for i in 0..4 {
+                let moved = &from[from_at + i * from_apart..][..element];
+                expected[to_at + i * to_apart..][..element].copy_from_slice(moved);
+            }
+            let places = (to.as_mut_ptr().wrapping_add(to_at), from.as_ptr().wrapping_add(from_at));
+            // SAFETY: the last of the four elements ends inside both arrays, which are apart.
+            unsafe { copy_elements((places.0, to_apart), (places.1, from_apart), element, 4) };
+            assert_eq!(to, expected, "{element} bytes");
+        }
+    }
 }
