@@ -14,6 +14,7 @@ use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
 use crate::diagnosis::errors;
+use crate::memory::control::PAYLOAD_WORDS;
 use crate::transfers::length::{self, Cover};
 
 /// Sends block i of the caller's source to member i, where it becomes block `my`.
@@ -154,6 +155,16 @@ pub(crate) unsafe fn alltoalls(
         // SAFETY: they are there, and the destination has a place for each.
         unsafe { copy_elements((place(member, first), dst), (from, apart), element, n) };
     };
+    let together = length::of(block, call.team.size as usize);
+    if call.team.is_plain() && together <= PAYLOAD_BYTES {
+        let mut words = [0_u64; PAYLOAD_WORDS];
+        // SAFETY: the caller promises the elements of all blocks at `source`; one behind the other they fit a payload.
+        unsafe { copy_elements((words.as_mut_ptr().cast(), element), (source, sst), element, all) };
+        return node_exchange::exchange(call, &words[..words_of(together)], |member, theirs| {
+            let mine = call.team.my as usize * block;
+            spread(member, (0, nelems), theirs.as_ptr().cast::<u8>().wrapping_add(mine), element);
+        });
+    }
     let way = if call.team.is_plain() {
         CollectiveWay::Members
     } else {
