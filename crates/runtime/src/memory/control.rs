@@ -23,6 +23,7 @@ pub(crate) mod leaders;
 pub(crate) mod lines;
 mod split;
 mod statement;
+mod window_array;
 
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
@@ -40,31 +41,33 @@ pub(crate) use demand::{Demand, WantedMemory};
 use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
 use statement::Statement;
+use window_array::{WindowArray, window_at};
 
 pub(crate) use split::SplitStatement;
 pub(crate) use statement::CallDeclaration;
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
-const CALL_WORDS_AT: usize = 12 << 10;
-const SLOTS_AT: usize = CALL_WORDS_AT + size_of::<CallWords>();
 /// Slots that teams over several nodes may have: all numbers below this one.
 pub(crate) const SPANNING: usize = 2048;
-const MAILBOXES_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mailboxes>());
-const BUFFERS_AT: usize = MAILBOXES_AT + SPANNING * size_of::<Mailboxes>();
-/// The part that other nodes reach.
-pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<BroadcastRing>();
-const RINGS_AT: usize = BUFFERS_AT + BUFFER_SETS as usize * size_of::<TeamBuffers>();
-const SETS_AT: usize = REACHED;
-/// The lines of a slot begin a page.
-const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
-/// Room for active sets: of a node of 4,096 PEs each keeps 31, and 17 of one PE may have to wait for each other.
-pub(crate) const SETS_BYTES: usize = 1 << 30;
-const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
-const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
 /// How many meetings of PEs that are no team a job of several nodes may have at a time. The last so many of the slots that may span nodes
 /// are theirs.
 pub(crate) const REGISTRY: usize = 128;
+/// Room for active sets: of a node of 4,096 PEs each keeps 31, and 17 of one PE may have to wait for each other.
+pub(crate) const SETS_BYTES: usize = 1 << 30;
+/// The lines of a slot begin a page.
+const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
+
+const CALL_WORDS_AT: usize = 12 << 10;
+const SLOTS_AT: usize = CALL_WORDS_AT + size_of::<CallWords>();
+const MAILBOXES_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mailboxes>());
+const BUFFERS_AT: usize = MAILBOXES_AT + SPANNING * size_of::<Mailboxes>();
+const RINGS_AT: usize = BUFFERS_AT + BUFFER_SETS as usize * size_of::<TeamBuffers>();
+/// The part that other nodes reach.
+pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<BroadcastRing>();
+const SETS_AT: usize = REACHED;
+const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
+const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
 const SMALL_GATHERS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
 const OUTGOING_AT: usize = SMALL_GATHERS_AT + SPANNING * 2 * SMALL_GATHER;
 const END: usize = OUTGOING_AT + BUFFER_SETS as usize * 2 * GATHER;
@@ -198,9 +201,9 @@ impl ControlBlock {
 
     /// The one of the node's PE in window `window`.
     pub(crate) fn of(window: u32) -> &'static Self {
-        // SAFETY: `open` was given mapped windows, which are unmapped only by the last finalize; callers pass windows of
-        // the node only. All fields are atomics.
-        unsafe { &*((BASE.load(Relaxed) + ((window as usize) << SHIFT)) as *const Self) }
+        // SAFETY: `open` was given mapped windows, which are unmapped only by the last finalize; `window_at` finds one of
+        // them. All fields are atomics.
+        unsafe { &*(window_at(window) as *const Self) }
     }
 
     /// Its last calls and its last statement.
@@ -302,82 +305,57 @@ impl Slot {
     }
 }
 
-/// Slot `slot` of the PE in window `window`.
+/// Slot `slot`, below [`SLOTS`], of the PE in window `window`.
 #[inline(always)]
 pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SLOTS_AT + slot as usize * size_of::<Slot>();
-    // SAFETY: windows of the node and slot numbers below `SLOTS` only, so `at` is inside the mapped control arena,
-    // aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const Slot) }
+    WindowArray::new(SLOTS_AT, SLOTS).get(window, slot as usize)
 }
 
-/// The lines of slot `slot` of the PE in window `window`.
+/// The lines of slot `slot`, below [`SLOTS`], of the PE in window `window`.
 pub(crate) fn lines(window: u32, slot: u32) -> &'static TeamLines {
-    debug_assert!((slot as usize) < SLOTS);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + LINES_AT + slot as usize * LINES_APART;
-    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
-    // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const TeamLines) }
+    WindowArray::with_gaps(LINES_AT, LINES_APART, SLOTS).get(window, slot as usize)
 }
 
 /// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.
 #[inline(always)]
 pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
-    debug_assert!(slot < AREAS);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + AREAS_AT + slot as usize * size_of::<Area>();
-    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
-    // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const Area) }
+    WindowArray::new(AREAS_AT, AREAS as usize).get(window, slot as usize)
 }
 
 /// The mailboxes of slot `slot`, below [`SPANNING`], in window `window`.
 pub(crate) fn mailboxes(window: u32, slot: u32) -> &'static Mailboxes {
-    debug_assert!((slot as usize) < SPANNING);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + MAILBOXES_AT + slot as usize * size_of::<Mailboxes>();
-    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
-    // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const Mailboxes) }
+    WindowArray::new(MAILBOXES_AT, SPANNING).get(window, slot as usize)
 }
 
 /// Set `set` of buffers, below [`BUFFER_SETS`], in window `window`.
 pub(crate) fn buffers(window: u32, set: u32) -> &'static TeamBuffers {
-    debug_assert!(set < BUFFER_SETS);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + BUFFERS_AT + set as usize * size_of::<TeamBuffers>();
-    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
-    // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const TeamBuffers) }
+    WindowArray::new(BUFFERS_AT, BUFFER_SETS as usize).get(window, set as usize)
 }
 
 /// Ring `ring`, below [`RINGS`], in window `window`.
 pub(crate) fn broadcast_ring(window: u32, ring: u32) -> &'static BroadcastRing {
-    debug_assert!(ring < RINGS);
-    let at = BASE.load(Relaxed) + ((window as usize) << SHIFT) + RINGS_AT + ring as usize * size_of::<BroadcastRing>();
-    // SAFETY: callers pass windows of the node and numbers below the constant of their kind, so `at` is inside the mapped
-    // control arena and aligned by construction; fields are atomics or cells.
-    unsafe { &*(at as *const BroadcastRing) }
+    WindowArray::new(RINGS_AT, RINGS as usize).get(window, ring as usize)
 }
 
 /// Has the kernel provide the pages of ring `ring` of this PE's window.
 pub(crate) fn populate_ring(ring: u32) {
-    debug_assert!(ring < RINGS);
-    oxshmem_os::memory::populate(
-        own() + RINGS_AT + ring as usize * size_of::<BroadcastRing>(),
-        size_of::<BroadcastRing>(),
-    );
+    let rings = WindowArray::<BroadcastRing>::new(RINGS_AT, RINGS as usize);
+    oxshmem_os::memory::populate(own() + rings.offset(ring as usize), size_of::<BroadcastRing>());
 }
 
 /// The gather buffer of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a lease: [`SMALL_GATHER`]
 /// bytes.
 pub(crate) fn small_gather(window: u32, slot: u32, parity: usize) -> *mut u8 {
-    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + SMALL_GATHERS_AT;
-    (buffers + (slot as usize * 2 + parity) * SMALL_GATHER) as *mut u8
+    debug_assert!(parity < 2);
+    let buffers = WindowArray::<[u8; SMALL_GATHER]>::new(SMALL_GATHERS_AT, SPANNING * 2);
+    buffers.address(window, slot as usize * 2 + parity) as *mut u8
 }
 
 /// The outgoing buffer in window `window` of set `set`, below [`BUFFER_SETS`], in even or odd exchanges: [`GATHER`] bytes.
 pub(crate) fn outgoing(window: u32, set: u32, parity: usize) -> *mut u8 {
-    debug_assert!(set < BUFFER_SETS);
-    let buffers = BASE.load(Relaxed) + ((window as usize) << SHIFT) + OUTGOING_AT;
-    (buffers + (set as usize * 2 + parity) * GATHER) as *mut u8
+    debug_assert!(parity < 2);
+    let buffers = WindowArray::<[u8; GATHER]>::new(OUTGOING_AT, BUFFER_SETS as usize * 2);
+    buffers.address(window, set as usize * 2 + parity) as *mut u8
 }
 
 /// Where something of the caller's own control window is, in terms of every PE's window.
@@ -392,7 +370,7 @@ pub(crate) fn name(at: usize) -> u64 {
 
 /// Where the PE in window `window` keeps the active sets that begin with it.
 pub(crate) fn sets(window: u32) -> usize {
-    BASE.load(Relaxed) + ((window as usize) << SHIFT) + SETS_AT
+    window_at(window) + SETS_AT
 }
 
 #[cfg(test)]
