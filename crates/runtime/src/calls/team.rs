@@ -106,8 +106,8 @@ pub unsafe fn split_strided(
     check_config(NAME, "config", config, mask);
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
-    let Some(lease) = leasing::pop(NAME, parent) else { return FAILED };
-    split_arguments::compare(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
+    let Some(lease) = leasing::lease_collectively(NAME, parent) else { return FAILED };
+    split_arguments::require_equal(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
     match child.number(parent.my.into()) {
         // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
         Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
@@ -146,12 +146,12 @@ pub unsafe fn split_2d(
     check_config(NAME, "yaxis_config", y_config, y_mask);
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
     // Two leases, whatever the shape: rows have no member in common, nor have columns.
-    let Some(x_lease) = leasing::pop(NAME, parent) else { return FAILED };
-    let Some(y_lease) = leasing::pop(NAME, parent) else {
+    let Some(x_lease) = leasing::lease_collectively(NAME, parent) else { return FAILED };
+    let Some(y_lease) = leasing::lease_collectively(NAME, parent) else {
         leasing::decline(x_lease);
         return FAILED;
     };
-    split_arguments::compare(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
+    split_arguments::require_equal(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
     // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
     // name a field.
     unsafe {

@@ -74,7 +74,7 @@ pub unsafe fn split_strided(
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
     let made = active_set::with_part(name, parent, &child, members.clone(), my, |meeting| {
-        if leasing::is_full(name, meeting) {
+        if leasing::agree_whether_full(name, meeting) {
             no_slot(name);
         }
         let lease = leasing::meet(name, meeting, parent.identity()).unwrap_or_else(|| no_slot(name));
@@ -140,7 +140,7 @@ pub unsafe fn split_color(name: &'static str, parent: TeamHandle, color: c_int, 
             same.push((words[0] as c_int, member));
         }
     });
-    let lease = leasing::pop(name, parent).unwrap_or_else(|| no_slot(name));
+    let lease = leasing::lease_collectively(name, parent).unwrap_or_else(|| no_slot(name));
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
     if color == COLOR_UNDEFINED {
@@ -210,7 +210,7 @@ unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], 
     }
     let extents: Vec<i64> = extents.iter().map(|&extent| extent.into()).collect();
     for (axis, &team) in teams.iter().enumerate() {
-        let lease = leasing::pop(call, parent).unwrap_or_else(|| no_slot(call));
+        let lease = leasing::lease_collectively(call, parent).unwrap_or_else(|| no_slot(call));
         // SAFETY: the caller promises that each of `teams` is writable.
         unsafe { team.write(TeamHandle::INVALID) };
         match parent.numbers().split_axis(&extents, axis, parent.my) {

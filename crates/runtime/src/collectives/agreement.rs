@@ -32,11 +32,12 @@ impl SharedTerms {
 /// Synchronises the world, and ends the job with a message unless all PEs have chosen alike. The choice is in force after that.
 pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
     let Some(life) = state::current() else { return };
-    compare(world, call, SharedTerms { fingerprint: life.choice.fingerprint(), teams_max: life.settings.teams_max });
+    let mine = SharedTerms { fingerprint: life.choice.fingerprint(), teams_max: life.settings.teams_max };
+    require_equal(world, call, mine);
     life.choice.enforce();
 }
 
-fn compare(world: &TeamState, call: &'static str, mine: SharedTerms) {
+fn require_equal(world: &TeamState, call: &'static str, mine: SharedTerms) {
     let meeting = Call::of(world, call, CallKind::Init);
     let words = mine.words();
     if let Some(span) = &world.span

@@ -35,8 +35,8 @@ const WORLD_SHARE: u16 = 32;
 /// Teams that the library makes for itself, beside the world.
 const PREDEFINED: u64 = 2;
 
-/// The slots that this PE has not given to a team.
-struct Ledger {
+/// The slots that this PE has not given to a team, and what it knows of the others.
+struct FreeSlots {
     slots: Slots<PIECES>,
     /// No line of this PE has passed this number.
     passed: u64,
@@ -44,7 +44,7 @@ struct Ledger {
     teams: u64,
 }
 
-static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+static FREE_SLOTS: Mutex<Option<FreeSlots>> = Mutex::new(None);
 
 /// A slot for a team, and what it hands down to the team's children.
 pub(crate) struct Lease {
@@ -65,27 +65,27 @@ impl TeamLeases {
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> TeamLeases {
     let (slots, leases) = Slots::new(between_nodes::slots() as u16, WORLD_SHARE);
-    *lock() = Some(Ledger { slots, passed: 0, teams: 0 });
+    *lock() = Some(FreeSlots { slots, passed: 0, teams: 0 });
     free_buffers::begin();
     TeamLeases { leases, base: 0 }
 }
 
-fn lock() -> MutexGuard<'static, Option<Ledger>> {
-    LEDGER.lock()
+fn lock() -> MutexGuard<'static, Option<FreeSlots>> {
+    FREE_SLOTS.lock()
 }
 
-fn with_ledger<R>(act: impl FnOnce(&mut Ledger) -> R) -> R {
+fn with_free_slots<R>(act: impl FnOnce(&mut FreeSlots) -> R) -> R {
     act(lock().as_mut().expect("teams exist only between begin and the last finalize"))
 }
 
 /// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
 /// `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
-pub(crate) fn pop(call: &'static str, parent: &TeamState) -> Option<Lease> {
-    if is_full(call, parent) { None } else { pop_beyond_limit(call, parent) }
+pub(crate) fn lease_collectively(call: &'static str, parent: &TeamState) -> Option<Lease> {
+    if agree_whether_full(call, parent) { None } else { lease_beyond_limit(call, parent) }
 }
 
 /// The same for teams that the user's limit does not count. The PEs may not have compared their limits yet.
-pub(crate) fn pop_beyond_limit(call: &'static str, parent: &TeamState) -> Option<Lease> {
+pub(crate) fn lease_beyond_limit(call: &'static str, parent: &TeamState) -> Option<Lease> {
     let mut held = parent.held.lock();
     let slot = match held.leases.pop() {
         Some(slot) => slot,
@@ -95,18 +95,18 @@ pub(crate) fn pop_beyond_limit(call: &'static str, parent: &TeamState) -> Option
         }
     };
     let children = held.leases.hand_down();
-    with_ledger(|ledger| ledger.teams += 1);
+    with_free_slots(|free| free.teams += 1);
     let name = parent.next_name(slot, held.base);
     Some(Lease { slot, base: held.base, name, children })
 }
 
-/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Asked only where there is such a limit, which all PEs
-/// have alike (`collectives::agreement`).
-pub(crate) fn is_full(call: &'static str, team: &TeamState) -> bool {
+/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Where there is such a limit, which all PEs have alike
+/// (`collectives::agreement`), the members reduce their counts: all call this, and wait for each other.
+pub(crate) fn agree_whether_full(call: &'static str, team: &TeamState) -> bool {
     let most = state::current().and_then(|life| life.settings.teams_max);
     most.is_some_and(|most| {
-        let teams = with_ledger(|ledger| ledger.teams);
-        compare(call, team, [0; WORDS], teams).1 >= most.saturating_add(PREDEFINED)
+        let teams = with_free_slots(|free| free.teams);
+        and_and_max(call, team, [0; WORDS], teams).1 >= most.saturating_add(PREDEFINED)
     })
 }
 
@@ -124,7 +124,7 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
     let mut held = TeamLeases::default();
     agree(call, meeting, search, &mut held)?;
     let slot = held.leases.pop()?;
-    with_ledger(|ledger| ledger.teams += 1);
+    with_free_slots(|free| free.teams += 1);
     debug_assert_eq!(held.leases.left(), 0, "the first agreement grants one lease");
     let name = mix(&[identity, slot.into(), held.base]);
     Some(Lease { slot, base: held.base, name, children: Leases::default() })
@@ -133,9 +133,9 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
 /// Gets leases for `held` by agreement of the team.
 fn agree(call: &'static str, team: &TeamState, mut search: Search, held: &mut TeamLeases) -> Option<()> {
     loop {
-        let (offer, passed) = with_ledger(|ledger| (ledger.slots.offer(&search), ledger.passed));
-        let (agreed, base) = compare(call, team, *offer.words(), passed);
-        match with_ledger(|ledger| ledger.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
+        let (offer, passed) = with_free_slots(|free| (free.slots.offer(&search), free.passed));
+        let (agreed, base) = and_and_max(call, team, *offer.words(), passed);
+        match with_free_slots(|free| free.slots.settle(&mut search, offer, &agreed, &mut held.leases)) {
             Settled::Granted => {
                 held.base = base;
                 return Some(());
@@ -147,8 +147,8 @@ fn agree(call: &'static str, team: &TeamState, mut search: Search, held: &mut Te
     }
 }
 
-/// The and of all members' words, and the greatest of their numbers.
-fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
+/// The and of all members' words, and the greatest of their numbers: a reduction, in which they wait for each other.
+fn and_and_max(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u64) -> ([u64; WORDS], u64) {
     let (mut agreed, mut base) = (words, passed);
     let call = Call::of(team, call, CallKind::Split);
     #[cfg(not(loom))]
@@ -170,19 +170,19 @@ fn compare(call: &'static str, team: &TeamState, words: [u64; WORDS], passed: u6
 
 /// The slot and the number for what is no team of the user's, and is never split.
 pub(crate) fn without_children(mut lease: Lease) -> (u32, u64) {
-    with_ledger(|ledger| {
-        ledger.slots.release_all(&mut lease.children);
-        ledger.teams -= 1;
+    with_free_slots(|free| {
+        free.slots.release_all(&mut lease.children);
+        free.teams -= 1;
     });
     (lease.slot.into(), lease.base)
 }
 
 /// Gives back a lease that this PE is not a member for.
 pub(crate) fn decline(mut lease: Lease) {
-    with_ledger(|ledger| {
-        ledger.slots.release(lease.slot);
-        ledger.slots.release_all(&mut lease.children);
-        ledger.teams -= 1;
+    with_free_slots(|free| {
+        free.slots.release(lease.slot);
+        free.slots.release_all(&mut lease.children);
+        free.teams -= 1;
     });
 }
 
@@ -192,11 +192,11 @@ pub(crate) fn give_back(call: &'static str, team: TeamState) {
     between_nodes::give_back(call, &team);
     let last = team.passed();
     let mut held = team.held.into_inner();
-    with_ledger(|ledger| {
-        ledger.slots.release(slot as u16);
-        ledger.slots.release_all(&mut held.leases);
-        ledger.passed = planted!("lease-of-an-old-number", ledger.passed.max(last), 0);
-        ledger.teams -= 1;
+    with_free_slots(|free| {
+        free.slots.release(slot as u16);
+        free.slots.release_all(&mut held.leases);
+        free.passed = planted!("lease-of-an-old-number", free.passed.max(last), 0);
+        free.teams -= 1;
     });
 }
 
@@ -215,8 +215,8 @@ mod tests {
     fn a_search_begins_in_a_piece_that_has_slots() {
         for slots in [SLOTS, SPANNING - REGISTRY] {
             for seed in 0..2 * PIECES as u64 {
-                let mut ledger = Slots::<PIECES>::new(slots as u16, WORLD_SHARE).0;
-                let offer = ledger.offer(&search_all(seed, slots));
+                let mut free = Slots::<PIECES>::new(slots as u16, WORLD_SHARE).0;
+                let offer = free.offer(&search_all(seed, slots));
                 let offered: u32 = offer.words().iter().copied().map(u64::count_ones).sum();
                 // One bit is no slot.
                 assert!(offered > 1, "{slots} slots: nothing is offered from {seed} on");
@@ -224,12 +224,12 @@ mod tests {
         }
     }
 
-    /// One test, because a process has one ledger.
+    /// One test, because a process has one set of free slots.
     #[test]
     fn slots_are_leased_once_and_come_back_with_the_number_that_they_passed() {
         control::tests::windows();
         let world = alone(0, 0).holding(begin());
-        let lease = |world| pop("test", world).expect("a free slot");
+        let lease = |world| lease_collectively("test", world).expect("a free slot");
 
         let mut teams: Vec<TeamState> = Vec::new();
         let mut slots = BTreeSet::from([0]);
@@ -245,7 +245,7 @@ mod tests {
         let far = (1 << 32) + 3;
         let last = teams.pop().expect("there are 200").after(9, far);
         give_back("test", last);
-        let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot from the ledger");
+        let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot that was given back");
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
 

@@ -48,7 +48,7 @@ impl SplitArguments {
 
 /// States the arguments by which this PE has got a lease of `parent`. From level 1 of `SHMEM_CHECK` on, a member of its node that has
 /// split the team with others in the same turn ends the job.
-pub(crate) fn compare(call: &'static str, parent: &TeamState, lease: &Lease, arguments: SplitArguments) {
+pub(crate) fn require_equal(call: &'static str, parent: &TeamState, lease: &Lease, arguments: SplitArguments) {
     if state::current().is_none_or(|life| life.settings.check == 0) {
         return;
     }

@@ -125,7 +125,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     let world = TeamHandle::world().fill(Box::new(whole(0).holding(leasing::begin())));
     // The two first leases of the world, on all PEs alike, with what the world hands down to the children of these teams.
     for team in [TeamHandle::shared(), TeamHandle::node()] {
-        if let Some(mut lease) = leasing::pop_beyond_limit("shmem_init", world) {
+        if let Some(mut lease) = leasing::lease_beyond_limit("shmem_init", world) {
             let held = TeamLeases::inherited(&mut lease);
             team.fill(Box::new(of_node(lease.slot.into()).holding(held)));
         }
