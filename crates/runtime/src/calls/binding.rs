@@ -70,7 +70,7 @@ pub unsafe fn exchange(
     // Collectives that have been suspended come first: the number of exchanges is known after them.
     let meeting = Call::of(team, call, CallKind::Values);
     // Exchanges never reach the upper bits: a team makes fewer in a century.
-    let tag = u64::from(kind) << 56 | team.counts().0;
+    let tag = u64::from(kind) << 56 | team.exchanges();
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);

@@ -191,7 +191,7 @@ pub(crate) unsafe fn make(
     mask: c_long,
 ) -> TeamHandle {
     let held = TeamLeases::inherited(&mut lease);
-    let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held).called(lease.name);
+    let team = TeamState::new(members, size, my, lease.slot.into(), lease.base).holding(held).called(lease.name_hash);
     if mask & NUM_CONTEXTS != 0 && !config.is_null() {
         // SAFETY: the caller promises that `config` is readable if the mask names a field.
         team.contexts_wanted.store(unsafe { (*config).num_contexts }, Relaxed);

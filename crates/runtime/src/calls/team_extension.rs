@@ -77,7 +77,7 @@ pub unsafe fn split_strided(
         if leasing::agree_whether_full(name, meeting) {
             no_slot(name);
         }
-        let lease = leasing::meet(name, meeting, parent.identity()).unwrap_or_else(|| no_slot(name));
+        let lease = leasing::meet(name, meeting, parent.slot_or_zero()).unwrap_or_else(|| no_slot(name));
         // SAFETY: no config.
         unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }
     });

@@ -226,7 +226,7 @@ pub(crate) fn with_part<R>(
     my: u32,
     collective: impl FnOnce(&TeamState) -> R,
 ) -> R {
-    let key = Key::of_part(parent.identity(), part, &members);
+    let key = Key::of_part(parent.slot_or_zero(), part, &members);
     #[cfg(not(loom))]
     let stay = match members.span(key.size) {
         Some(_) => MeetingPlace::Temporary(TemporaryMeeting::enter(call, &key, members, my)),

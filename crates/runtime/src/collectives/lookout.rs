@@ -51,7 +51,7 @@ const LOOKS: u32 = 128;
 pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let first = stamp >> signature::BITS << signature::BITS;
-    let next = call.team.counts().0 + 1;
+    let next = call.team.exchanges() + 1;
     let mut looks = 0_u32;
     #[cfg(not(loom))]
     let mut suspected = None::<Signature>;

@@ -194,7 +194,7 @@ mod tests {
                 let root = round as u32 % size;
                 if my == root { announce(call, || {}) } else { take(call, root, || {}) }
             }
-            assert_eq!(team.counts(), (base + 8, base + 8));
+            assert_eq!((team.exchanges(), team.announcements()), (base + 8, base + 8));
         };
         std::thread::scope(|scope| (0..size).for_each(|my| drop(scope.spawn(move || member(my)))));
     }

@@ -128,7 +128,7 @@ fn hand_over(board: &Board, pe: u32, keeps: u32, how: Handover) {
         round(&old, 1);
         round(&old, 2);
         synchronise(Call::new(&old, CALL));
-        passed = old.passed();
+        passed = old.greatest_number();
     }
     let stride = 2 - keeps;
     if pe != keeps && pe != 2 {

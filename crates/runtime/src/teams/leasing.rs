@@ -50,8 +50,8 @@ static FREE_SLOTS: Mutex<Option<FreeSlots>> = Mutex::new(None);
 pub(crate) struct Lease {
     pub(crate) slot: u16,
     pub(crate) base: u64,
-    /// The name of the team that it is for.
-    pub(crate) name: u64,
+    /// The hash of the team that it is for: see [`TeamState::next_name_hash`].
+    pub(crate) name_hash: u64,
     pub(crate) children: Leases,
 }
 
@@ -90,14 +90,14 @@ pub(crate) fn lease_beyond_limit(call: &'static str, parent: &TeamState) -> Opti
     let slot = match held.leases.pop() {
         Some(slot) => slot,
         None => {
-            agree(call, parent, search_all(parent.identity(), between_nodes::slots()), &mut held)?;
+            agree(call, parent, search_all(parent.slot_or_zero(), between_nodes::slots()), &mut held)?;
             held.leases.pop()?
         }
     };
     let children = held.leases.hand_down();
     with_free_slots(|free| free.teams += 1);
-    let name = parent.next_name(slot, held.base);
-    Some(Lease { slot, base: held.base, name, children })
+    let name_hash = parent.next_name_hash(slot, held.base);
+    Some(Lease { slot, base: held.base, name_hash, children })
 }
 
 /// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Where there is such a limit, which all PEs have alike
@@ -126,8 +126,8 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
     let slot = held.leases.pop()?;
     with_free_slots(|free| free.teams += 1);
     debug_assert_eq!(held.leases.left(), 0, "the first agreement grants one lease");
-    let name = mix(&[identity, slot.into(), held.base]);
-    Some(Lease { slot, base: held.base, name, children: Leases::default() })
+    let name_hash = mix(&[identity, slot.into(), held.base]);
+    Some(Lease { slot, base: held.base, name_hash, children: Leases::default() })
 }
 
 /// Gets leases for `held` by agreement of the team.
@@ -190,7 +190,7 @@ pub(crate) fn decline(mut lease: Lease) {
 pub(crate) fn give_back(call: &'static str, team: TeamState) {
     let Some(slot) = team.slot else { return };
     between_nodes::give_back(call, &team);
-    let last = team.passed();
+    let last = team.greatest_number();
     let mut held = team.held.into_inner();
     with_free_slots(|free| {
         free.slots.release(slot as u16);

@@ -53,14 +53,14 @@ pub(crate) fn require_equal(call: &'static str, parent: &TeamState, lease: &Leas
         return;
     }
     let slot = u32::from(lease.slot);
-    control::slot(parent.window(parent.my), slot).words.0.split.write(lease.name, arguments.to_words());
+    control::slot(parent.window(parent.my), slot).words.0.split.write(lease.name_hash, arguments.to_words());
     // Of two members, the one whose fence is the second sees the statement of the first.
     fence(SeqCst);
     let here = (0..parent.size).filter(|&member| {
         member != parent.my && parent.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
     });
     for member in here {
-        let theirs = control::slot(parent.window(member), slot).words.0.split.read(lease.name);
+        let theirs = control::slot(parent.window(member), slot).words.0.split.read(lease.name_hash);
         if let Some(theirs) = theirs.map(SplitArguments::of_words).filter(|theirs| *theirs != arguments) {
             differ(call, parent, arguments, member, theirs);
         }

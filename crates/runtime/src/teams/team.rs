@@ -1,14 +1,15 @@
 //! Teams: the members of one, and what they share.
 
+mod counters;
 mod gathering;
 mod handle;
 
 use std::sync::OnceLock;
 
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
 use oxshmem_schedule::lease::Leases;
-use oxshmem_schedule::step::{Traffic, Turn};
+use oxshmem_schedule::step::Traffic;
 use oxshmem_schedule::team::Triplet;
 use parking_lot::Mutex;
 
@@ -25,6 +26,8 @@ use crate::teams::members::Members;
 use crate::teams::predefined_handles;
 use crate::teams::span::Span;
 use crate::wait::Needs;
+
+use counters::TeamCounters;
 
 /// A `shmem_team_t`: the address of a team object, or null for `SHMEM_TEAM_INVALID`.
 #[repr(transparent)]
@@ -54,12 +57,14 @@ pub(crate) struct TeamState {
     pub(crate) size: u32,
     /// The caller's number in the team.
     pub(crate) my: u32,
-    /// Its synchronisation slot, the same on all members; `None` for an active set.
+    /// Its synchronisation slot, the same on all members; `None` for an active set on one node, which has seats instead.
     pub(crate) slot: Option<u32>,
-    /// Where member 0's place to synchronise is, and how far apart members' places are. (A list looks its places up.)
-    places: usize,
+    /// The address at which member 0 synchronises; that of the slot in window 0 if `by_window`.
+    first_place: usize,
+    /// How many bytes lie from the place of each member to that of the next one.
     step: isize,
-    looked_up: bool,
+    /// Whether the window of a member tells where it synchronises, because the windows of the members are not evenly apart.
+    by_window: bool,
     /// How the members lie on the nodes, if they are on several; on all members or on none.
     pub(crate) span: Option<Box<Span>>,
     /// The buffers that a team on several nodes has leased.
@@ -68,21 +73,17 @@ pub(crate) struct TeamState {
     pub(crate) ring: LeasedRing,
     /// The ways of its collectives that it has chosen.
     pub(crate) ways: ChosenWays,
-    /// The number of the last exchange. Only one thread at a time is in a collective of a team.
-    exchanges: AtomicU64,
-    announcements: AtomicU64,
+    /// The number of its last call of each kind.
+    counters: TeamCounters,
     /// Whether its members, which are on one node, meet level by level.
     pub(crate) leveled: bool,
+    /// How they lie on the levels of the node, from the first call that asks: see [`Self::hierarchy`].
     hierarchy: OnceLock<Hierarchy>,
     /// Whether some of its collectives may run a schedule.
     pub(crate) scheduled: bool,
-    /// The number of the last call that ran a schedule, and of those that synchronised.
-    calls: AtomicU64,
-    generation: AtomicU32,
-    /// A number that tells the team from all others of its members, at all times.
-    name: u64,
-    /// How many leases it has given to splits.
-    splits: AtomicU64,
+    /// A hash of the splits that led to the team, the same on all members; 0 for a predefined team. The hashes of its children follow from
+    /// it.
+    name_hash: u64,
     /// `num_contexts` of its config.
     pub(crate) contexts_wanted: AtomicI32,
     /// The shareable contexts that live on it.
@@ -108,52 +109,46 @@ impl TeamState {
             Members::Triplet { start, stride } if span.is_none() && !job::is_scattered() => (start, stride),
             _ => (job::first_of_node(), 0),
         };
-        let places = control::slot(first.wrapping_sub(job::first_of_node()), slot) as *const Slot as usize;
+        let first_place = control::slot(first.wrapping_sub(job::first_of_node()), slot) as *const Slot as usize;
         let step = (stride as isize) << control::SHIFT;
-        let looked_up = stride == 0;
+        let by_window = stride == 0;
         let scheduled = size > 1 && slot < AREAS && state::wants_schedules();
-        let calls = AtomicU64::new(base);
         let mut team = Self {
             slot: Some(slot),
-            looked_up,
+            by_window,
             scheduled: scheduled && span.is_none(),
             span,
-            calls,
-            ..Self::unleveled(members, size, my, places, step, base)
+            ..Self::unleveled(members, size, my, first_place, step, base)
         };
         team.leveled = team.span.is_none() && hierarchy::serves(size, |member| team.window(member));
         team
     }
 
-    /// A team whose members synchronise at `places`, `step` bytes apart.
-    pub(crate) fn at(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
-        let mut team = Self::unleveled(members, size, my, places, step, base);
+    /// A team whose members synchronise `step` bytes apart, from `first_place` on.
+    pub(crate) fn at(members: Members, size: u32, my: u32, first_place: usize, step: isize, base: u64) -> Self {
+        let mut team = Self::unleveled(members, size, my, first_place, step, base);
         team.leveled = hierarchy::serves(size, |member| team.window(member));
         team
     }
 
-    fn unleveled(members: Members, size: u32, my: u32, places: usize, step: isize, base: u64) -> Self {
+    fn unleveled(members: Members, size: u32, my: u32, first_place: usize, step: isize, base: u64) -> Self {
         Self {
             members,
             size,
             my,
             slot: None,
-            places,
+            first_place,
             step,
-            looked_up: false,
+            by_window: false,
             span: None,
             buffers: Leased::of(Pool::Buffers),
             ring: LeasedRing::default(),
             ways: ChosenWays::default(),
-            exchanges: AtomicU64::new(base),
-            announcements: AtomicU64::new(base),
+            counters: TeamCounters::new(base),
             leveled: false,
             hierarchy: OnceLock::new(),
             scheduled: false,
-            calls: AtomicU64::new(base),
-            generation: AtomicU32::new(0),
-            name: 0,
-            splits: AtomicU64::new(0),
+            name_hash: 0,
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(TeamLeases::default()),
@@ -183,24 +178,20 @@ impl TeamState {
         Members::of((0..part.size).map(|i| self.world(number(i))).collect())
     }
 
-    /// A number that tells the team from its members' other teams; the same on all members.
-    pub(crate) fn identity(&self) -> u64 {
+    /// Its slot, the same on all members; 0 for an active set on one node, as for the world.
+    pub(crate) fn slot_or_zero(&self) -> u64 {
         self.slot.map_or(0, u64::from)
     }
 
-    /// With a name.
-    pub(crate) fn called(self, name: u64) -> Self {
-        Self { name, ..self }
+    /// With the hash that a lease has brought.
+    pub(crate) fn called(self, name_hash: u64) -> Self {
+        Self { name_hash, ..self }
     }
 
-    /// The name of the team that the next lease is for, the same on all members.
-    pub(crate) fn next_name(&self, slot: u16, base: u64) -> u64 {
-        mix(&[self.name, self.identity(), next(&self.splits), slot.into(), base])
-    }
-
-    /// How many leases it has given to splits: the same number on all members that have made the same splits.
-    pub(crate) fn leases_given(&self) -> u64 {
-        self.splits.load(Relaxed)
+    /// The hash of the team that the next lease is for, the same on all members. It tells that team from all others of its members, at
+    /// all times.
+    pub(crate) fn next_name_hash(&self, slot: u16, base: u64) -> u64 {
+        mix(&[self.name_hash, self.slot_or_zero(), self.next_split(), slot.into(), base])
     }
 
     /// With leases for its children.
@@ -212,9 +203,9 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn place(&self, member: u32) -> &'static Slot {
         let distance =
-            if self.looked_up { (self.window(member) as isize) << control::SHIFT } else { member as isize * self.step };
+            if self.by_window { (self.window(member) as isize) << control::SHIFT } else { member as isize * self.step };
         // SAFETY: `new` and `at` got a place in the control arena for every member; all fields are atomics or cells.
-        unsafe { &*((self.places as isize + distance) as *const Slot) }
+        unsafe { &*((self.first_place as isize + distance) as *const Slot) }
     }
 
     /// How the members lie on the node's levels, for a team that is [`Self::leveled`].
@@ -285,96 +276,12 @@ impl TeamState {
             Members::List(_) => None,
         }
     }
-
-    /// The number of the exchange that begins now.
-    #[inline(always)]
-    pub(crate) fn next_exchange(&self) -> u64 {
-        next(&self.exchanges)
-    }
-
-    /// The number of the announcement that begins now.
-    #[inline(always)]
-    pub(crate) fn next_announcement(&self) -> u64 {
-        next(&self.announcements)
-    }
-
-    /// The number before those of a synchronisation that takes `stages`. An odd number of them passes, so that the parity
-    /// changes from each synchronisation to the next.
-    pub(crate) fn pass_exchanges(&self, stages: u64) -> u64 {
-        pass(&self.exchanges, stages | 1)
-    }
-
-    /// The number before those of a one-way call of so many stages.
-    pub(crate) fn pass_announcements(&self, stages: u64) -> u64 {
-        pass(&self.announcements, stages)
-    }
-
-    /// The turn of the scheduled call that begins now.
-    pub(crate) fn next_turn(&self, traffic: Traffic) -> Turn {
-        let last = Turn { call: self.calls.load(Relaxed), generation: self.generation.load(Relaxed) };
-        let turn = last.next(traffic);
-        self.calls.store(turn.call, Relaxed);
-        self.generation.store(turn.generation, Relaxed);
-        turn
-    }
-
-    /// The number of the last scheduled call that synchronised.
-    pub(crate) fn synchronising_runs(&self) -> u32 {
-        self.generation.load(Relaxed)
-    }
-
-    /// The same team after these numbers.
-    #[cfg(test)]
-    pub(crate) fn after(self, exchanges: u64, announcements: u64) -> Self {
-        self.exchanges.store(exchanges, Relaxed);
-        self.announcements.store(announcements, Relaxed);
-        self
-    }
-
-    /// How many exchanges and announcements the team has begun.
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed))
-    }
-
-    /// The number of the team's last meeting, the same on all members that are in it.
-    #[inline(always)]
-    pub(crate) fn meetings(&self) -> u64 {
-        // Between nodes members count the same call at different times, before and behind the leader's part of it.
-        let calls = if self.span.is_none() { self.calls.load(Relaxed) } else { 0 };
-        let (exchanges, announcements) = self.counts();
-        exchanges.wrapping_add(announcements).wrapping_add(calls)
-    }
-
-    /// How far the team is: its exchanges, and all other calls that have sent something.
-    pub(crate) fn history(&self) -> (u64, u64) {
-        (self.exchanges.load(Relaxed), self.announcements.load(Relaxed) + self.calls.load(Relaxed))
-    }
-
-    /// The number that no line and no word of this team has passed.
-    pub(crate) fn passed(&self) -> u64 {
-        let (exchanges, announcements) = self.counts();
-        exchanges.max(announcements).max(self.calls.load(Relaxed))
-    }
 }
 
 /// A number that depends on all these, and is not zero.
 pub(crate) fn mix(words: &[u64]) -> u64 {
     let step = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     words.iter().fold(0x51f1, step) | 1
-}
-
-/// Counts on; not a read-modify-write, because only one thread at a time is in a collective of the team.
-#[inline(always)]
-fn next(counter: &AtomicU64) -> u64 {
-    pass(counter, 1) + 1
-}
-
-/// Counts on by more than one; returns the number before.
-#[inline(always)]
-fn pass(counter: &AtomicU64, by: u64) -> u64 {
-    let before = counter.load(Relaxed);
-    counter.store(before + by, Relaxed);
-    before
 }
 
 #[cfg(test)]

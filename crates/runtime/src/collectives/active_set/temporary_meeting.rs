@@ -102,7 +102,7 @@ impl TemporaryMeeting {
         node_exchange::synchronise(Call::of(&team, call, CallKind::Leave));
         between_nodes::give_back(call, &team);
         let mut tables = RemoteTables { call, first: team.world(0) };
-        let mut member = LeavingMember::new(index, own_entry, team.size.into(), team.passed());
+        let mut member = LeavingMember::new(index, own_entry, team.size.into(), team.greatest_number());
         while !member.is_gone() {
             member.step(&mut tables);
         }

@@ -54,7 +54,7 @@ fn everybody_sees_everybodys_payload_of_this_exchange() {
                 });
                 assert_eq!(seen, size);
             }
-            assert_eq!(team.counts().0, base + 6);
+            assert_eq!(team.exchanges(), base + 6);
         });
     }
 }

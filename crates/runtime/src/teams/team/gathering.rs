@@ -17,7 +17,7 @@ impl Gathering for TeamState {
     fn meeting(&self) -> TeamMeeting {
         TeamMeeting {
             // An active set has a place instead.
-            slot: self.slot.map_or_else(|| control::name(self.places), u64::from),
+            slot: self.slot.map_or_else(|| control::name(self.first_place), u64::from),
             number: self.meetings(),
             size: self.size,
             members: self.members.named(),

@@ -18,9 +18,9 @@ fn a_subset_has_the_members_that_the_part_names() {
 }
 
 #[test]
-fn what_a_team_has_passed_is_the_greater_of_its_counts() {
+fn the_greatest_number_of_a_team_is_that_of_the_kind_with_most_calls() {
     let team = || TeamState::at(Members::Triplet { start: 0, stride: 1 }, 1, 0, 0, 0, 5);
-    assert_eq!(team().passed(), 5);
-    assert_eq!(team().after(1 << 33, 7).passed(), 1 << 33);
-    assert_eq!(team().after(7, u64::from(u32::MAX) + 1).passed(), 1 << 32);
+    assert_eq!(team().greatest_number(), 5);
+    assert_eq!(team().after(1 << 33, 7).greatest_number(), 1 << 33);
+    assert_eq!(team().after(7, u64::from(u32::MAX) + 1).greatest_number(), 1 << 32);
 }
