@@ -51,6 +51,9 @@ pub(crate) unsafe fn broadcast(
 }
 
 /// Of a team with more than one way.
+///
+/// # Safety
+/// As for [`broadcast`].
 #[cold]
 unsafe fn by_choice(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
@@ -81,6 +84,9 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
 }
 
 /// The root announces its source, and the others come for it.
+///
+/// # Safety
+/// As for [`broadcast`].
 unsafe fn by_loads(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
     if call.team.my == root {

@@ -81,10 +81,13 @@ unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
 }
 
 /// The elements travel with one exchange.
+///
+/// # Safety
+/// As for [`reduce`]; the elements are at most a payload.
 #[inline(always)]
 unsafe fn by_exchange<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
     if n == 1 && size_of::<T>() <= 8 {
-        // SAFETY: the caller promises symmetric arrays of `n` elements, and `n` is 1 here.
+        // SAFETY: the caller promises symmetric arrays of `n` elements; here that is one, of at most a word.
         unsafe { of_one::<O, T>(call, dest, source) }
     } else {
         // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload.
@@ -106,12 +109,15 @@ const fn kind_of(op: Op) -> CallKind {
 }
 
 /// One element of at most a word, the most frequent reduction of all: no loop, no copy by length.
+///
+/// # Safety
+/// `dest` and `source` have an element, which is no longer than a word: [`by_exchange`] looks at that.
 #[inline(always)]
 unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T) {
-    const { assert!(size_of::<T>() <= 16) };
+    debug_assert!(size_of::<T>() <= size_of::<u64>(), "one element of {} bytes", size_of::<T>());
     let mut word = 0_u64;
-    // SAFETY: the caller checked that the element fits; any bytes are a word.
-    unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>().min(8)) };
+    // SAFETY: `source` has an element, which is no longer than a word, as this function demands; any bytes are a word.
+    unsafe { ptr::copy_nonoverlapping(source.cast::<u8>(), (&raw mut word).cast(), size_of::<T>()) };
     let mut result = None;
     node_exchange::exchange(call, &[word], |_, theirs| {
         // SAFETY: the member's word begins with its element.
@@ -125,9 +131,12 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
 }
 
 /// The elements travel with one exchange, and all members combine them in the same order.
+///
+/// # Safety
+/// `dest` and `source` have `n` elements, which are at most a payload.
 #[inline(always)]
 unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
-    // SAFETY: `n` elements are at most a payload.
+    // SAFETY: `source` has `n` elements, which are at most a payload, as this function demands.
     let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
     node_exchange::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
         let theirs = theirs.as_ptr().cast::<T>();
@@ -145,6 +154,9 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
 
 /// Every member combines one slice of the elements, and writes it to all: each source is read once and each destination written
 /// once, and no element of a source is overwritten before it was read, in place or not.
+///
+/// # Safety
+/// As for [`reduce`], with elements of `size` bytes, which are those of the kernel.
 unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
     call.enter_to_write(dest, n * size);
     let (begin, end) = member_share(n, size, call.team.my as usize, call.team.size as usize);

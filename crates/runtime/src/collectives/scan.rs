@@ -80,7 +80,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     let mut at = begin;
     while at < end {
         let count = step.min(end - at);
-        // SAFETY: all members have entered, and this part of all their arrays is ours.
+        // SAFETY: all members have entered, and this part of all their arrays, at most a block, is ours.
         unsafe { carry(call, dest, source, n, at, count, inclusive) };
         at += count;
     }
@@ -88,6 +88,10 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
 }
 
 /// Carries the running sums of elements `at .. at + count` along all members.
+///
+/// # Safety
+/// All members have entered with symmetric arrays of `n` numbers, the same or disjoint, and no other member touches these elements now. They
+/// are no longer than a [`BLOCK`].
 unsafe fn carry<T: Operand<Sum>>(
     call: Call<'_>,
     dest: *mut T,
