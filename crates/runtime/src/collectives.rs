@@ -34,6 +34,7 @@ mod reduce;
 pub(crate) mod run;
 mod scan;
 pub(crate) mod signature;
+mod unanimity;
 mod variable;
 mod way;
 

@@ -40,6 +40,7 @@ use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::run::{self, Arrays, NO_SHARE};
+use crate::collectives::unanimity::{fill_with_complements, had_same_words};
 use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::network;
 use crate::teams::span::Span;
@@ -249,9 +250,9 @@ fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
 
 /// Whether all members have the same words, at most three; all learn the same.
 pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
-    let n = words.len();
     let mut both = [0; PAYLOAD_WORDS - 1];
-    words.iter().enumerate().for_each(|(i, &word)| (both[i], both[n + i]) = (word, !word));
-    all_of(call, span, &mut both[..2 * n]);
-    (0..n).all(|i| both[i] == !both[n + i])
+    let both = &mut both[..2 * words.len()];
+    fill_with_complements(both, words);
+    all_of(call, span, both);
+    had_same_words(both)
 }

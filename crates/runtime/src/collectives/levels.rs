@@ -29,6 +29,7 @@ use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
+use crate::collectives::unanimity::{fill_with_complements, had_same_words};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::hierarchy::{self, Hierarchy};
 
@@ -85,7 +86,8 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
 /// Ends the job with a message unless all members name the same destination.
 fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
     let words = [call.compared_name(reduction.dest), reduction.bytes() as u64];
-    let mut both: [u64; 4] = [words[0], words[1], !words[0], !words[1]];
+    let mut both = [0_u64; 4];
+    fill_with_complements(&mut both, &words);
     let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
     let and = Reduction {
         law: OperatorLaw::Idempotent,
@@ -96,7 +98,7 @@ fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
         n,
     };
     // SAFETY: a short reduction touches no other member's arrays, and these are the caller's.
-    let agreed = unsafe { reduce_short(call, and) } && both[0] == !both[2] && both[1] == !both[3];
+    let agreed = unsafe { reduce_short(call, and) } && had_same_words(&both);
     if !agreed {
         call.enter_to_write(reduction.dest, reduction.bytes());
     }
