@@ -28,8 +28,8 @@ impl fmt::Display for Domain {
 }
 
 /// The device that does the atomics of a job whose nodes are offered these by the network; or why the user's choice is not available.
-/// On a node the processor is a hundred times faster, so by default only PEs that are alone on their nodes use the card.
-pub(super) fn decide(wanted: Atomics, alone: bool, offered: &[NetworkAtomics]) -> Result<Domain, String> {
+/// On a node the processor is a hundred times faster, so by default a job uses the cards only if each node has one PE: `one_pe_each`.
+pub(super) fn decide(wanted: Atomics, one_pe_each: bool, offered: &[NetworkAtomics]) -> Result<Domain, String> {
     let lacking = offered.iter().enumerate().find_map(|(node, atomics)| match atomics {
         NetworkAtomics::None(why) => Some((node, why)),
         _ => None,
@@ -41,7 +41,7 @@ pub(super) fn decide(wanted: Atomics, alone: bool, offered: &[NetworkAtomics]) -
         (Atomics::Network, Some((node, why))) => Err(format!("no atomics of the network: {why}, on node {node}")),
         (Atomics::Auto, Some((_, why))) => Ok(Domain::new(false, why)),
         (Atomics::Auto, None) if !cards => Ok(Domain::new(false, "the network's would be software, too")),
-        (Atomics::Auto, None) if !alone => Ok(Domain::new(false, "which is faster on a node with several PEs")),
+        (Atomics::Auto, None) if !one_pe_each => Ok(Domain::new(false, "which is faster on a node with several PEs")),
         (Atomics::Auto, None) => Ok(Domain::new(true, "by the cards, and each node has one PE")),
     }
 }

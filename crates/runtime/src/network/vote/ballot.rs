@@ -51,8 +51,8 @@ pub(super) fn read<'d, T: Deserialize<'d>>(what: impl FnOnce() -> String, bytes:
 pub(super) fn decision(votes: &[Vote], pes: impl Fn(u32) -> usize, atomics: Atomics) -> TransportDecision {
     let nodes: Vec<(&Quarters, usize)> = (0..).zip(votes).map(|(node, vote)| (&vote.quarters, pes(node))).collect();
     let ballots: Vec<&Ballot> = votes.iter().map(|vote| &vote.ballot).collect();
-    let alone = nodes.iter().all(|&(_, pes)| pes == 1);
-    let (way, rejected) = agreed(&ballots, atomics, alone);
+    let one_pe_each = nodes.iter().all(|&(_, pes)| pes == 1);
+    let (way, rejected) = agreed(&ballots, atomics, one_pe_each);
     let one_host = nodes.iter().all(|(quarters, _)| quarters.is_one_host(nodes[0].0));
     TransportDecision { way, rejected, crowded: neighbours::crowded(&nodes), one_host }
 }
@@ -108,9 +108,9 @@ pub(super) fn ballot(
     Ballot { ways: ways.into_iter().map(|(_, way)| way).collect(), rejected }
 }
 
-/// The way that all nodes have and that the first node grades best, with the device for its atomics; and why not the others. `alone`
-/// says that each node has one PE.
-fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(TransportWay, Domain)>, Vec<Rejected>) {
+/// The way that all nodes have and that the first node grades best, with the device for its atomics; and why not the others.
+/// `one_pe_each` says that each node has one PE.
+fn agreed(ballots: &[&Ballot], wanted: Atomics, one_pe_each: bool) -> (Option<(TransportWay, Domain)>, Vec<Rejected>) {
     let Some((first, others)) = ballots.split_first() else { return (None, Vec::new()) };
     let (mut chosen, mut rejected) = (None, first.rejected.clone());
     for way in &first.ways {
@@ -126,7 +126,7 @@ fn agreed(ballots: &[&Ballot], wanted: Atomics, alone: bool) -> (Option<(Transpo
             continue;
         }
         let offered: Vec<NetworkAtomics> = ballots.iter().filter_map(theirs).collect();
-        match atomics::decide(wanted, alone, &offered) {
+        match atomics::decide(wanted, one_pe_each, &offered) {
             Err(why) => rejected.push(Rejected::new(name, why)),
             Ok(domain) if chosen.is_none() => chosen = Some((way.clone(), domain)),
             Ok(_) => rejected.push(Rejected::new(name, "not as good")),
@@ -233,9 +233,9 @@ mod tests {
             (&mixed, Some(false), Some(false), None),
             (&software, Some(false), Some(false), Some(true)),
         ];
-        for (ballots, auto, alone, network) in cases {
-            assert_eq!(domain(ballots(), Atomics::Auto, 2), auto);
-            assert_eq!(domain(ballots(), Atomics::Auto, 1), alone);
+        for (ballots, several, one, network) in cases {
+            assert_eq!(domain(ballots(), Atomics::Auto, 2), several);
+            assert_eq!(domain(ballots(), Atomics::Auto, 1), one);
             assert_eq!(domain(ballots(), Atomics::Network, 2), network);
             assert_eq!(domain(ballots(), Atomics::Processor, 1), Some(false));
         }
