@@ -223,15 +223,16 @@ pub struct CallerShare<'a> {
 pub enum Traffic {
     /// No PE leaves before all have entered.
     Synchronising,
-    /// Some PE may leave early. Calls of one lane share words, so lanes are told apart by their pattern of writers.
+    /// Some PE may leave early. The words of such calls are in signal sets. Calls of one set share its words, so calls with different
+    /// patterns of writers have different sets.
     OneWay {
-        /// The lane, below [`LANES`].
-        lane: u8,
+        /// The signal set, below [`SIGNAL_SETS`].
+        signal_set: u8,
     },
 }
 
-/// Lanes of one-way traffic.
-pub const LANES: u8 = 8;
+/// Signal sets of one-way traffic.
+pub const SIGNAL_SETS: u8 = 8;
 
 /// A collective as a pure function.
 pub trait Algorithm {

@@ -29,7 +29,7 @@ use crate::node::relay::Relay;
 use crate::node::tree::LineTree;
 use crate::node::{Load, NodePlan, Protocol};
 use crate::step::{Algorithm, Plan, Traffic};
-use room::{AREA_LANE_WORDS, AREA_SCRATCH, AREA_WORDS, PAYLOAD};
+use room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD};
 
 /// The way of a collective: the moves of a team's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ fn question(collective: Collective, plan: &Plan, element: usize) -> Question {
 fn area_piece(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
     let words = match schedule.traffic() {
         Traffic::Synchronising => AREA_WORDS,
-        Traffic::OneWay { .. } => AREA_LANE_WORDS,
+        Traffic::OneWay { .. } => AREA_SIGNAL_SET_WORDS,
     };
     let has_room = |count: u64| {
         let plan = Plan { count, ..*plan };

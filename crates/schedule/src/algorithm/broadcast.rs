@@ -10,7 +10,7 @@ use crate::step::{Algorithm, Caller, Loc, Plan, PutSignal, Step, Traffic, dest, 
 /// A tree in which a PE of ⌈log n⌉ digits serves up to `radix - 1` children for each of its trailing zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// One of 2, 3, 4 and 8: the radix selects the lane.
+    /// One of 2, 3, 4 and 8: the radix selects the signal set.
     pub radix: u32,
 }
 
@@ -32,13 +32,13 @@ fn root_copy(plan: &Plan) -> Step {
 
 impl Algorithm for Tree {
     fn traffic(&self) -> Traffic {
-        let lane = match self.radix {
+        let signal_set = match self.radix {
             2 => 1,
             3 => 2,
             4 => 3,
             _ => 4,
         };
-        Traffic::OneWay { lane }
+        Traffic::OneWay { signal_set }
     }
 
     fn words(&self, plan: &Plan) -> u32 {
@@ -106,7 +106,7 @@ fn trailing_zeros(mut place: u32, radix: u32) -> u32 {
 
 impl Algorithm for Chain {
     fn traffic(&self) -> Traffic {
-        Traffic::OneWay { lane: 0 }
+        Traffic::OneWay { signal_set: 0 }
     }
 
     fn words(&self, _plan: &Plan) -> u32 {

@@ -31,7 +31,7 @@ use super::{Move, NodePlace, NodePlan, Operands, Protocol, Shape, Spot};
 use crate::algorithm::Collective;
 use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
-use crate::step::{LANES, Traffic, Turn};
+use crate::step::{SIGNAL_SETS, Traffic, Turn};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -75,7 +75,7 @@ struct ProvenMember {
     /// Source, then dest; or both at once.
     arrays: Vec<NodeCell>,
     hand: Vec<ProofValue>,
-    /// By area: even, odd, then the lanes.
+    /// By area: even, odd, then the signal sets.
     lines: Vec<Vec<ProvenLine>>,
     call: usize,
     pc: u64,
@@ -110,7 +110,7 @@ pub fn prove(case: &NodeCase) -> Result<u64, Fault> {
 impl<'a> LineMachine<'a> {
     fn new(case: &'a NodeCase<'a>) -> Self {
         let (mut turn, mut plans, mut areas) = (Turn::default(), Vec::new(), Vec::new());
-        let mut lines = vec![0; 2 + usize::from(LANES)];
+        let mut lines = vec![0; 2 + usize::from(SIGNAL_SETS)];
         let longest = case.calls.iter().map(|call| call.count).max().unwrap_or(0) as usize;
         for call in case.calls {
             let traffic = call.protocol.traffic();
@@ -118,7 +118,7 @@ impl<'a> LineMachine<'a> {
             let plan = NodePlan { count: call.count, root: call.root, turn, line: case.line, piece: case.piece };
             let area = match traffic {
                 Traffic::Synchronising => turn.parity(),
-                Traffic::OneWay { lane } => 2 + usize::from(lane),
+                Traffic::OneWay { signal_set } => 2 + usize::from(signal_set),
             };
             lines[area] = call.protocol.lines(case.shape, &plan).max(lines[area]);
             plans.push(plan);

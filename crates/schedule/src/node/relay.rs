@@ -26,7 +26,7 @@ fn leader(shape: &Shape, level: u32, place: u32, root: u32) -> u32 {
 
 impl Protocol for Relay {
     fn traffic(&self) -> Traffic {
-        Traffic::OneWay { lane: 0 }
+        Traffic::OneWay { signal_set: 0 }
     }
 
     fn lines(&self, shape: &Shape, _plan: &NodePlan) -> u32 {

@@ -6,7 +6,7 @@ use super::expect::extents;
 use super::memory::{ProofMemory, ProofValue};
 use super::words::{Word, WordCounter};
 use super::{Case, DestMode, Evidence, Fault, fault};
-use crate::step::{Caller, CallerShare, LANES, Loc, Place, Plan, PutSignal, Step, Traffic, Turn};
+use crate::step::{Caller, CallerShare, Loc, Place, Plan, PutSignal, SIGNAL_SETS, Step, Traffic, Turn};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ struct ProofPe {
     /// Its knowledge of every member's time, its own included.
     clock: Vec<u32>,
     memory: ProofMemory,
-    /// By area: even, odd, then the lanes.
+    /// By area: even, odd, then the signal sets.
     words: Vec<Vec<Word>>,
     counters: [WordCounter; 2],
     counted: [u64; 2],
@@ -71,7 +71,7 @@ pub(super) struct ProofMachine<'a> {
 impl<'a> ProofMachine<'a> {
     pub(super) fn new(case: &'a Case<'a>) -> Self {
         let (mut turn, mut turns, mut plans) = (Turn::default(), Vec::new(), Vec::new());
-        let mut words = vec![0; 2 + usize::from(LANES)];
+        let mut words = vec![0; 2 + usize::from(SIGNAL_SETS)];
         let (mut scratch, mut sources, mut dests) = (0, 0, 0);
         for call in case.calls {
             turn = turn.next(call.algorithm.traffic());
@@ -378,6 +378,6 @@ impl<'a> ProofMachine<'a> {
 fn area(traffic: Traffic, turn: Turn) -> usize {
     match traffic {
         Traffic::Synchronising => turn.parity(),
-        Traffic::OneWay { lane } => 2 + usize::from(lane),
+        Traffic::OneWay { signal_set } => 2 + usize::from(signal_set),
     }
 }

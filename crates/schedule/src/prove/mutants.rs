@@ -120,7 +120,7 @@ fn a_partner_off_by_one_is_rejected() {
 /// One parity: claimed one-way, a call uses the same words and the same scratch each time.
 #[test]
 fn one_parity_is_rejected() {
-    let single = |_| Traffic::OneWay { lane: 7 };
+    let single = |_| Traffic::OneWay { signal_set: 7 };
     for (algorithm, wanted) in [(&dissemination(2, true) as &dyn Algorithm, MAX), (&Census, SUM)] {
         let mutant = ScheduleMutant { of: algorithm, step: |_, _, _, step| step, traffic: single };
         let found: Vec<FaultKind> = [2, 5, 8].into_iter().flat_map(|size| faults(&mutant, wanted, size, 1)).collect();
@@ -133,7 +133,7 @@ fn an_exchange_with_a_single_counter_is_rejected() {
     let mutant = ScheduleMutant {
         of: &Direct { pairwise: false },
         step: |_, _, _, step| step,
-        traffic: |_| Traffic::OneWay { lane: 7 },
+        traffic: |_| Traffic::OneWay { signal_set: 7 },
     };
     let found: Vec<FaultKind> =
         [3, 5, 8].into_iter().flat_map(|n| faults(&mutant, Collective::Alltoall, n, 1)).collect();
@@ -172,12 +172,12 @@ fn a_barrier_whose_reach_grows_too_slowly_is_rejected() {
     assert!(faults(&mutant, Collective::Sync, 11, 0).contains(&FaultKind::Early));
 }
 
-/// A broadcast tree whose words are shared between lanes of different radix: two writers to one word.
+/// Broadcast trees of different radix with one signal set: two writers to one word.
 #[test]
-fn trees_of_different_radix_on_one_lane_are_rejected() {
-    let same_lane = |_| Traffic::OneWay { lane: 6 };
-    let binary = ScheduleMutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_lane };
-    let wide = ScheduleMutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_lane };
+fn trees_of_different_radix_with_one_signal_set_are_rejected() {
+    let same_set = |_| Traffic::OneWay { signal_set: 6 };
+    let binary = ScheduleMutant { of: &Tree { radix: 2 }, step: |_, _, _, step| step, traffic: same_set };
+    let wide = ScheduleMutant { of: &Tree { radix: 4 }, step: |_, _, _, step| step, traffic: same_set };
     let call = |algorithm, root| ProofCall { algorithm, wanted: Collective::Broadcast, count: 1, root };
     // Word 2 of PE 3 belongs to PE 0 in the wide tree (three places back) and to PE 10 in the other (four).
     let calls = [call(&wide as &dyn Algorithm, 0), call(&binary, 10), call(&wide, 0), call(&binary, 10)];
@@ -190,7 +190,7 @@ fn trees_of_different_radix_on_one_lane_are_rejected() {
 fn one_mailbox_for_all_calls_is_rejected() {
     let original = dissemination(2, true);
     let one_box =
-        ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { lane: 0 } };
+        ScheduleMutant { of: &original, step: |_, _, _, step| step, traffic: |_| Traffic::OneWay { signal_set: 0 } };
     let outcome = |algorithm: &dyn Algorithm, interleaving| {
         let calls = [ProofCall { algorithm, wanted: MAX, count: 2, root: 0 }; 5];
         let case = Case { inline: true, ..Case::new(5, &calls, DestMode::Fresh, interleaving) };

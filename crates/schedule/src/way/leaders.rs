@@ -1,6 +1,6 @@
 //! How the leaders of nodes run a schedule: which messages are inline, where operands land, how long the pieces are.
 
-use super::room::{LANE_WORDS, MAILBOX_WORDS, MESSAGE_HEAD, PRIVATE_SCRATCH, SCRATCH, WORD_CONTENT, WORDS};
+use super::room::{MAILBOX_WORDS, MESSAGE_HEAD, PRIVATE_SCRATCH, SCRATCH, SIGNAL_SET_WORDS, WORD_CONTENT, WORDS};
 use crate::algorithm::Schedule;
 use crate::step::{Algorithm, Plan, Traffic};
 
@@ -44,7 +44,7 @@ impl LeaderSchedule {
         let words = schedule.words(plan).max(1) as usize;
         let most = match schedule.traffic() {
             Traffic::Synchronising => WORDS,
-            Traffic::OneWay { .. } => LANE_WORDS,
+            Traffic::OneWay { .. } => SIGNAL_SET_WORDS,
         };
         if words > most {
             return None;

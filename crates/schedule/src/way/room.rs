@@ -9,8 +9,8 @@ pub const PAYLOAD: usize = LINE_BYTES as usize;
 
 /// Words of a slot's area for synchronising schedules on a node: of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
 pub const AREA_WORDS: usize = 192;
-/// Words of a lane there: of 16,384 members a tree of radix 8 signals 5 * 7.
-pub const AREA_LANE_WORDS: usize = 64;
+/// Words of a signal set there: of 16,384 members a tree of radix 8 signals 5 * 7.
+pub const AREA_SIGNAL_SET_WORDS: usize = 64;
 /// Bytes of scratch there: what Bruck's exchange of 32-byte blocks among 16,384 members needs, the most that a row of the standard
 /// table asks for at once. Reductions of any length are cut to it.
 pub const AREA_SCRATCH: usize = 147_456 * 32;
@@ -18,8 +18,8 @@ pub const AREA_SCRATCH: usize = 147_456 * 32;
 /// Words that the leaders' synchronising schedules may signal: 4 in each of 14 rounds, which is what a reduction on a circulant
 /// graph needs among 16,384 leaders.
 pub const WORDS: usize = 56;
-/// Words of a lane of the leaders: of 16,384 a tree of radix 4 signals 7 * 3.
-pub const LANE_WORDS: usize = 24;
+/// Words of a signal set of the leaders: of 16,384 a tree of radix 4 signals 7 * 3.
+pub const SIGNAL_SET_WORDS: usize = 24;
 /// 64-bit words of all mailboxes of a parity: with 21 mailboxes, which is what a dissemination among 16,384 leaders needs, each
 /// holds a payload.
 pub const MAILBOX_WORDS: usize = 336;

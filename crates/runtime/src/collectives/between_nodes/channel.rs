@@ -199,7 +199,7 @@ impl RunMemory {
     pub(super) fn word(&self, word: u32) -> &'static AtomicU64 {
         match self.traffic {
             Traffic::Synchronising => &self.credit.pick(&self.mailboxes.words)[word as usize],
-            Traffic::OneWay { lane } => &self.mailboxes.lanes[lane as usize][word as usize],
+            Traffic::OneWay { signal_set } => &self.mailboxes.signal_sets[signal_set as usize][word as usize],
         }
     }
 

@@ -3,8 +3,8 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use oxshmem_schedule::step::{LANES, Traffic, Turn};
-use oxshmem_schedule::way::room::{AREA_LANE_WORDS, AREA_SCRATCH, AREA_WORDS};
+use oxshmem_schedule::step::{SIGNAL_SETS, Traffic, Turn};
+use oxshmem_schedule::way::room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS};
 
 use crate::sync::Apart;
 
@@ -17,8 +17,8 @@ pub(crate) struct Area {
     /// Signals of synchronising calls, by parity. Set with release by the member that the schedule names, read with acquire by the
     /// owner: they publish what was put before them.
     words: [[AtomicU64; AREA_WORDS]; 2],
-    /// Signals of one-way calls, by lane; likewise.
-    lanes: [[AtomicU64; AREA_LANE_WORDS]; LANES as usize],
+    /// Signals of one-way calls, by signal set; likewise.
+    signal_sets: [[AtomicU64; AREA_SIGNAL_SET_WORDS]; SIGNAL_SETS as usize],
     /// Arrivals, by parity: added to with release, read with acquire by the owner. The additions are one release
     /// sequence, so the owner that sees the last one sees what was put before each.
     counters: [Apart<AtomicU64>; 2],
@@ -53,7 +53,7 @@ impl Area {
     pub(crate) fn word(&self, part: Part, word: u32) -> &AtomicU64 {
         match part.traffic {
             Traffic::Synchronising => &self.words[part.parity][word as usize],
-            Traffic::OneWay { lane } => &self.lanes[lane as usize][word as usize],
+            Traffic::OneWay { signal_set } => &self.signal_sets[signal_set as usize][word as usize],
         }
     }
 

@@ -139,7 +139,7 @@ fn a_release_before_everybody_has_come_is_rejected() {
 /// Claimed one-way, a call uses the same lines each time.
 #[test]
 fn one_parity_is_rejected() {
-    let single = |_| Traffic::OneWay { lane: 7 };
+    let single = |_| Traffic::OneWay { signal_set: 7 };
     for (of, wanted) in [
         (&LineTree { load: Load::Combined } as &dyn Protocol, MAX),
         (&LineTree { load: Load::Operands }, FLOAT),
