@@ -56,7 +56,8 @@ pub struct Search {
     /// It looks through this many of the first pieces.
     pieces: usize,
     tried: usize,
-    crowded: bool,
+    /// Whether some member was in several agreements at once.
+    contended: bool,
 }
 
 /// The contribution of a member to an agreement. It must come back through [`Slots::settle`].
@@ -81,7 +82,7 @@ pub enum Settled {
     /// Nothing common in this piece; offer the next one.
     Again,
     /// Nothing common in two rounds, but some member was in several agreements at once; give way, then offer again.
-    Crowded,
+    Contended,
     /// No slot is free on all members.
     Exhausted,
 }
@@ -167,15 +168,15 @@ impl<const PIECES: usize> Slots<PIECES> {
             leases.agreements = leases.agreements.saturating_add(1);
             return Settled::Granted;
         }
-        search.crowded |= agreed[WORDS - 1] & ALONE == 0;
+        search.contended |= agreed[WORDS - 1] & ALONE == 0;
         search.piece = (search.piece + 1) % search.pieces;
         search.tried += 1;
-        match (search.tried == 2 * search.pieces, search.crowded) {
+        match (search.tried == 2 * search.pieces, search.contended) {
             (false, _) => Settled::Again,
             (true, false) => Settled::Exhausted,
             (true, true) => {
-                (search.tried, search.crowded) = (0, false);
-                Settled::Crowded
+                (search.tried, search.contended) = (0, false);
+                Settled::Contended
             }
         }
     }
@@ -187,7 +188,7 @@ impl<const PIECES: usize> Slots<PIECES> {
 
     /// Starts a search in the first `pieces` pieces. The slots of the others stay for searches of all pieces.
     pub const fn search_in(seed: u64, pieces: usize) -> Search {
-        Search { piece: (seed % pieces as u64) as usize, pieces, tried: 0, crowded: false }
+        Search { piece: (seed % pieces as u64) as usize, pieces, tried: 0, contended: false }
     }
 }
 

@@ -141,7 +141,7 @@ fn agree(call: &'static str, team: &TeamState, mut search: Search, held: &mut Te
                 return Some(());
             }
             Settled::Again => {}
-            Settled::Crowded => std::thread::yield_now(),
+            Settled::Contended => std::thread::yield_now(),
             Settled::Exhausted => return None,
         }
     }

@@ -280,7 +280,7 @@ impl<const P: usize> Model<P> {
             leases.held[new].iter().for_each(|&slot| pe.slots.release(slot));
         }
         match settled {
-            Settled::Again | Settled::Crowded => {
+            Settled::Again | Settled::Contended => {
                 pe.searching = Some((search, None, leases));
                 Ok(None)
             }
@@ -466,8 +466,8 @@ fn agreements_at_the_same_time_share_nothing_and_one_gives_way() {
         }
         settled
     };
-    assert_eq!(settle(2, 1, b2, &b, false), Settled::Crowded);
-    assert_eq!(settle(1, 1, b1, &b, true), Settled::Crowded);
+    assert_eq!(settle(2, 1, b2, &b, false), Settled::Contended);
+    assert_eq!(settle(1, 1, b1, &b, true), Settled::Contended);
     assert_eq!(settle(0, 0, a0, &a, false), Settled::Granted);
     assert_eq!(settle(1, 0, a1, &a, true), Settled::Granted);
     assert_eq!((leases[0].left(), leases[1].left()), (1, 0));
