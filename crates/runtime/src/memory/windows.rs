@@ -1,8 +1,10 @@
 //! Builds the windows of a node: which PE makes which memory file, and where it is mapped.
 
+use std::os::fd::OwnedFd;
+
 use oxshmem_base::knobs::{NodeLevels, Settings, Wait};
 use oxshmem_base::{Error, size};
-use oxshmem_bootstrap::{Circle, Membership, Parcel, node};
+use oxshmem_bootstrap::{Circle, Gathered, Membership, Parcel, node};
 use oxshmem_os::limits::{Limit, Limits};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::statics;
@@ -98,18 +100,57 @@ pub(crate) fn open(
     epoch: u32,
     settings: &Settings,
 ) -> Result<(Windows, SymmetricHeap, Circle), Error> {
-    let members = job.node().members.len();
-    let me = job.node().my_index;
-    let region = statics::region();
-    let mine = Parcel {
-        bytes: MemberFacts::own(region.as_ref().map_or(0, |region| region.len as u64)).encode(),
-        fds: match &region {
-            Ok(region) => {
-                vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?]
-            }
-            Err(_) => Vec::new(),
-        },
+    let (members, me) = (job.node().members.len(), job.node().my_index);
+    let region = statics::region().ok();
+    let (gathered, claims) = exchange(job, epoch, settings, own_parcel(region)?)?;
+    let facts = facts_of(job, &gathered.of)?;
+    let (terms, shares) = HeapTerms::decode(&gathered.common.bytes).ok_or_else(unreadable)?;
+    let shares = share::decode(shares).filter(|shares| shares.len() == members).ok_or_else(unreadable)?;
+    // A processor that went away since the list was made: run unbound.
+    let bound = placement::adopt(shares, me).unwrap_or(false);
+    let files = NodeFiles::of(gathered.common.fds)?;
+
+    let control = map_control(job, &files.control)?;
+    let roll = Roll::enter(files.roll.into(), me as u32, members as u32)
+        .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
+    let heap = map_heap(&files.heap, &terms, members, me)?;
+    let statics = match region {
+        Some(region) if facts.iter().all(|member| member.statics > 0) => {
+            let files = gathered.of.into_iter().map(|mut parcel| parcel.fds.pop());
+            Some(map_statics(region, files)?)
+        }
+        _ => None,
     };
+    let quarters = waiting::choose(terms.wait(), &facts, me, bound);
+    let windows = Windows {
+        control: Some(control),
+        heap: Mutex::new(Some(heap)),
+        statics,
+        heap_window: 1 << terms.heap_shift,
+        claims: Mutex::new(claims),
+        wait: terms.wait(),
+        levels: terms.node_levels(),
+        quarters,
+        roll,
+    };
+    Ok((windows, own_heap(files.heap, &terms, me), gathered.circle))
+}
+
+/// The parcel of this PE: its facts, and the memory behind its static variables if others can map it.
+fn own_parcel(region: Option<&statics::Statics>) -> Result<Parcel, Error> {
+    let bytes = MemberFacts::own(region.map_or(0, |region| region.len as u64)).encode();
+    let fds = match region {
+        Some(region) => {
+            vec![region.memory.fd().try_clone_to_owned().map_err(|e| no_memory("share the statics", &e))?]
+        }
+        None => Vec::new(),
+    };
+    Ok(Parcel { bytes, fds })
+}
+
+/// Exchanges parcels with the node's other PEs. The leader decides for all and makes the files; the claims are its own, and nobody else
+/// has any.
+fn exchange(job: &Membership, epoch: u32, settings: &Settings, mine: Parcel) -> Result<(Gathered, Claims), Error> {
     let mut claims = Claims::default();
     let common = |parcels: &[Parcel]| {
         let facts: Vec<MemberFacts> = parcels.iter().filter_map(|parcel| MemberFacts::decode(&parcel.bytes)).collect();
@@ -121,69 +162,81 @@ pub(crate) fn open(
         make_common(&need, left, settings, &decision.shares)
     };
     let gathered = node::share(job, epoch, mine, common)?;
-    let facts: Vec<MemberFacts> = gathered
-        .of
+    Ok((gathered, claims))
+}
+
+/// The facts of all members, which run one program.
+fn facts_of(job: &Membership, parcels: &[Parcel]) -> Result<Vec<MemberFacts>, Error> {
+    let facts: Vec<MemberFacts> = parcels
         .iter()
         .map(|parcel| MemberFacts::decode(&parcel.bytes))
         .collect::<Option<_>>()
         .ok_or_else(unreadable)?;
     same_program(job, &facts)?;
+    Ok(facts)
+}
 
-    let (terms, shares) = HeapTerms::decode(&gathered.common.bytes).ok_or_else(unreadable)?;
-    let shares = share::decode(shares).filter(|shares| shares.len() == members).ok_or_else(unreadable)?;
-    // A processor that went away since the list was made: run unbound.
-    let bound = placement::adopt(shares, me).unwrap_or(false);
-    let mut common = gathered.common.fds.into_iter();
-    let (Some(control_file), Some(heap_file), Some(roll_file)) = (common.next(), common.next(), common.next()) else {
-        return Err(unreadable());
-    };
-    let control_file = SharedMemory::from_fd(control_file).map_err(|e| no_memory("open the control windows", &e))?;
-    let heap_file = SharedMemory::from_fd(heap_file).map_err(|e| no_memory("open the heap windows", &e))?;
+/// The files of a node, which its leader has made.
+struct NodeFiles {
+    control: SharedMemory,
+    heap: SharedMemory,
+    roll: OwnedFd,
+}
 
-    let small = memory::page_size();
-    // A process without a limit has as many addresses as the kernel gives one: on some machines half a tebibyte.
-    let more = match memory::addresses_left() {
+impl NodeFiles {
+    /// Those of the descriptors that [`make_common`] has sent.
+    fn of(fds: Vec<OwnedFd>) -> Result<Self, Error> {
+        let mut fds = fds.into_iter();
+        let (Some(control), Some(heap), Some(roll)) = (fds.next(), fds.next(), fds.next()) else {
+            return Err(unreadable());
+        };
+        Ok(Self {
+            control: SharedMemory::from_fd(control).map_err(|e| no_memory("open the control windows", &e))?,
+            heap: SharedMemory::from_fd(heap).map_err(|e| no_memory("open the heap windows", &e))?,
+            roll,
+        })
+    }
+}
+
+/// Maps the control windows of all members, and makes them the current ones.
+fn map_control(job: &Membership, file: &SharedMemory) -> Result<AddressRange, Error> {
+    let (members, me) = (job.node().members.len(), job.node().my_index);
+    let range = map_whole(file, members, control::SHIFT, memory::page_size(), "control windows")
+        .map_err(|error| error.fix(more_addresses()))?;
+    placement::keep_near(&range, me << control::SHIFT, 1 << control::SHIFT, me);
+    control::open(range.base() as usize, range.len(), me as u32);
+    ControlBlock::own().show(job.rank());
+    Ok(range)
+}
+
+/// Maps the heaps of all members, and lets the data path find them.
+fn map_heap(file: &SharedMemory, terms: &HeapTerms, members: usize, me: usize) -> Result<AddressRange, Error> {
+    let shift = terms.heap_shift;
+    let range = map_whole(file, members, shift, terms.page as usize, "symmetric heaps")
+        .map_err(|error| error.fix(format!("lower SHMEM_SYMMETRIC_SIZE, or {}", more_addresses())))?;
+    placement::keep_near(&range, me << shift, 1 << shift, me);
+    let base = range.base() as usize;
+    FAST.heap.open(base + (me << shift), 0, base, shift);
+    Ok(range)
+}
+
+/// The advice to a user whose PEs have too few addresses. A process without a limit has as many as the kernel gives one: on some machines
+/// half a tebibyte.
+fn more_addresses() -> &'static str {
+    match memory::addresses_left() {
         Some(_) => "raise the limit of addresses (ulimit -v): addresses cost no memory",
         None => "run fewer PEs on a node: the kernel gives a process no more addresses",
-    };
-    let control =
-        map_whole(&control_file, members, control::SHIFT, small, "control windows").map_err(|error| error.fix(more))?;
-    placement::keep_near(&control, me << control::SHIFT, 1 << control::SHIFT, me);
-    control::open(control.base() as usize, control.len(), me as u32);
-    ControlBlock::own().show(job.rank());
-    let roll = Roll::enter(roll_file.into(), me as u32, members as u32)
-        .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
-    let heap = map_whole(&heap_file, members, terms.heap_shift, terms.page as usize, "symmetric heaps")
-        .map_err(|error| error.fix(format!("lower SHMEM_SYMMETRIC_SIZE, or {more}")))?;
-    placement::keep_near(&heap, me << terms.heap_shift, 1 << terms.heap_shift, me);
-    let heap_start = heap.base() as usize + (me << terms.heap_shift);
-    FAST.heap.open(heap_start, 0, heap.base() as usize, terms.heap_shift);
-    let statics = match &region {
-        Ok(region) if facts.iter().all(|member| member.statics > 0) => {
-            let files = gathered.of.into_iter().map(|mut parcel| parcel.fds.pop());
-            Some(map_statics(region, files)?)
-        }
-        _ => None,
-    };
-    let quarters = waiting::choose(terms.wait(), &facts, me, bound);
-    let heap_at = (me as u64) << terms.heap_shift;
-    let mut symmetric = SymmetricHeap::new(heap_file, heap_at, terms.heap_cap, terms.page, terms.limited);
-    if terms.guarded {
-        symmetric.guard();
     }
-    let heap_window = 1 << terms.heap_shift;
-    let windows = Windows {
-        control: Some(control),
-        heap: Mutex::new(Some(heap)),
-        statics,
-        heap_window,
-        claims: Mutex::new(claims),
-        wait: terms.wait(),
-        levels: terms.node_levels(),
-        quarters,
-        roll,
-    };
-    Ok((windows, symmetric, gathered.circle))
+}
+
+/// The heap of this PE, without blocks.
+fn own_heap(file: SharedMemory, terms: &HeapTerms, me: usize) -> SymmetricHeap {
+    let at = (me as u64) << terms.heap_shift;
+    let mut heap = SymmetricHeap::new(file, at, terms.heap_cap, terms.page, terms.limited);
+    if terms.guarded {
+        heap.guard();
+    }
+    heap
 }
 
 /// The most addresses that one arena takes: a quarter of the 47 bits that x86-64 gives a process. AArch64 gives 39 to 48 bits.
@@ -273,7 +326,7 @@ fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what:
 /// Maps every PE's static region, and lets the data path find them.
 fn map_statics(
     region: &statics::Statics,
-    files: impl ExactSizeIterator<Item = Option<std::os::fd::OwnedFd>>,
+    files: impl ExactSizeIterator<Item = Option<OwnedFd>>,
 ) -> Result<AddressRange, Error> {
     let shift = region.len.next_power_of_two().trailing_zeros();
     let mut range = AddressRange::reserve(files.len() << shift, memory::page_size())
