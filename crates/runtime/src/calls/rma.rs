@@ -169,12 +169,27 @@ pub unsafe fn ibput<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "dest", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
-            for i in 0..nblocks as isize {
+            let block = |i: isize| {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
-                // SAFETY: one block of the caller's promise.
-                unsafe { indirect::put::<V, false>(via.call(), via.given(), to.cast(), from.cast(), n, pe) };
+                (to.cast(), from.cast())
+            };
+            // One wait for all sources: the last put waits until everything that the context has under way is complete locally.
+            let (last, waits) = (nblocks as isize - 1, indirect::waits_for_source(n));
+            for i in 0..last {
+                let (to, from) = block(i);
+                // SAFETY: one block of the caller's promise, whose source is free when that of the last one is, or at once.
+                unsafe {
+                    if waits {
+                        indirect::put::<V, true>(via.call(), via.given(), to, from, n, pe);
+                    } else {
+                        indirect::put::<V, false>(via.call(), via.given(), to, from, n, pe);
+                    }
+                }
             }
+            let (to, from) = block(last);
+            // SAFETY: one block of the caller's promise.
+            unsafe { indirect::put::<V, false>(via.call(), via.given(), to, from, n, pe) };
         }
     }
 }

@@ -194,6 +194,12 @@ unsafe fn put_seldom<const NBI: bool>(
     }
 }
 
+/// Whether a put of `n` bytes between nodes waits until the network has read its source, because it is too long to be copied.
+#[inline(never)]
+pub(crate) fn waits_for_source(n: usize) -> bool {
+    network::capabilities().is_some_and(|capabilities| n > capabilities.inject)
+}
+
 /// Put of `n` bytes by the network; unless `NBI` the source may be reused when this returns.
 ///
 /// # Safety

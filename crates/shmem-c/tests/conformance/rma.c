@@ -203,18 +203,25 @@ TEST(RMA_4, "an aligned element of 1 to 8 bytes arrives in one piece")
     WHOLE_ELEMENTS(uint64_t, uint64);
 }
 
-/* Whether `bytes` holds, from its start, `blocks` blocks of `block` bytes every `stride` bytes, cut from the pattern
+/* Whether `room` bytes hold, from their start, `blocks` blocks of `block` bytes every `stride` bytes, cut from the pattern
  * every `source_stride` bytes, and GUARD everywhere else. */
-static int is_strided(const unsigned char *bytes, size_t block, size_t blocks, size_t stride, size_t source_stride,
-                      unsigned seed)
+static int is_strided_in(const unsigned char *bytes, size_t room, size_t block, size_t blocks, size_t stride,
+                         size_t source_stride, unsigned seed)
 {
-    for (size_t i = 0; i < ROOM - AT; i++) {
+    for (size_t i = 0; i < room; i++) {
         size_t number = i / stride, within = i % stride;
         int inside = number < blocks && within < block;
         if (bytes[i] != (inside ? pattern(seed, number * source_stride + within) : GUARD))
             return 0;
     }
     return 1;
+}
+
+/* The same for a place, behind its first AT bytes. */
+static int is_strided(const unsigned char *bytes, size_t block, size_t blocks, size_t stride, size_t source_stride,
+                      unsigned seed)
+{
+    return is_strided_in(bytes, ROOM - AT, block, blocks, stride, source_stride, seed);
 }
 
 static const struct { ptrdiff_t dst, sst; } strides[] = {{1, 1}, {2, 1}, {1, 3}, {3, 2}, {5, 5}};
@@ -292,6 +299,35 @@ TEST(RMA_6_ibget, "ibget moves blocks, with strides between block starts", .also
             CHECK(is_strided(local, block * t->size, number, dst * t->size, sst * t->size, right_pe()));
             shmem_barrier_all();
         }
+}
+
+TEST(RMA_6_long, "the source of long blocks may be reused at once", .also = "RMA-1 RMA-7 SYM-1")
+{
+    enum { BLOCKS = 4, MOST = 70000 };
+    static const size_t lengths[] = {100, 4096, 4097, 8193, 32769, MOST};
+    static unsigned char in_bss[BLOCKS * (MOST + 9)];
+    unsigned char *source = malloc(sizeof in_bss), *in_heap = shmem_malloc(sizeof in_bss);
+    REQUIRE(source && in_heap && shmem_ctx_create(0, &transfer_context) == 0);
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++)
+        for (int form = 0; form < 4; form++) {
+            unsigned char *target = form % 2 ? in_bss : in_heap;
+            size_t length = lengths[k], to = length + 9, from = length + 5;
+            ptrdiff_t dst = (ptrdiff_t)to, sst = (ptrdiff_t)from;
+            memset(target, GUARD, sizeof in_bss);
+            shmem_barrier_all();
+            fill(source, sizeof in_bss, me);
+            if (form < 2)
+                shmem_ibput8(target, source, dst, sst, length, BLOCKS, right_pe());
+            else
+                shmem_ctx_ibput8(transfer_context, target, source, dst, sst, length, BLOCKS, right_pe());
+            memset(source, 0, sizeof in_bss);
+            shmem_ctx_quiet(transfer_context);
+            shmem_barrier_all();
+            CHECK(is_strided_in(target, sizeof in_bss, length, BLOCKS, to, from, left_pe()));
+        }
+    shmem_barrier_all();
+    free(source);
+    shmem_free(in_heap);
 }
 
 TEST(RMA_6_nothing, "no blocks or empty blocks move nothing", .also = "SYM-9")
