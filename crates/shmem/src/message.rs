@@ -11,9 +11,12 @@ use crate::pieces::Pieces;
 use crate::transfer::no_such_pe;
 use crate::{Error, ErrorKind, Team, Until, World, mistake, symmetric};
 
+/// The words of a part. A PE stores and loads its own elements one by one, so bytes would take eight times as long.
+const PART_WORDS: usize = 1 << 11;
+
 symmetric! {
     /// A part of a value that a team broadcasts. A PE is in one collective at a time, so one place serves all its teams.
-    static PART: [u8; 1 << 14] = [0; 1 << 14];
+    static PART: [u64; PART_WORDS] = [0; PART_WORDS];
 }
 
 /// The length that says that the root has no value to send.
@@ -40,13 +43,18 @@ impl World {
         if length == 0 {
             return decode(CALL, &[]);
         }
-        let bytes = self.allocate_slice(length, 0_u8)?;
-        if let Some(encoded) = encoded {
-            bytes.put_slice(&encoded, root);
+        let place = self.allocate_slice(length, 0_u8)?;
+        if let Some(encoded) = &encoded {
+            place.put_slice(encoded, root);
             self.quiet();
         }
-        self.broadcast(&bytes, &bytes, root);
-        decode(CALL, &bytes.to_vec())
+        self.broadcast(&place, &place, root);
+        let bytes = match encoded {
+            Some(encoded) => encoded,
+            // The broadcast has ordered this bulk copy after everything that is written there.
+            None => place.get_vec(self.my_pe()),
+        };
+        decode(CALL, &bytes)
     }
 
     /// A channel for messages between all pairs of PEs. All PEs call it with the same `room`: the bytes that each keeps for a
@@ -82,20 +90,24 @@ impl Team<'_> {
     pub fn broadcast_value<T: Serialize + DeserializeOwned>(&self, value: Option<T>, root: usize) -> Result<T, Error> {
         const CALL: &str = "Team::broadcast_value";
         let (encoded, length) = self.announce(CALL, value, root)?;
-        let mut bytes = encoded.unwrap_or_else(|| vec![0; length]);
-        for (i, part) in bytes.chunks_mut(PART.len()).enumerate() {
+        let mut bytes = encoded.unwrap_or_default();
+        bytes.resize(length.next_multiple_of(8), 0);
+        for (i, part) in bytes.as_chunks_mut::<8>().0.chunks_mut(PART_WORDS).enumerate() {
             let place = &PART[..part.len()];
             if i > 0 {
                 // All PEs have the part before.
                 self.sync();
             }
-            if self.my_pe() == root {
-                place.store_all(part.iter().copied());
+            let is_root = self.my_pe() == root;
+            if is_root {
+                place.store_all(part.iter().map(|word| u64::from_ne_bytes(*word)));
             }
             self.broadcast(place, place, root);
-            part.copy_from_slice(&place.to_vec());
+            if !is_root {
+                part.iter_mut().zip(place.to_vec()).for_each(|(bytes, word)| *bytes = word.to_ne_bytes());
+            }
         }
-        decode(CALL, &bytes)
+        decode(CALL, &bytes[..length])
     }
 
     /// The root's encoding, on the root, and its length. None returns before all have called, so their parts are free.
