@@ -1,10 +1,14 @@
 //! Arrays whose elements are spread over all PEs in blocks.
 
+mod ranges;
+
 use core::ops::Range;
 
 use oxshmem_reduce::{Max, Min, Operand, Sum};
 
 use crate::{Error, ErrorKind, Plain, Symmetric, SymmetricBox, Team, World, mistake};
+
+use ranges::{JoinedGets, JoinedPuts};
 
 /// An array of which every PE has a block: PE 0 the first elements, PE 1 those behind them, and so on, of one length until the array
 /// ends. Every PE reads and writes every element, by its index in the whole. [`World::array_over`] makes one of which the members of a
@@ -180,12 +184,13 @@ impl<T: Plain> Array<'_, T> {
     #[track_caller]
     pub fn get_range(&self, range: Range<usize>) -> Vec<T> {
         self.inside(&range);
-        let mut all = Vec::with_capacity(range.len());
+        let mut gets = JoinedGets::with_room(range.len());
         // A loop, and not a closure: a race is reported at the caller's line.
         for (pe, part, _) in self.parts(range) {
-            all.extend(part.get_vec(pe));
+            // SAFETY: the parts are the range, for which there is room.
+            unsafe { gets.get(part, pe) };
         }
-        all
+        gets.wait()
     }
 
     /// Writes the elements from `begin` on, whichever PEs have them. They are there after the next quiet or barrier.
@@ -202,19 +207,11 @@ impl<T: Plain> Array<'_, T> {
     pub fn put_range(&self, begin: usize, values: &[T]) {
         let range = begin..begin.saturating_add(values.len());
         self.inside(&range);
+        let mut puts = JoinedPuts::default();
         for (pe, part, at) in self.parts(range) {
-            part.put_slice(&values[at - begin..][..part.len()], pe);
+            // SAFETY: the values are borrowed until this function returns, when the puts have been dropped.
+            unsafe { puts.put(part, &values[at - begin..][..part.len()], pe) };
         }
-    }
-
-    /// The parts of a range by PE, with the index of the first element of each.
-    fn parts(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Symmetric<[T]>, usize)> {
-        let size = self.block.max(1);
-        (range.start / size..range.end.div_ceil(size)).filter_map(move |member| {
-            let block = self.block_of(member);
-            let (begin, end) = (range.start.max(block.start), range.end.min(block.end));
-            (begin < end).then(|| (self.pe(member), &self.blocks[begin - block.start..end - block.start], begin))
-        })
     }
 
     /// This PE's elements with their indices in the whole.

@@ -108,6 +108,8 @@ calls! {
         fn g[V: Via, T: Plain](via: V, source: *const T, pe: c_int) -> T;
         fn put[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
         fn get[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
+        fn begin_put[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) -> bool;
+        fn begin_get[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) -> bool;
         fn put_nbi[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
         fn get_nbi[V: Via, T: Plain](via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int);
         fn iput[V: Via, T: Plain](

@@ -53,6 +53,35 @@ fn elements_and_ranges_are_reached_wherever_they_are() {
 }
 
 #[test]
+fn long_parts_of_ranges_travel_together() {
+    everywhere(3, |world| {
+        // Each block is longer than what any network copies.
+        let array = world.array(30_000, 0_u64).unwrap();
+        let me = world.my_pe();
+        for writer in 0..3 {
+            let written = |i: usize| (i << 2 | writer) as u64;
+            if me == writer {
+                let mut values: Vec<_> = (5..29_990).map(written).collect();
+                array.put_range(5, &values);
+                // They are free at once.
+                values.fill(u64::MAX);
+            }
+            world.barrier();
+            // From the own block on, and of all.
+            let own = array.block_of(me).start + 7;
+            for (begin, end) in [(own, 29_990), (5, 29_990), (9_999, 10_001), (20_000, 20_000)] {
+                assert!(
+                    array.get_range(begin..end) == (begin..end).map(written).collect::<Vec<_>>(),
+                    "{begin} to {end}"
+                );
+            }
+            assert_eq!((array.get(4), array.get(29_990)), (0, 0));
+            world.barrier();
+        }
+    });
+}
+
+#[test]
 fn each_team_has_an_array_of_its_own() {
     everywhere(5, |world| {
         // Of three and of two members, against the order of the world, and of different lengths.

@@ -10,6 +10,7 @@ use crate::transfers::element::{self, copy};
 use crate::transfers::indirect;
 use crate::transfers::length::{Cover, bytes};
 use crate::transfers::range;
+use crate::wait::Needs;
 
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///
@@ -106,6 +107,53 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
         // at the source's address itself.
         None => unsafe { indirect::get::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
+    }
+}
+
+/// [`put`] of a part of what the caller puts. Returns whether the network may still read its source when the call returns: it has when
+/// [`complete_locally`] returns.
+///
+/// # Safety
+/// As for [`put`]; the source stays untouched until then.
+#[inline(always)]
+pub unsafe fn begin_put<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) -> bool {
+    let n = bytes::<T>(nelems);
+    if near(dest, n, via.world(pe)).is_none() && indirect::waits_for_source(n) {
+        // SAFETY: the caller promises that the source stays untouched, and `indirect::put` looks at the destination's address itself.
+        unsafe { indirect::put::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) };
+        return true;
+    }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { put(via, dest, source, nelems, pe) };
+    false
+}
+
+/// [`get`] of a part of what the caller gets. Returns whether the data may still be on its way when the call returns: it is there after
+/// the next quiet.
+///
+/// # Safety
+/// As for [`get`]; the destination is not looked at until then.
+#[inline(always)]
+pub unsafe fn begin_get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) -> bool {
+    let n = bytes::<T>(nelems);
+    if near(source, n, via.world(pe)).is_none() {
+        // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
+        // at the source's address itself.
+        unsafe { indirect::get::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) };
+        return true;
+    }
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { get(via, dest, source, nelems, pe) };
+    false
+}
+
+/// Returns when the network has read the sources of everything that was issued on the context.
+///
+/// # Safety
+/// The context has not been destroyed.
+pub unsafe fn complete_locally<V: Via>(via: V) {
+    if let Some(lane) = via.context().known_lane() {
+        lane.complete_locally(via.call(), Needs::Anyone);
     }
 }
 

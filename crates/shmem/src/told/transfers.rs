@@ -26,11 +26,13 @@ fn transfer(via: impl Via, dest: usize, source: usize, len: usize, pe: c_int, wa
 
 /// The transfers of elements that lie one behind the other.
 macro_rules! contiguous {
-    ($($name:ident $way:ident $nonblocking:ident;)*) => {$(
+    ($($name:ident $way:ident $nonblocking:ident $(-> $result:ty)?;)*) => {$(
         /// # Safety
         /// As for the runtime's call of this name.
         #[track_caller]
-        pub(crate) unsafe fn $name<V: Via, T: Plain>(via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int) {
+        pub(crate) unsafe fn $name<V: Via, T: Plain>(
+            via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int,
+        ) $(-> $result)? {
             transfer(via, dest as usize, source as usize, nelems * size_of::<T>(), pe, $way, $nonblocking);
             // SAFETY: the caller keeps the promises of the runtime's call of this name.
             unsafe { calls::$name(via, dest, source, nelems, pe) }
@@ -89,6 +91,9 @@ pub(crate) mod rma {
     contiguous! {
         put PUT WAITS;
         get GET WAITS;
+        // Parts of calls that wait.
+        begin_put PUT WAITS -> bool;
+        begin_get GET WAITS -> bool;
         put_nbi PUT RETURNS_AT_ONCE;
         get_nbi GET RETURNS_AT_ONCE;
     }

@@ -62,6 +62,32 @@ pub(crate) unsafe fn get<V: Via, T: Plain>(
     }
 }
 
+pub(crate) unsafe fn begin_put<V: Via, T: Plain>(
+    here: &ThreadPe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) -> bool {
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { put(here, via, dest, source, nelems, pe) };
+    false
+}
+
+pub(crate) unsafe fn begin_get<V: Via, T: Plain>(
+    here: &ThreadPe,
+    via: V,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+    pe: c_int,
+) -> bool {
+    // SAFETY: our caller has made the promises that this call asks for.
+    unsafe { get(here, via, dest, source, nelems, pe) };
+    false
+}
+
 pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
     here: &ThreadPe,
     via: V,
