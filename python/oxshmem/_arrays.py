@@ -55,6 +55,7 @@ class Heap:
 
     def __init__(self) -> None:
         self.blocks: Dict[int, Tuple[int, int]] = {}
+        self.bytes = 0  # of all blocks
         self.dropped: Set[int] = set()
         self.made = 0
         self.first = 0  # of this life of the library
@@ -63,19 +64,18 @@ class Heap:
 
     def allocate(self, size: int, align: Optional[int], clear: bool, hints: int, name: str) -> Block:
         """Takes a block on all PEs."""
-        if self.calls >= _MANY_CALLS or self.since > max(_MANY_BYTES, sum(bytes for _, bytes in self.blocks.values()) // 2):
+        if self.calls >= _MANY_CALLS or self.since > max(_MANY_BYTES, self.bytes // 2):
             self.sweep()
         taken = self._take(size, align, clear, hints)
         if not taken and self.blocks:
             self.sweep()
             taken = self._take(size, align, clear, hints)
         if not taken:
-            used = sum(bytes for _, bytes in self.blocks.values())
-            raise MemoryError(f"{name}: the symmetric heap has no room for {_in_words(size)} more; arrays take {_in_words(used)} of it. "
-                              "Free arrays with oxshmem.free; the message of PE 0 says what limits the heap, and what to do")
+            raise MemoryError(f"{name}: the symmetric heap has no room for {_in_words(size)} more; arrays take {_in_words(self.bytes)} "
+                              "of it. Free arrays with oxshmem.free; the message of PE 0 says what limits the heap, and what to do")
         number, self.made = self.made, self.made + 1
         self.blocks[number] = (taken, size)
-        self.since, self.calls = self.since + size, self.calls + 1
+        self.bytes, self.since, self.calls = self.bytes + size, self.since + size, self.calls + 1
         return Block(taken, size, number)
 
     def _take(self, size: int, align: Optional[int], clear: bool, hints: int) -> int:
@@ -96,13 +96,15 @@ class Heap:
         has none of a new one.
         """
         self.blocks.clear()
+        self.bytes = 0
         self.dropped.clear()
         self.first = self.made
         self.since, self.calls, self.scratch = 0, 0, 0
 
     def free(self, number: int) -> None:
         """Gives a block back on all PEs."""
-        taken, _ = self.blocks.pop(number)
+        taken, size = self.blocks.pop(number)
+        self.bytes -= size
         self.dropped.discard(number)
         _core.call(_FREE, "n", taken)
 

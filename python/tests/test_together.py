@@ -250,6 +250,7 @@ class Memory(unittest.TestCase):
             shmem.empty(1 << 17)
         self.assertLess(len(_heap.blocks), 100)
         shmem.free_dropped()
+        self.assertEqual(_heap.bytes, sum(size for _, size in _heap.blocks.values()))
 
     def test_free(self) -> None:
         a = shmem.zeros(3)
