@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 import weakref
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
@@ -181,6 +181,25 @@ class Dropped(unittest.TestCase):
         self.assertIsNone(source())
         del ctx
         self.assertEqual(_start.dropped_streams, [])
+
+    def test_the_place_of_an_old_value_stays_until_it_is_there(self) -> None:
+        count, ctx = shmem.zeros(1, dtype=int), shmem.Ctx()
+        completing: List[Tuple[Optional[shmem.Ctx], Callable[[], Any]]] = [
+            (None, shmem.quiet), (None, shmem.barrier_all), (ctx, ctx.quiet), (ctx, ctx.destroy),
+        ]
+        for given, complete in completing:
+            fetch = np.zeros(1, dtype=int)
+            place = weakref.ref(fetch)
+            shmem.atomic_fetch_add_nbi(fetch, count, 1, NEXT, ctx=given)
+            del fetch
+            gc.collect()
+            self.assertIsNotNone(place())
+            complete()
+            self.assertIsNone(place())
+        shmem.barrier_all()
+        self.assertEqual(int(count[0]), len(completing))
+        shmem.barrier_all()
+        shmem.free(count)
 
     def test_a_copy_is_another_name_and_nothing_is_pickled(self) -> None:
         lock, request = shmem.Lock(), shmem.sync_nb()

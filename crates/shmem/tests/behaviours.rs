@@ -3,6 +3,7 @@
 mod again;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -371,6 +372,31 @@ fn transfers_in_scopes_and_with_owned_buffers() {
         assert_eq!(back, [7; 10]);
         assert_eq!(numbers[..30].to_vec(), [vec![7; 10], vec![8; 10], vec![9; 10]].concat());
         assert_eq!(block_on(numbers.get_owned(vec![0; 2], right(world))).0, [7, 7]);
+    });
+}
+
+#[test]
+fn old_values_are_there_when_a_scope_is_left() {
+    everywhere(3, |world| {
+        let counts = world.allocate_slice(32, Atomic::new(0_u64)).unwrap();
+        let (context, mut old) = (world.context(), [9; 32]);
+        context.scope(|scope| {
+            for (i, old) in old.iter_mut().enumerate() {
+                scope.fetch_add(&counts[i], i as u64 + 1, old, right(world));
+            }
+        });
+        assert_eq!(old, [0; 32]);
+        let left = catch_unwind(AssertUnwindSafe(|| {
+            world.scope(|scope| {
+                for (i, old) in old.iter_mut().enumerate() {
+                    scope.fetch_inc(&counts[i], old, right(world));
+                }
+                assert_eq!(world.n_pes(), 0, "a panic leaves the scope");
+            });
+        }));
+        assert!(left.is_err());
+        assert!((1..).zip(old).all(|(expected, old)| old == expected), "{old:?}");
+        world.barrier();
     });
 }
 
