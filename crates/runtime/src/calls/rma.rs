@@ -171,12 +171,6 @@ fn look_at_own<V: Via, T>(via: V, argument: &str, address: *const T, stride: isi
     }
 }
 
-/// Whether the blocks lie one behind the other on both sides.
-#[inline(always)]
-const fn has_no_gaps(dst: isize, sst: isize, bsize: usize) -> bool {
-    dst == sst && dst == bsize as isize
-}
-
 /// Copies `count` pieces of `piece` elements between memory that is strided on both sides.
 ///
 /// # Safety
@@ -212,9 +206,9 @@ pub unsafe fn ibput<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    if has_no_gaps(dst, sst, bsize) {
+    if let Some(elements) = length::joined(dst, sst, bsize, nblocks) {
         // SAFETY: our caller vouches for all elements of the blocks.
-        return unsafe { put(via, dest, source, length::of(bsize, nblocks), pe) };
+        return unsafe { put(via, dest, source, elements, pe) };
     }
     let cover = Cover::strided(size_of::<T>(), dst, bsize, nblocks);
     let lowest = dest.wrapping_byte_sub(cover.back);
@@ -270,9 +264,9 @@ pub unsafe fn ibget<V: Via, T>(
     if nblocks == 0 || bsize == 0 {
         return;
     }
-    if has_no_gaps(dst, sst, bsize) {
+    if let Some(elements) = length::joined(dst, sst, bsize, nblocks) {
         // SAFETY: our caller vouches for all elements of the blocks.
-        return unsafe { get(via, dest, source, length::of(bsize, nblocks), pe) };
+        return unsafe { get(via, dest, source, elements, pe) };
     }
     let cover = Cover::strided(size_of::<T>(), sst, bsize, nblocks);
     let lowest = source.wrapping_byte_sub(cover.back);

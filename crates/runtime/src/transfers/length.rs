@@ -37,6 +37,14 @@ pub(crate) const fn bytes<T>(n: usize) -> usize {
     of(n, size_of::<T>())
 }
 
+/// How many elements `nblocks` blocks of `bsize` elements have, if the blocks lie one behind the other on both sides and memory can have so
+/// many.
+#[inline(always)]
+pub(crate) fn joined(dst: isize, sst: isize, bsize: usize, nblocks: usize) -> Option<usize> {
+    let elements = of(nblocks, bsize);
+    (dst == sst && dst == bsize as isize && elements < IMPOSSIBLE).then_some(elements)
+}
+
 /// A distance, which is no count of elements.
 #[inline(always)]
 const fn product(one: usize, other: usize) -> usize {
@@ -115,6 +123,17 @@ mod tests {
         assert!([minus(1), minus(5), of(minus(5), 1), of(of(minus(5), 8), 4)].into_iter().all(is_negative_count));
         let others = [0, 40, IMPOSSIBLE, bytes::<u64>(1 << 61), Cover::strided(4, 2, 1, minus(5)).bytes];
         assert!(!others.into_iter().any(is_negative_count));
+    }
+
+    #[test]
+    fn blocks_without_gaps_are_joined() {
+        assert_eq!([joined(3, 3, 3, 5), joined(1, 1, 1, 7)], [Some(15), Some(7)]);
+        let minus = 5_usize.wrapping_neg();
+        for (dst, sst, bsize, nblocks) in
+            [(4, 3, 3, 5), (3, 4, 3, 5), (4, 4, 3, 5), (-1, -1, 1, 5), (1, 1, 1, minus), (4, 4, 4, minus)]
+        {
+            assert_eq!(joined(dst, sst, bsize, nblocks), None, "{dst} {sst} {bsize} {nblocks}");
+        }
     }
 
     #[test]
