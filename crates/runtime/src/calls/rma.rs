@@ -294,7 +294,7 @@ pub unsafe fn ibget<V: Via, T>(
                 unsafe { indirect::get::<V, true>(via.call(), via.given(), to, from, n, pe) };
             }
             // One round trip for all.
-            via.context().quiet(via.call());
+            indirect::await_gets(via.call(), via.context(), pe);
         }
     }
 }

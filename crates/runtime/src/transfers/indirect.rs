@@ -285,6 +285,18 @@ unsafe fn get_seldom<const NBI: bool>(
     }
 }
 
+/// Returns when gets of one call from the context's PE `pe`, which it has left under way, are there, and with them everything that was issued
+/// on the context. Those from a PE of this node are there already.
+#[inline(never)]
+pub(crate) fn await_gets(call: &'static str, context: ContextHandle, pe: c_int) {
+    let pe = range::member(call, context, pe);
+    if job::window_of(pe).is_none()
+        && let Some(lane) = context.known_lane()
+    {
+        lane.drain(call, Needs::One(pe));
+    }
+}
+
 /// Get of `n` bytes by the network; unless `NBI` they are there when this returns.
 ///
 /// # Safety
