@@ -123,9 +123,11 @@ impl Info {
         both & fi::FI_ORDER_WAW != 0 && self.ep().max_order_waw_size >= self.ep().max_msg_size
     }
 
-    /// Puts and atomics to one PE take effect in the order in which they were issued. An atomic writes, and may read.
+    /// Puts and atomics to one PE take effect in the order in which they were issued. An atomic writes, and may read: two that are under
+    /// way may both do so.
     pub(crate) fn orders_atomics(&self) -> bool {
-        let (both, wanted) = (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_RAW | fi::FI_ORDER_WAR);
+        let (both, wanted) =
+            (self.tx().msg_order & self.rx().msg_order, fi::FI_ORDER_RAR | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR);
         let longest = self.ep().max_order_raw_size.min(self.ep().max_order_war_size);
         both & wanted == wanted && longest >= self.ep().max_msg_size && self.orders_puts()
     }

@@ -31,6 +31,7 @@ pub const FI_MR_VIRT_ADDR: ::core::ffi::c_int = 16;
 pub const FI_MR_ALLOCATED: ::core::ffi::c_int = 32;
 pub const FI_MR_PROV_KEY: ::core::ffi::c_int = 64;
 pub const FI_MR_ENDPOINT: ::core::ffi::c_int = 512;
+pub const FI_ORDER_RAR: u64 = 1;
 pub const FI_ORDER_RAW: u64 = 2;
 pub const FI_ORDER_WAR: u64 = 8;
 pub const FI_ORDER_WAW: u64 = 16;

@@ -28,7 +28,12 @@ pub(super) const NATURES: &[Nature] = &[Nature {
     // As of Slingshot.
     inject: 192,
     injects: 192,
-    order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
+    order: fi::FI_ORDER_SAS
+        | fi::FI_ORDER_SAW
+        | fi::FI_ORDER_WAW
+        | fi::FI_ORDER_RAR
+        | fi::FI_ORDER_RAW
+        | fi::FI_ORDER_WAR,
     waw: usize::MAX,
     delivers: true,
     // Operations under way, which are over at once.

@@ -56,7 +56,9 @@ impl Nature {
             // An atomic writes, and may read as well.
             (OrderPlace::Atomic { reads }, OrderPlace::Put(n)) => written(n) && (!reads || keeps(fi::FI_ORDER_RAW)),
             (OrderPlace::Put(n), OrderPlace::Atomic { reads }) => written(n) && (!reads || keeps(fi::FI_ORDER_WAR)),
-            (OrderPlace::Atomic { .. }, OrderPlace::Atomic { .. }) => written(8),
+            (OrderPlace::Atomic { reads }, OrderPlace::Atomic { reads: did_read }) => {
+                written(8) && (!(reads && did_read) || keeps(fi::FI_ORDER_RAR))
+            }
             (OrderPlace::Get, OrderPlace::Atomic { .. }) => keeps(fi::FI_ORDER_RAW),
             (OrderPlace::Put(n), OrderPlace::Put(_)) => written(n),
             (OrderPlace::Message, OrderPlace::Message) => keeps(fi::FI_ORDER_SAS),
@@ -119,7 +121,12 @@ pub(super) const NATURES: &[Nature] = &[
     // Nothing is demanded and everything kept.
     Nature {
         name: c"mock_orderly",
-        order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
+        order: fi::FI_ORDER_SAS
+            | fi::FI_ORDER_SAW
+            | fi::FI_ORDER_WAW
+            | fi::FI_ORDER_RAR
+            | fi::FI_ORDER_RAW
+            | fi::FI_ORDER_WAR,
         waw: usize::MAX,
         ..USUAL
     },
@@ -158,7 +165,12 @@ pub(super) const NATURES: &[Nature] = &[
         mr_mode: fi::FI_MR_VIRT_ADDR,
         inject: 4096,
         injects: 4096,
-        order: fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR,
+        order: fi::FI_ORDER_SAS
+            | fi::FI_ORDER_SAW
+            | fi::FI_ORDER_WAW
+            | fi::FI_ORDER_RAR
+            | fi::FI_ORDER_RAW
+            | fi::FI_ORDER_WAR,
         waw: usize::MAX,
         queue: 4,
         by_software: true,
