@@ -14,7 +14,7 @@ use super::table::{DIFFERENCES, change};
 /// Operations without sizes: a caption and the patterns.
 const WITHOUT_SIZES: &[(&str, &[&str])] = &[
     (
-        "Single elements and 64-bit atomics on the partner's memory (those without a result with their quiet), and fetch_add of all PEs on one word.",
+        "Single elements and 64-bit atomics on the partner's memory (those without a result with their quiet; fetch_add_nbi many at once), and fetch_add of all PEs on one word.",
         &["p", "g", "atomic", "contended atomic"],
     ),
     ("Barriers, synchronisations, and teams that are made and destroyed.", &["barrier", "sync", "team"]),
