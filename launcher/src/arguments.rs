@@ -27,7 +27,7 @@ use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeLis
 ///
 /// Hosts are those of -H or --hostfile, or those that Slurm, PBS or Flux granted. An agent is started on each by ssh, or
 /// by the scheduler, and everything travels through its pipe: no port is opened for control and nothing stays behind.
-/// PEs get SHMEM_*, SMA_*, FI_*, UCX_*, PATH and LD_LIBRARY_PATH from here, and what -x names.
+/// PEs get SHMEM_*, SMA_*, FI_*, UCX_*, PATH, LD_LIBRARY_PATH and SLURM_CPUS_PER_TASK from here, and what -x names.
 ///
 /// The exit status is that of the first PE that fails, 128+N if signal N ended it, 124 after --timeout, 126 or 127 if
 /// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
