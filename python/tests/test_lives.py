@@ -202,14 +202,15 @@ class Dropped(unittest.TestCase):
         shmem.free(count)
 
     def test_a_copy_is_another_name_and_nothing_is_pickled(self) -> None:
-        lock, request = shmem.Lock(), shmem.sync_nb()
-        for thing in (shmem.TEAM_WORLD, shmem.Ctx(), shmem4py.Ctx.create(), lock, request):
+        lock, other, request = shmem.Lock(), shmem4py.Lock(), shmem.sync_nb()
+        for thing in (shmem.TEAM_WORLD, shmem.Ctx(), shmem4py.Ctx.create(), lock, other, request):
             self.assertIs(copy.copy(thing), thing)
             self.assertIs(copy.deepcopy([thing])[0], thing)
             with self.assertRaisesRegex(TypeError, "so pickle cannot send it: send numbers of PEs"):
                 pickle.dumps(thing)
         request.wait()
         lock.free()
+        other.destroy()
 
     def test_contexts_that_are_dropped_are_used_up_nowhere(self) -> None:
         for _ in range(1000):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 import oxshmem as _shmem
 
-from .. import _core, _waits
+from .. import _core, _start, _waits
 from .._needs import SYMMETRIC
 from .._start import address
 from ._calls import _cut, _flat, _size, free, new_lock
@@ -153,7 +153,7 @@ def clear_lock(lock: Array) -> None:
     _call_of_lock("clear_lock", "n", lock)
 
 
-class Lock:
+class Lock(_start.InProcess):
     """A lock as an object."""
 
     def __init__(self) -> None:
