@@ -1,7 +1,5 @@
 //! Collectives over symmetric slices: all members of a team call them, with the same slices.
 
-use core::ptr;
-
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime as runtime;
 
@@ -329,10 +327,10 @@ fn mismatch(call: &str, len: usize, expected: usize) -> ! {
 #[inline(always)]
 #[track_caller]
 pub(crate) fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-    let distance = (dest.as_ptr() as usize).abs_diff(source.as_ptr() as usize);
-    let reach = size_of_val(dest).max(size_of_val(source));
-    if distance < reach && !ptr::eq(dest.as_ptr(), source.as_ptr()) {
-        overlap(call, distance);
+    let (to, from) = (dest.as_ptr() as usize, source.as_ptr() as usize);
+    // The lengths have not been compared yet.
+    if to != from && in_common(to, size_of_val(dest), from, size_of_val(source)) > 0 {
+        overlap(call, to.abs_diff(from));
     }
 }
 

@@ -96,6 +96,14 @@ fn lengths_that_do_not_fit_together() {
 }
 
 #[test]
+fn slices_side_by_side_do_not_overlap() {
+    ends_with("the lengths of the slices do not fit together", 2, |world| {
+        let numbers = world.allocate_slice(30, 0_u64).unwrap();
+        world.broadcast(&numbers[..2], &numbers[2..10], 0);
+    });
+}
+
+#[test]
 fn slices_that_overlap() {
     ends_with("dest and source overlap", 2, |world| {
         let numbers = world.allocate_slice(30, 0_u64).unwrap();
