@@ -41,7 +41,7 @@ pub(crate) fn join(
         return Ok(job);
     }
     let joined = Membership::join(settings)?;
-    // Who finds the job finds the windows of its PEs.
+    // A thread that finds the job finds the windows of its PEs.
     let members = &joined.node().members;
     FIRST_OF_NODE.store(members[0], Relaxed);
     if !members.windows(2).all(|pair| pair[1] == pair[0] + 1) {
