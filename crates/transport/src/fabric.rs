@@ -146,7 +146,7 @@ pub struct LanesBeneath<'l> {
     pub atomics: Option<&'l (dyn Lane + 'static)>,
 }
 
-/// What a caller sees that waits for operations with which it has fetched something.
+/// The state of the operations with which a waiting caller has fetched something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AwaitedState {
     /// They are under way.
