@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::checks::conformance::job;
@@ -113,7 +114,8 @@ impl LauncherRig<'_> {
                 let pes = on_node.len();
                 for (pe, here) in on_node.iter().enumerate() {
                     let greeting = format!("PE {pe} of {pes}, {here} on this node");
-                    if stdout.lines().filter(|line| *line == greeting).count() != 1 {
+                    // Open MPI cuts a long text of one PE where another one says something.
+                    if stdout.lines().filter(|line| line.ends_with(&greeting)).count() != 1 {
                         return Err(lacks(&greeting));
                     }
                 }
@@ -138,16 +140,18 @@ impl LauncherRig<'_> {
 
     /// Kills the processes that serve the PEs while the PEs wait for each other. The PEs must end, too.
     fn lifeline(&self, row: &LauncherRow) -> Outcome {
+        // The listing of all variables is long, and Open MPI cuts it where other PEs say something.
         let mut launcher = self.command(row, &[]);
         let mut launcher = launcher
+            .env_remove("SHMEM_INFO")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| error.to_string())?;
         let lines = BufReader::new(launcher.stdout.take().expect("it is piped")).lines();
-        let pids = lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok());
-        let pes: Vec<u32> = pids.take(SERVED_PES).collect();
+        let pids = lines.map_while(Result::ok).filter_map(|line| line.rsplit_once("pid ")?.1.parse::<u32>().ok());
+        let pes: Vec<u32> = within_patience(launcher.id(), || pids.take(SERVED_PES).collect());
         let served = watchdog::processes().into_iter().filter(|process| pes.contains(&process.pid));
         let mut servers: Vec<u32> = served.map(|process| process.parent).filter(|parent| *parent > 1).collect();
         servers.sort_unstable();
@@ -225,12 +229,30 @@ impl Drop for Slurm {
     }
 }
 
+fn patience() -> Duration {
+    Duration::from_secs(HUNG.parse().expect("a number"))
+}
+
+/// Returns what `read` returns. A launcher whose job takes too long is killed, which ends its output.
+fn within_patience<R>(launcher: u32, read: impl FnOnce() -> R) -> R {
+    let (reading, read_to_the_end) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if read_to_the_end.recv_timeout(patience()) == Err(mpsc::RecvTimeoutError::Timeout) {
+                job::kill(launcher);
+            }
+        });
+        let result = read();
+        drop(reading);
+        result
+    })
+}
+
 /// Looks again and again, for as long as a job may take.
 fn until(holds: impl Fn() -> bool) -> bool {
-    let patience = Duration::from_secs(HUNG.parse().expect("a number"));
     let begun = Instant::now();
     while !holds() {
-        if begun.elapsed() > patience {
+        if begun.elapsed() > patience() {
             return false;
         }
         std::thread::sleep(Duration::from_millis(50));
