@@ -89,6 +89,10 @@ const USUAL: Nature = Nature {
     cards: 2,
 };
 
+/// Messages, puts, gets and atomics to one peer stay in order.
+const EVERY_ORDER: u64 =
+    fi::FI_ORDER_SAS | fi::FI_ORDER_SAW | fi::FI_ORDER_WAW | fi::FI_ORDER_RAR | fi::FI_ORDER_RAW | fi::FI_ORDER_WAR;
+
 pub(super) const NATURES: &[Nature] = &[
     // Slingshot: keys of its own, registrations that belong to an endpoint, order of messages but not of long puts; floods of messages
     // stop it for a while.
@@ -119,17 +123,7 @@ pub(super) const NATURES: &[Nature] = &[
         ..USUAL
     },
     // Nothing is demanded and everything kept.
-    Nature {
-        name: c"mock_orderly",
-        order: fi::FI_ORDER_SAS
-            | fi::FI_ORDER_SAW
-            | fi::FI_ORDER_WAW
-            | fi::FI_ORDER_RAR
-            | fi::FI_ORDER_RAW
-            | fi::FI_ORDER_WAR,
-        waw: usize::MAX,
-        ..USUAL
-    },
+    Nature { name: c"mock_orderly", order: EVERY_ORDER, waw: usize::MAX, ..USUAL },
     // Some atomics and not all.
     Nature { name: c"mock_incomplete", lacks: &[fi::FI_BXOR], cards: 1, ..USUAL },
     // EFA: inject_size holds for messages and not for puts; no atomics; no order at all; a put that is delivered was executed by
@@ -165,12 +159,7 @@ pub(super) const NATURES: &[Nature] = &[
         mr_mode: fi::FI_MR_VIRT_ADDR,
         inject: 4096,
         injects: 4096,
-        order: fi::FI_ORDER_SAS
-            | fi::FI_ORDER_SAW
-            | fi::FI_ORDER_WAW
-            | fi::FI_ORDER_RAR
-            | fi::FI_ORDER_RAW
-            | fi::FI_ORDER_WAR,
+        order: EVERY_ORDER,
         waw: usize::MAX,
         queue: 4,
         by_software: true,
