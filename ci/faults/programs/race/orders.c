@@ -51,6 +51,40 @@ static void tests_until_false(void)
     }
 }
 
+static void tests_of_any_until_none(void)
+{
+    if (me == 0)
+        send(1);
+    else if (me == 1) {
+        while (shmem_long_test_any(&flag, 1, NULL, SHMEM_CMP_EQ, 0) != SIZE_MAX)
+            ;
+        sink = table[7];
+    }
+}
+
+static void tests_of_some_until_none(void)
+{
+    size_t found;
+    if (me == 0)
+        send(1);
+    else if (me == 1) {
+        while (shmem_long_test_some(&flag, 1, &found, NULL, SHMEM_CMP_EQ, 0) > 0)
+            ;
+        sink = table[7];
+    }
+}
+
+static void tests_of_all_until_false(void)
+{
+    if (me == 0)
+        send(1);
+    else if (me == 1) {
+        while (shmem_long_test_all(&flag, 1, NULL, SHMEM_CMP_EQ, 0))
+            ;
+        sink = table[7];
+    }
+}
+
 static void everybody_sends(void)
 {
     if (me == 0)
@@ -604,8 +638,9 @@ static void halo_exchange(void)
 }
 
 static const struct race_case cases[] = {
-    CASE(tests_until_true), CASE(tests_until_false), CASE(wait_for_some), CASE(test_any_of_them),
-    CASE(wait_for_all_but_one), CASE(test_a_vector), CASE(lock_by_compare_and_swap), CASE(lock_by_tickets),
+    CASE(tests_until_true), CASE(tests_until_false), CASE(tests_of_any_until_none), CASE(tests_of_some_until_none),
+    CASE(tests_of_all_until_false), CASE(wait_for_some), CASE(test_any_of_them), CASE(wait_for_all_but_one),
+    CASE(test_a_vector), CASE(lock_by_compare_and_swap), CASE(lock_by_tickets),
     CASE(lock_by_a_queue), CASE(lock_that_is_tested), CASE(barrier_of_an_active_set), CASE(sync_of_a_team),
     CASE(flag_of_another_context), CASE(quiet_of_a_context), CASE(quiet_of_one_pe), CASE(get_and_quiet_of_one_pe),
     CASE(contexts_of_a_team_that_ends), CASE(lock_of_the_language), CASE(flag_of_the_language),

@@ -205,7 +205,8 @@ pub(crate) mod p2p {
             ) -> c_int {
                 // SAFETY: the caller keeps the promises of the runtime's call of this name.
                 let hold = unsafe { calls::$test_all(ivars, nelems, status, cmp, value) };
-                if hold != 0 {
+                // Of several variables a test that fails does not say which one differs.
+                if hold != 0 || nelems == 1 {
                     // SAFETY: the caller promises the runtime's call the elements of `status`.
                     unsafe { seen_all(ivars, nelems, status) }
                 }
@@ -225,7 +226,11 @@ pub(crate) mod p2p {
             ) -> usize {
                 // SAFETY: the caller keeps the promises of the runtime's call of this name.
                 let found = unsafe { calls::$name(ivars, nelems, status, cmp, value) };
-                if found != usize::MAX {
+                if found == usize::MAX {
+                    // The call has seen the values of all variables that are not left out.
+                    // SAFETY: the caller promises the runtime's call the elements of `status`.
+                    unsafe { seen_all(ivars, nelems, status) }
+                } else {
                     // SAFETY: one index is there.
                     unsafe { seen_some(ivars, &raw const found, 1) }
                 }
@@ -240,8 +245,14 @@ pub(crate) mod p2p {
             ) -> usize {
                 // SAFETY: the caller keeps the promises of the runtime's call of this name.
                 let count = unsafe { calls::$name(ivars, nelems, indices, status, cmp, value) };
-                // SAFETY: the call has written so many indices.
-                unsafe { seen_some(ivars, indices, count) }
+                if count == 0 {
+                    // The call has seen the values of all variables that are not left out.
+                    // SAFETY: the caller promises the runtime's call the elements of `status`.
+                    unsafe { seen_all(ivars, nelems, status) }
+                } else {
+                    // SAFETY: the call has written so many indices.
+                    unsafe { seen_some(ivars, indices, count) }
+                }
                 count
             }
         };

@@ -268,9 +268,13 @@ const FETCH_NBI: &str = "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | RACE
                          race_fill($ctx, &fetch, $size, AT);";
 const FETCHED: &str = "race_fetched($ctx, &dest, $size, $pe);";
 const WAIT_ALL: &str = "race_wait_all(ivars, $nelems, status, $size);";
-const TEST_ALL: &str = "if ($result) race_wait_all(ivars, $nelems, status, $size);";
-const WAIT_ANY: &str = "race_wait_some(ivars, &$result, $result != SIZE_MAX, $size);";
-const WAIT_SOME: &str = "race_wait_some(ivars, indices, $result, $size);";
+// Of several variables a test that fails does not say which one differs.
+const TEST_ALL: &str = "if ($result || $nelems == 1) race_wait_all(ivars, $nelems, status, $size);";
+// Without an answer the call has seen the values of all variables that are not left out. A wait has none of these then.
+const WAIT_ANY: &str = "if ($result == SIZE_MAX) race_wait_all(ivars, $nelems, status, $size); \
+                        else race_wait_some(ivars, &$result, 1, $size);";
+const WAIT_SOME: &str = "if ($result == 0) race_wait_all(ivars, $nelems, status, $size); \
+                         else race_wait_some(ivars, indices, $result, $size);";
 const TEAM_PLAIN: &str = "uint64_t meeting = race_enter_team(team, 0, -1); \
                           race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
 const SCAN: &str = "uint64_t meeting = race_enter_scan(team); \
