@@ -9,6 +9,7 @@ use core::ffi::{c_char, c_int};
 
 use crate::calls::amo::AmoType;
 use crate::calls::init::lifetime;
+use crate::calls::p2p::CmpOperator;
 use crate::calls::{active_set, lock, order, p2p};
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
@@ -57,9 +58,8 @@ pub unsafe fn barrier_all() {
 /// `p2p::wait`.
 #[inline(always)]
 pub unsafe fn wait<T: AmoType + PartialOrd>(call: &'static str, ivar: *mut T, value: T) {
-    const NE: c_int = 2;
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
-    unsafe { p2p::until(call, ivar, NE, value) };
+    unsafe { p2p::until(call, ivar, CmpOperator::Ne as c_int, value) };
 }
 
 /// `p2p::wait_until`.

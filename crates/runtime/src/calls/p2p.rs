@@ -20,8 +20,8 @@ pub use set::{
 
 /// The comparison operators, with the numbers of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum CmpOperator {
-    Eq,
+pub(super) enum CmpOperator {
+    Eq = 1,
     Ne,
     Gt,
     Ge,
@@ -70,8 +70,7 @@ pub(crate) unsafe fn until<T: AmoType + PartialOrd>(call: &'static str, ivar: *m
     // All bits set is less than none only where there are negative numbers.
     let signed = T::of_bits(u64::MAX) < T::of_bits(0);
     let (bytes, value_bits) = (size_of::<T>() as u8, value.bits());
-    let reason =
-        reason(call, ivar, 1, Comparand { comparison: comparison as u8 + 1, bytes, signed, value: value_bits });
+    let reason = reason(call, ivar, 1, Comparand { comparison: comparison as u8, bytes, signed, value: value_bits });
     // SAFETY: until the wait ends, the caller promises a valid, aligned object that others change atomically.
     let look = move || unsafe { T::load(ivar) };
     // The two comparisons that programs spin on get loops of their own.
@@ -101,7 +100,7 @@ pub unsafe fn wait_until<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, valu
 #[inline(always)]
 pub unsafe fn wait<T: AmoType + PartialOrd>(ivar: *mut T, value: T) {
     // SAFETY: the caller promises that `ivar` is a symmetric object of its own, which others change atomically.
-    unsafe { until("shmem_wait", ivar, 2, value) };
+    unsafe { until("shmem_wait", ivar, CmpOperator::Ne as c_int, value) };
 }
 
 /// Whether `*ivar cmp value`.
