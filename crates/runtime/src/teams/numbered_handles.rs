@@ -38,6 +38,11 @@ pub(crate) fn is_numbered(handle: usize) -> bool {
     handle >> (2 * BITS) == MARK
 }
 
+/// The number with this place and this use.
+fn number(index: usize, uses: u32) -> usize {
+    MARK << (2 * BITS) | (uses as usize) << BITS | index
+}
+
 /// The place and the use in a number.
 fn parts(handle: usize) -> Option<(usize, u32)> {
     is_numbered(handle).then_some((handle & LAST as usize, (handle >> BITS) as u32 & LAST))
@@ -60,7 +65,7 @@ impl<T: Clone> NumberedHandles<T> {
         };
         let place = &mut self.places[index as usize];
         place.value = Some(value);
-        Some(MARK << (2 * BITS) | (place.uses as usize) << BITS | index as usize)
+        Some(number(index as usize, place.uses))
     }
 
     /// The meaning of a handle.
@@ -97,7 +102,7 @@ impl<T: Clone> NumberedHandles<T> {
     pub(crate) fn remove_all(&mut self) {
         for index in 0..self.places.len() {
             if self.places[index].value.is_some() {
-                self.remove(MARK << (2 * BITS) | (self.places[index].uses as usize) << BITS | index);
+                self.remove(number(index, self.places[index].uses));
             }
         }
     }
@@ -140,7 +145,7 @@ mod tests {
     fn fault_N3_a_place_whose_uses_are_counted_out_is_used_no_more() {
         let mut table = NumberedHandles::new();
         table.places.push(TablePlace { uses: LAST - 1, value: Some(7) });
-        let last = MARK << (2 * BITS) | (LAST as usize - 1) << BITS;
+        let last = number(0, LAST - 1);
         assert_eq!(table.find(last), NumberedHandle::Live(7));
         table.remove(last);
         let next = table.insert(8).expect("a number");
