@@ -164,22 +164,14 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
 /// The ladder where PEs take turns: a look in vain passes the turn on, and there is no sleep.
 #[cold]
 fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
-    let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
-    let (begin, mut watch) = (Instant::now(), LongWait::begin());
-    let (mut again, mut checked) = (false, begin);
+    let mut slow = SlowWait::begin(Instant::now());
+    let mut again = false;
     loop {
         network::look(again);
         again = true;
         suspended::move_on();
-        if ready() {
+        if ready() || slow.is_over(&reason, ready) {
             return;
-        }
-        // Others have had their turns in between, which takes its time.
-        if checked.elapsed() > limits::CHECK_EVERY {
-            checked = Instant::now();
-            if outlives(&reason, own, &mut watch, begin.elapsed(), ready) {
-                return;
-            }
         }
     }
 }
@@ -204,10 +196,10 @@ fn outlives(
     matches!(reason.needs, Needs::Variables(..)) && interrupts::end_call()
 }
 
-/// A wait that has outlived its first looks, and yields.
+/// A wait that has outlived its first looks.
 struct SlowWait {
     begin: Instant,
-    /// When it has last asked, in spite of the peers that it serves, whether it can ever end.
+    /// When it has last asked outside of a sleep whether it can ever end.
     checked: Instant,
     watch: LongWait,
 }
@@ -217,8 +209,8 @@ impl SlowWait {
         Self { begin, checked: begin, watch: LongWait::begin() }
     }
 
-    /// A peer was served. One that asks again and again keeps the wait from its sleeps, where it would ask whether it can ever end. So it
-    /// asks here now and then. Returns whether it is over, or interrupted.
+    /// Asks now and then whether the wait can ever end. Its sleeps ask as well, but a peer that is served again and again keeps the wait
+    /// from them, and where PEs take turns there are none. Returns whether it is over, or interrupted.
     fn is_over(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
         if self.checked.elapsed() < limits::CHECK_EVERY {
             return false;
