@@ -7,12 +7,10 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use oxshmem_base::Error;
 
-use self::lifetime::MULTIPLE;
 use crate::diagnosis::errors;
 use crate::start::job;
 use crate::start::state::{self, OtherCalls};
-
-const SINGLE: c_int = 0;
+use crate::start::threads::{MULTIPLE, SINGLE};
 
 /// Initialises the library, or deepens the initialisation.
 ///

@@ -19,8 +19,8 @@ mod recent;
 #[cfg(not(loom))]
 mod temporary_meeting;
 
+use core::sync::atomic::AtomicU32 as Setting;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicU32 as Setting};
 use std::collections::HashMap;
 
 use oxshmem_base::Error;
@@ -31,6 +31,7 @@ use crate::diagnosis::errors;
 use crate::memory::control::{self, ControlBlock, SETS_BYTES};
 use crate::start::job;
 use crate::start::state;
+use crate::start::threads;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::FAST;
@@ -144,18 +145,16 @@ fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
 static PES: Setting = Setting::new(0);
 static ME: Setting = Setting::new(0);
 static COUNT: Setting = Setting::new(0);
-static ALONE: AtomicBool = AtomicBool::new(false);
 
 /// How many places a PE keeps on a node of so many PEs.
 fn count_of(pes: usize) -> usize {
     (SETS_BYTES / (size_of::<SetPlace>() + pes * size_of::<Seat>())).min(256)
 }
 
-/// Begins a life without places; `alone`: the PE's calls come one at a time.
-pub(crate) fn begin(pes: u32, me: u32, alone: bool) {
+/// Begins a life without places.
+pub(crate) fn begin(pes: u32, me: u32) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
-    ALONE.store(alone, Relaxed);
     COUNT.store(count_of(pes as usize) as u32, Relaxed);
     end();
     #[cfg(not(loom))]
@@ -323,7 +322,7 @@ impl Places {
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
-        Self { lock, clock, base, each, pes, count, me, alone: ALONE.load(Relaxed) }
+        Self { lock, clock, base, each, pes, count, me, alone: threads::one_calls_at_a_time() }
     }
 
     /// A place in which the caller, member `my`, is.

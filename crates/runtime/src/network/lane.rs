@@ -17,19 +17,11 @@ pub(crate) use counters::{Direction, OperationCount, OperationCounters};
 use crate::diagnosis::deadlock;
 use crate::diagnosis::errors;
 use crate::network;
+use crate::start::threads;
 use crate::wait::{self, Needs, Reason};
 
 use owned::OwnedLane;
 use patience::Patience;
-
-/// Whether the program has promised that one thread at a time makes calls. Stored before init fills a context with release; the maker of a
-/// lane has acquired its context.
-static ALONE: AtomicBool = AtomicBool::new(false);
-
-/// A life begins; `alone`: one thread at a time makes calls.
-pub(crate) fn begin(alone: bool) {
-    ALONE.store(alone, Relaxed);
-}
 
 /// The lane of one context. The provider takes the only lock of an operation; a thread that finds no room waits here.
 pub(crate) struct ContextLane {
@@ -82,7 +74,7 @@ impl ContextLane {
             capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
-            counters: OperationCounters::new(ALONE.load(Relaxed)),
+            counters: OperationCounters::new(threads::one_calls_at_a_time()),
         }
     }
 

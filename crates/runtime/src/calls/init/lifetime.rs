@@ -27,6 +27,7 @@ use crate::network::lane;
 use crate::start::job::{self, MY_PE, N_PES};
 use crate::start::placement;
 use crate::start::state::{self, LibraryState, OtherCalls};
+use crate::start::threads::{self, MULTIPLE};
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
 use crate::teams::live_contexts;
@@ -35,9 +36,6 @@ use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::direct::FAST;
 use crate::wait::pace;
-
-/// The highest thread level.
-pub(crate) const MULTIPLE: c_int = 3;
 
 /// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
 pub(crate) fn record(wanted: bool) {
@@ -110,10 +108,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     let sharing = if network::is_crowded_host() { job.size() as usize } else { node.members.len() };
     pace::share_processors(sharing, windows.quarters().processors());
     let info = settings.info;
-    let alone = thread_level < MULTIPLE;
-    lane::begin(alone);
+    threads::begin(thread_level);
     live_contexts::begin();
-    active_set::begin(node.members.len() as u32, node.my_index as u32, alone);
+    active_set::begin(node.members.len() as u32, node.my_index as u32);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
     let n = job.size();
     let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);

@@ -1,7 +1,6 @@
 //! Active sets with members on several nodes: at its first collective a pair of a set and a pSync array leases a slot, as a
 //! team does, and keeps it. When no slot is left for sets, the members meet anew for each collective.
 
-use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 
 use super::key::Key;
@@ -9,6 +8,7 @@ use super::recent::{CalledBy, Recent, SetName};
 use super::temporary_meeting::TemporaryMeeting;
 use parking_lot::Mutex;
 
+use crate::start::threads;
 use crate::teams::leasing;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
@@ -64,7 +64,7 @@ pub(super) fn team(
     meeting.leave();
     let (slot, base) = leasing::without_children(lease);
     let team = TeamState::new(members, key.size, my, slot, base);
-    team.ring.follow_barriers(super::ALONE.load(Relaxed));
+    team.ring.follow_barriers(threads::one_calls_at_a_time());
     let set: &'static SlotSet = Box::leak(Box::new(SlotSet { name, team }));
     SETS.lock().get_or_insert_default().insert(*key, set);
     RECENT.keep(set);
