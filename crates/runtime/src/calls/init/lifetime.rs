@@ -107,29 +107,14 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     // The nodes of one machine share its processors. How many PEs they have together is not known, and all are the most.
     let sharing = if network::is_crowded_host() { job.size() as usize } else { node.members.len() };
     pace::share_processors(sharing, windows.quarters().processors());
-    let info = settings.info;
     threads::begin(thread_level);
     live_contexts::begin();
     active_set::begin(node.members.len() as u32, node.my_index as u32);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
-    let n = job.size();
-    let whole = |slot| TeamState::new(Members::Triplet { start: 0, stride: 1 }, n, job.rank(), slot, 0);
-    let of_node = |slot| {
-        let members = Members::of(node.members.clone().into_boxed_slice());
-        TeamState::new(members, node.members.len() as u32, node.my_index as u32, slot, 0)
-    };
-    let checked = state::is_checked();
-    let world = TeamHandle::world().fill(Box::new(whole(0).holding(leasing::begin())));
-    // The two first leases of the world, on all PEs alike, with what the world hands down to the children of these teams.
-    for team in [TeamHandle::shared(), TeamHandle::node()] {
-        if let Some(mut lease) = leasing::lease_beyond_limit("shmem_init", world) {
-            let held = TeamLeases::inherited(&mut lease);
-            team.fill(Box::new(of_node(lease.slot.into()).holding(held)));
-        }
-    }
-    ContextHandle::default_context().fill(world);
+    let world = fill_predefined_handles(job);
     MY_PE.store(job.rank() as i32, Relaxed);
-    N_PES.store(n as i32, Relaxed);
+    N_PES.store(job.size() as i32, Relaxed);
+    let checked = state::is_checked();
     if !checked {
         FAST.believe_handles();
     }
@@ -144,23 +129,41 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     ControlBlock::own().set_state(State::Running);
     collectives::agree_on_choice(world, "shmem_init");
     crate::calls::memory::agree_on_capacity(world, "shmem_init");
-    if info && job.rank() == 0 {
-        let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
-        let launcher = job.protocol();
-        let heap_words = crate::calls::memory::describe();
-        let (pes, nodes) = (if n == 1 { "PE" } else { "PEs" }, if node.count == 1 { "node" } else { "nodes" });
-        process::print(&format!(
-            "oxshmem: {n} {pes} on {} {nodes}; launcher: {launcher}; on the node: {heap_words}{between}
-",
-            node.count
-        ));
-        process::print(&format!("oxshmem: {}\n", placement::describe()));
-        if let Some(life) = state::current() {
-            process::print(&format!("{}\n", life.choice.describe(n, node.count)));
+    print_info(job);
+    tracing::debug!(pes = job.size(), epoch, "initialised");
+    Ok(())
+}
+
+/// Makes the predefined teams and the default context. Returns the world.
+fn fill_predefined_handles(job: &Membership) -> &'static TeamState {
+    let node = job.node();
+    let all = TeamState::new(Members::Triplet { start: 0, stride: 1 }, job.size(), job.rank(), 0, 0);
+    let world = TeamHandle::world().fill(Box::new(all.holding(leasing::begin())));
+    // The two first leases of the world, on all PEs alike, with what the world hands down to the children of these teams.
+    for team in [TeamHandle::shared(), TeamHandle::node()] {
+        if let Some(mut lease) = leasing::lease_beyond_limit("shmem_init", world) {
+            let held = TeamLeases::inherited(&mut lease);
+            let members = Members::of(node.members.clone().into_boxed_slice());
+            let (size, my) = (node.members.len() as u32, node.my_index as u32);
+            team.fill(Box::new(TeamState::new(members, size, my, lease.slot.into(), 0).holding(held)));
         }
     }
-    tracing::debug!(pes = n, epoch, "initialised");
-    Ok(())
+    ContextHandle::default_context().fill(world);
+    world
+}
+
+/// The lines of `SHMEM_INFO`, which PE 0 prints: the job, its memory and network, where the PEs are, the choice of collectives.
+fn print_info(job: &Membership) {
+    let Some(life) = state::current().filter(|life| life.settings.info && job.rank() == 0) else { return };
+    let (n, count) = (job.size(), job.node().count);
+    let (pes, nodes) = (if n == 1 { "PE" } else { "PEs" }, if count == 1 { "node" } else { "nodes" });
+    let (launcher, heap) = (job.protocol(), crate::calls::memory::describe());
+    let between = network::describe().map_or_else(String::new, |network| format!("; between nodes: {network}"));
+    process::print(&format!(
+        "oxshmem: {n} {pes} on {count} {nodes}; launcher: {launcher}; on the node: {heap}{between}\n"
+    ));
+    process::print(&format!("oxshmem: {}\n", placement::describe()));
+    process::print(&format!("{}\n", life.choice.describe(n, count)));
 }
 
 /// Takes back one init; the last one ends the life. The child of a fork has none to end: it gets a message, and goes on.
