@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use crate::start::job;
 use crate::start::state;
 use crate::teams::team::TeamHandle;
-use crate::transfers::direct::{FAST, near};
+use crate::transfers::range;
 
 /// An address for direct loads and stores of `pe`'s copy of `dest`, or null. An access through the address
 /// races with all other accesses to the object.
@@ -24,19 +24,12 @@ pub unsafe fn team_ptr(team: TeamHandle, dest: *const c_void, pe: c_int) -> *mut
 
 fn pointer(call: &str, dest: *const c_void, team: TeamHandle, pe: c_int) -> *mut c_void {
     let Some(team) = team.named(call, "team").filter(|team| (pe as u32) < team.size) else { return null_mut() };
-    if !symmetric(dest) {
-        return null_mut();
-    }
+    let Some((extent, _)) = range::holder(dest as usize, 1) else { return null_mut() };
     if pe as u32 == team.my {
         return dest.cast_mut();
     }
-    let extent = if FAST.heap.holds(dest as usize, 1) { &FAST.heap } else { &FAST.statics };
     let window = job::window_of(team.world(pe as u32));
     window.map_or(null_mut(), |window| extent.in_window(dest as usize, window) as *mut c_void)
-}
-
-fn symmetric(address: *const c_void) -> bool {
-    FAST.heap.holds(address as usize, 1) || FAST.statics.holds(address as usize, 1)
 }
 
 /// Whether `pe` is a PE of the job that can be reached.
@@ -50,7 +43,7 @@ fn exists(pe: c_int) -> bool {
 
 /// Whether `address` is symmetric and can be reached on `pe`.
 pub fn addr_accessible(address: *const c_void, pe: c_int) -> c_int {
-    (exists(pe) && (symmetric(address) || near(address, 1, pe as u32).is_some())).into()
+    (exists(pe) && range::holder(address as usize, 1).is_some()).into()
 }
 
 macro_rules! cache_calls {

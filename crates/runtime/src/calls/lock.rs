@@ -17,7 +17,7 @@ use crate::start::job;
 use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::InWorld;
-use crate::transfers::direct::FAST;
+use crate::transfers::range;
 use crate::wait::bell::Bell;
 use crate::wait::{self, Needs, Reason};
 
@@ -55,11 +55,7 @@ impl<H: Half> Variable<H> {
             too_many(call, pes, H::MOST_PES);
         }
         let bytes = 2 * size_of::<H>();
-        let extent = if FAST.heap.holds(address, bytes) {
-            &FAST.heap
-        } else if FAST.statics.holds(address, bytes) {
-            &FAST.statics
-        } else {
+        let Some((extent, _)) = range::holder(address, bytes) else {
             errors::not_symmetric(call, "lock", address, bytes)
         };
         let home = (((address - extent.own().0) / bytes) as u32 % pes) as c_int;

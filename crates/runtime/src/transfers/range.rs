@@ -87,13 +87,11 @@ pub(crate) fn symmetric_argument(
     address: usize,
     bytes: usize,
 ) -> (&'static Extent, Region) {
-    if FAST.heap.holds(address, bytes) {
+    let Some((extent, region)) = holder(address, bytes) else { errors::not_symmetric(call, argument, address, bytes) };
+    if region == Region::Heap {
         errors::check_block(call, address, bytes);
-        (&FAST.heap, Region::Heap)
-    } else if FAST.statics.holds(address, bytes) {
-        errors::check_variable(call, address, bytes);
-        (&FAST.statics, Region::Statics)
     } else {
-        errors::not_symmetric(call, argument, address, bytes)
+        errors::check_variable(call, address, bytes);
     }
+    (extent, region)
 }
