@@ -1,5 +1,7 @@
 //! The constants of shmem.h.
 
+use oxshmem_base::fortran_teams;
+
 /// A group of constants in the header.
 #[derive(Debug)]
 pub struct ConstantGroup {
@@ -91,8 +93,9 @@ pub const EXTENSIONS: &[(&str, &str)] = &[("COLOR_UNDEFINED", "(-1)")];
 /// without.
 pub const HINTS: &[(&str, &str)] = &[("MALLOC_NO_BARRIER", "(1L << 2)"), ("CTX_BOUNCE_BUFFER", "(1L << 31)")];
 
-/// Handles of the predefined teams in shmemx.fh: what the runtime's `calls::fortran::team` knows.
-pub const FORTRAN_TEAMS: &[(&str, &str)] = &[("NULL", "0"), ("WORLD", "1"), ("SHARED", "2"), ("NODE", "3")];
+/// Handles of the predefined teams in shmemx.fh.
+pub const FORTRAN_TEAMS: [(&str, i64); 4] =
+    [("NULL", 0), ("WORLD", fortran_teams::WORLD), ("SHARED", fortran_teams::SHARED), ("NODE", fortran_teams::NODE)];
 
 /// The value of one constant.
 ///

@@ -3,6 +3,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
+use oxshmem_base::fortran_teams;
+
 use crate::routine::WrappedRoutine;
 
 unsafe extern "C" {
@@ -166,9 +168,9 @@ impl WrappedLibrary {
     /// The team of a Fortran handle.
     pub(crate) fn fortran_team(&self, handle: i64) -> usize {
         match handle {
-            1 => self.world,
-            2 => self.shared,
-            3 => self.node,
+            fortran_teams::WORLD => self.world,
+            fortran_teams::SHARED => self.shared,
+            fortran_teams::NODE => self.node,
             other => other as usize,
         }
     }

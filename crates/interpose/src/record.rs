@@ -341,7 +341,7 @@ extern "C" fn oxprof_control(level: c_int) {
     PAUSED.store(level == 0, Release);
 }
 
-/// The handle that a Fortran program's integer stands for; the small numbers are those of shmemx.fh.
+/// The handle that a Fortran program's integer stands for.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_fortran_team(handle: i64) -> *const c_void {
     library().fortran_team(handle) as *const c_void

@@ -62,11 +62,12 @@ fn standard_constants() -> Vec<Constant> {
 }
 
 fn extension_constants() -> Vec<Constant> {
-    let teams = FORTRAN_TEAMS.iter().map(|(name, value)| constant("integer(8)", &format!("SHMEM_TEAM_{name}"), value));
+    let teams = FORTRAN_TEAMS.map(|(name, value)| (format!("SHMEM_TEAM_{name}"), value.to_string()));
+    let teams = teams.map(|(name, value)| constant("integer(8)", &name, &value));
     let twins = [("SHMEM_TEAM_INVALID", "SHMEM_TEAM_NULL"), ("SHMEMX_TEAM_NODE", "SHMEM_TEAM_NODE")];
     let twins = twins.map(|(name, value)| constant("integer(8)", name, value));
     let others = EXTENSIONS.iter().map(|(name, value)| constant("integer", &format!("SHMEM_{name}"), value));
-    teams.chain(twins).chain(others).collect()
+    teams.into_iter().chain(twins).chain(others).collect()
 }
 
 /// A constant of the C header in Fortran; strings are told by their quotes.

@@ -53,8 +53,8 @@ pub(super) fn types(bindings: impl Fn(Holder) -> String) -> String {
         text += &bindings(holder);
         text += "    end type\n";
     }
-    let teams =
-        FORTRAN_TEAMS.iter().chain([&("INVALID", "0")]).map(|(name, value)| predefined("team", "TEAM", name, value));
+    let teams = FORTRAN_TEAMS.into_iter().chain([("INVALID", 0)]);
+    let teams = teams.map(|(name, value)| predefined("team", "TEAM", name, &value.to_string()));
     let contexts = [("INVALID", "0"), ("DEFAULT", "1")].map(|(name, value)| predefined("ctx", "CTX", name, value));
     text += &format!("\n{}", teams.chain(contexts).collect::<String>());
     text + &predefined("req", "REQ", "INVALID", "0")

@@ -1,10 +1,12 @@
 //! Fortran's handles of teams.
 
+use oxshmem_base::fortran_teams;
+
 use crate::calls::team_extension;
 use crate::teams::team::TeamHandle;
 
-/// The team of an 8-byte handle. Predefined teams have the small numbers of shmemx.fh, because a PARAMETER cannot hold
-/// an address. A team that a split has made has the handle that it has in C.
+/// The team of an 8-byte handle. Predefined teams have the numbers of [`fortran_teams`], and a team that a split has made has the handle
+/// that it has in C.
 ///
 /// # Safety
 /// `handle` is readable.
@@ -14,9 +16,9 @@ pub unsafe fn team(handle: *const i64) -> TeamHandle {
     // unless it is zero, which stands for no team.
     unsafe {
         match handle.read() {
-            1 => TeamHandle::world(),
-            2 => TeamHandle::shared(),
-            3 => TeamHandle::node(),
+            fortran_teams::WORLD => TeamHandle::world(),
+            fortran_teams::SHARED => TeamHandle::shared(),
+            fortran_teams::NODE => TeamHandle::node(),
             _ => handle.cast::<TeamHandle>().read(),
         }
     }
