@@ -7,7 +7,7 @@ use std::path::Path;
 use oxshmem_base::Error;
 
 use crate::clocks;
-use crate::layout::{ENDING, UNRECORDED};
+use crate::layout::{ENDING, SITES, UNRECORDED};
 use crate::ledger::{self, CallLedger, SymmetricObject};
 
 /// Everything that the PEs of a job have recorded.
@@ -87,7 +87,10 @@ impl RecordedJob {
         }
         let uncounted: u64 = ledgers.iter().map(|ledger| ledger.uncounted).sum();
         if uncounted > 0 {
-            missing.push(format!("{uncounted} calls from more than 4096 places of a PE are counted nowhere"));
+            missing.push(format!(
+                "{uncounted} calls from more than {} places of a PE are counted nowhere",
+                SITES.records
+            ));
         }
         RecordedJob { pes, ledgers, missing, unrecorded: unmade.len() }
     }
