@@ -161,6 +161,7 @@ fn too_many(call: &str, pes: u32, most: u32) -> ! {
     )
 }
 
+/// The number of this PE plus one, as the words of a lock have it.
 fn me() -> u32 {
     job::identity().map_or(1, |(pe, _)| pe + 1)
 }

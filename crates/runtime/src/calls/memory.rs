@@ -145,7 +145,7 @@ fn address(offset: u64) -> *mut c_void {
     (FAST.heap.own().0 + offset as usize) as *mut c_void
 }
 
-/// The offset of a block the user names, which must exist.
+/// How far behind the beginning of the heap the program's address is; nothing has looked whether a block begins there.
 fn offset_of(ptr: *mut c_void) -> u64 {
     (ptr as usize).wrapping_sub(FAST.heap.own().0) as u64
 }
@@ -236,7 +236,7 @@ pub unsafe fn malloc(bytes: usize) -> *mut c_void {
     allocate("shmem_malloc", bytes, 1, |_| {})
 }
 
-/// Allocates; the hints change nothing on one node.
+/// Allocates; the hints change nothing.
 ///
 /// # Safety
 /// See [`malloc`].
