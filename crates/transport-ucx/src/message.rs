@@ -74,11 +74,7 @@ impl AskMessage {
             0 => Ask::Amo { at: first, width: Width::try_from(header[3]).ok()?, amo: amo(last)? },
             1 => {
                 let signal = Position { region: Region::try_from(header[2]).ok()?, offset: last };
-                let update = match amo(0)? {
-                    Amo::Swap(value) => SignalUpdate::Set(value),
-                    Amo::Add(value) => SignalUpdate::Add(value),
-                    _ => return None,
-                };
+                let update = SignalUpdate::try_from(amo(0)?).ok()?;
                 Ask::Put { to: first, signal: Some((signal, update)) }
             }
             2 => Ask::Keys { region: first.region, from: offset },

@@ -169,3 +169,16 @@ impl SignalUpdate {
         }
     }
 }
+
+impl TryFrom<Amo> for SignalUpdate {
+    type Error = Amo;
+
+    /// The inverse of [`SignalUpdate::amo`].
+    fn try_from(amo: Amo) -> Result<Self, Amo> {
+        match amo {
+            Amo::Swap(value) => Ok(Self::Set(value)),
+            Amo::Add(value) => Ok(Self::Add(value)),
+            other => Err(other),
+        }
+    }
+}

@@ -125,11 +125,7 @@ impl<'d> ActiveMessage<'d> {
             }
             PUT => TargetTask::Put { to: place(first, a)?, data, signal: None },
             PUT_SIGNAL => {
-                let update = match Amo::from_parts(operation, c, 0)? {
-                    Amo::Swap(value) => SignalUpdate::Set(value),
-                    Amo::Add(value) => SignalUpdate::Add(value),
-                    _ => return None,
-                };
+                let update = SignalUpdate::try_from(Amo::from_parts(operation, c, 0)?).ok()?;
                 TargetTask::Put { to: place(first, a)?, data, signal: Some((place(second, b)?, update)) }
             }
             MARK => TargetTask::Mark,
