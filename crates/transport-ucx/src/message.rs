@@ -11,6 +11,15 @@ pub(crate) const ANSWER: u32 = 2;
 /// Bytes of the header of either kind.
 pub(crate) const HEADER: usize = 48;
 
+/// Kinds of questions.
+const AMO: u8 = 0;
+const PUT_SIGNAL: u8 = 1;
+const KEYS: u8 = 2;
+const BYE: u8 = 3;
+const PUT: u8 = 4;
+const MARK: u8 = 5;
+const MANY: u8 = 6;
+
 /// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
@@ -39,53 +48,53 @@ pub(crate) struct AskMessage {
 
 impl AskMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
-        let none = Position { region: Region::Heap, offset: 0 };
-        let (kind, first, second, small, operands) = match self.ask {
+        let (kind, small, numbers) = match self.ask {
             Ask::Amo { at, width, amo } => {
                 let (operation, value, cond) = amo.to_parts();
-                (0, at, none, [width as u8, operation], [value, cond])
+                (AMO, [at.region as u8, width as u8, operation], [at.offset, value, cond])
             }
             Ask::Put { to, signal: Some((signal, update)) } => {
                 let (operation, value, _) = update.amo().to_parts();
-                (1, to, signal, [Width::Eight as u8, operation], [value, 0])
+                (PUT_SIGNAL, [to.region as u8, signal.region as u8, operation], [to.offset, value, signal.offset])
             }
-            Ask::Put { to, signal: None } => (4, to, none, [0; 2], [0; 2]),
-            Ask::Keys { region, from } => (2, Position { region, offset: from }, none, [0; 2], [0; 2]),
-            Ask::Bye => (3, none, none, [0; 2], [0; 2]),
-            Ask::Mark => (5, none, none, [0; 2], [0; 2]),
-            Ask::Many => (6, none, none, [0; 2], [0; 2]),
+            Ask::Put { to, signal: None } => (PUT, [to.region as u8, 0, 0], [to.offset, 0, 0]),
+            Ask::Keys { region, from } => (KEYS, [region as u8, 0, 0], [from, 0, 0]),
+            Ask::Bye => (BYE, [0; 3], [0; 3]),
+            Ask::Mark => (MARK, [0; 3], [0; 3]),
+            Ask::Many => (MANY, [0; 3], [0; 3]),
         };
-        // An atomic has one place and two operands, a put two places and one operand.
-        let last = if kind == 1 { second.offset } else { operands[1] };
         let mut header = [0; HEADER];
-        let answered = self.answered.into();
-        header[..6].copy_from_slice(&[kind, first.region as u8, second.region as u8, small[0], small[1], answered]);
+        header[..5].copy_from_slice(&[kind, small[0], small[1], small[2], self.answered.into()]);
         header[8..12].copy_from_slice(&self.pe.to_le_bytes());
-        write(&mut header, [self.number, first.offset, operands[0], last]);
+        write(&mut header, [self.number, numbers[0], numbers[1], numbers[2]]);
         header
     }
 
     pub(crate) fn decode(header: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER] = header.try_into().ok()?;
+        let &[kind, first, second, operation, answered, ..] = header;
         let [number, offset, value, last] = read(header);
-        let first = Position { region: Region::try_from(header[1]).ok()?, offset };
-        let amo = |cond| Amo::from_parts(header[4], value, cond);
-        let ask = match header[0] {
-            0 => Ask::Amo { at: first, width: Width::try_from(header[3]).ok()?, amo: amo(last)? },
-            1 => {
-                let signal = Position { region: Region::try_from(header[2]).ok()?, offset: last };
-                let update = SignalUpdate::try_from(amo(0)?).ok()?;
-                Ask::Put { to: first, signal: Some((signal, update)) }
+        let region = Region::try_from(first).ok()?;
+        let place = Position { region, offset };
+        let ask = match kind {
+            AMO => {
+                let (width, amo) = (Width::try_from(second).ok()?, Amo::from_parts(operation, value, last)?);
+                Ask::Amo { at: place, width, amo }
             }
-            2 => Ask::Keys { region: first.region, from: offset },
-            3 => Ask::Bye,
-            4 => Ask::Put { to: first, signal: None },
-            5 => Ask::Mark,
-            6 => Ask::Many,
+            PUT_SIGNAL => {
+                let signal = Position { region: Region::try_from(second).ok()?, offset: last };
+                let update = SignalUpdate::try_from(Amo::from_parts(operation, value, 0)?).ok()?;
+                Ask::Put { to: place, signal: Some((signal, update)) }
+            }
+            PUT => Ask::Put { to: place, signal: None },
+            KEYS => Ask::Keys { region, from: offset },
+            BYE => Ask::Bye,
+            MARK => Ask::Mark,
+            MANY => Ask::Many,
             _ => return None,
         };
         let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
-        Some(Self { pe, number, ask, answered: header[5] != 0 })
+        Some(Self { pe, number, ask, answered: answered != 0 })
     }
 }
 
