@@ -319,9 +319,7 @@ unsafe impl Lane for OfiLane {
                 self.read_back(engine);
             }
         });
-        // Before the look at failures: another thread may complete the last operation now.
-        let is_complete = self.outstanding() == 0;
-        if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
+        self.completion()
     }
 
     /// A put that is to be read back has left its source before.

@@ -287,6 +287,11 @@ pub unsafe trait Lane: Send + Sync {
         if self.progress().is_err() {
             return Err(Failed);
         }
+        self.completion()
+    }
+
+    /// What [`Lane::poll_completion`] returns, without progress.
+    fn completion(&self) -> Result<bool, Failed> {
         // Before the look at failures: another thread may complete the last operation now.
         let is_complete = self.outstanding() == 0;
         if self.has_failed() { Err(Failed) } else { Ok(is_complete) }

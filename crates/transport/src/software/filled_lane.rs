@@ -174,9 +174,7 @@ impl FilledLane {
         if self.progress().is_err() {
             return Err(Failed);
         }
-        // Before the look at failures: another thread may complete the last operation now.
-        let is_complete = self.outstanding() == 0;
-        if self.has_failed() { Err(Failed) } else { Ok(is_complete) }
+        self.completion()
     }
 
     /// The first error of operations that this layer does.
