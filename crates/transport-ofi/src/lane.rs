@@ -206,11 +206,11 @@ unsafe impl Lane for OfiLane {
 
     unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
         let mut engine = self.net.lock_briefly();
-        // SAFETY: the source stays until completion.
+        // SAFETY: the source stays until completion, by the caller's promise.
         if self.may_go_straight(put.n) && unsafe { engine.first.put_straight(&self.account, put, false) } {
             return 0;
         }
-        // SAFETY: the source stays until completion.
+        // SAFETY: the source stays until completion, by the caller's promise.
         unsafe { self.put_apart(engine, put, false) }
     }
 

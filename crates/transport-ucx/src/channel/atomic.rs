@@ -146,7 +146,7 @@ impl NetworkUpdate {
 }
 
 pub(super) unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status_t, update: *mut c_void) {
-    // SAFETY: `update` is the box of `atomic`, which UCX hands back once.
+    // SAFETY: `update` is the box of `atomic` or `update_straight`, which UCX hands back once.
     let update = unsafe { Box::from_raw(update.cast::<NetworkUpdate>()) };
     if status == UCS_OK {
         update.deliver();

@@ -247,7 +247,7 @@ fn sent_as(way: ucp_send_am_flags) -> ucp_request_param_t {
 }
 
 unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, question: *mut c_void) {
-    // SAFETY: `question` is the box of `ask`, which UCX hands back once.
+    // SAFETY: `question` is the box of `send` or `send_copy`, which UCX hands back once.
     let question = unsafe { Box::from_raw(question.cast::<SentQuestion>()) };
     let inbox = &question.inbox;
     inbox.unsent.set(inbox.unsent.get() - 1);

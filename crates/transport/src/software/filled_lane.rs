@@ -270,7 +270,7 @@ unsafe impl Lane for FilledLane {
                 self.own.fail(wrong.error(self.me));
                 return Ok(());
             }
-            // SAFETY: null asks for no old value.
+            // SAFETY: null asks for no old value; the caller promises an aligned object at `signal`.
             return unsafe {
                 self.amo(&AtomicArguments { to: signal, width: Width::Eight, amo: update.amo(), old: ptr::null_mut() })
             };
