@@ -46,7 +46,7 @@ const LOST: i32 = 1;
 
 /// Runs the job and returns the launcher's exit status.
 pub fn run(plan: &JobPlan) -> i32 {
-    match prepare(plan) {
+    match try_run(plan) {
         Ok(status) => status,
         Err((status, error)) => {
             let error = match plan.hint.as_ref().filter(|_| status == program::NOT_FOUND) {
@@ -59,7 +59,8 @@ pub fn run(plan: &JobPlan) -> i32 {
     }
 }
 
-fn prepare(plan: &JobPlan) -> Result<i32, Unusable> {
+/// The launcher's exit status, or why the job could not be started.
+fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
     let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some()
