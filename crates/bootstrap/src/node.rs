@@ -141,16 +141,21 @@ fn tell(stream: &UnixStream, bytes: &[u8]) -> io::Result<()> {
     descriptors::send(stream, bytes, &[])
 }
 
-/// Waits for what the other side tells, but not longer than for a PE that does not come.
 fn hear(job: &Membership, stream: &UnixStream) -> io::Result<Vec<u8>> {
+    await_words(job, stream, "it said nothing")?;
+    descriptors::receive(stream).map(|(bytes, _)| bytes)
+}
+
+/// Waits until the other side says something, but not longer than for a PE that does not come. The error then says `silence`.
+fn await_words(job: &Membership, stream: &UnixStream, silence: &str) -> io::Result<()> {
     let deadline = Instant::now() + 2 * PATIENCE;
     while !sockets::wait_readable(stream, GLANCE)? {
         job.end_if_orphaned();
         if Instant::now() > deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it said nothing"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, silence));
         }
     }
-    descriptors::receive(stream).map(|(bytes, _)| bytes)
+    Ok(())
 }
 
 /// Exchanges parcels among the PEs of the node; every PE of the *job* calls it, with the same `epoch`, which no earlier
@@ -252,13 +257,7 @@ fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
     (&stream).write_all(&hello)?;
     send(&stream, mine)?;
-    let deadline = Instant::now() + 2 * PATIENCE;
-    while !sockets::wait_readable(&stream, GLANCE)? {
-        job.end_if_orphaned();
-        if Instant::now() > deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the node's leader did not answer"));
-        }
-    }
+    await_words(job, &stream, "the node's leader did not answer")?;
     let (bytes, fds) = descriptors::receive(&stream)?;
     (&stream).write_all(&RECEIVED)?;
     let mut parcels = unpack(&bytes, fds);
