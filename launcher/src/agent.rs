@@ -95,25 +95,21 @@ async fn attend(
     while !(is_done && subtree.is_alone()) {
         tokio::select! {
             biased;
-            order = orders.recv() => match order {
-                None => {
+            order = orders.recv() => {
+                let Some(order) = order else {
                     subtree.kill();
                     return Err(ORPHANED);
-                }
-                Some(order) => {
-                    pipe.heard(&order);
-                    match &order {
-                        AgentOrder::Told { host: to, text } if *to == host => {
-                            for visitor in asking.drain(..) {
-                                visitor.tell(text.clone().into_bytes());
-                            }
-                        }
-                        AgentOrder::Finish { status } => outcome = *status,
-                        _ => {}
+                };
+                pipe.heard(&order);
+                match &order {
+                    AgentOrder::Told { host: to, text } if *to == host => {
+                        asking.drain(..).for_each(|visitor| visitor.tell(text.clone().into_bytes()));
                     }
-                    subtree.obey(order);
+                    AgentOrder::Finish { status } => outcome = *status,
+                    _ => {}
                 }
-            },
+                subtree.obey(order);
+            }
             _ = look.tick() => match pipe.pulse.need(Instant::now()) {
                 Need::GiveUp => {
                     subtree.kill();
