@@ -258,12 +258,7 @@ unsafe impl Lane for SimLane {
         if self.awaited.outstanding() > 0 {
             self.poll();
         }
-        let state = match self.awaited.outstanding() {
-            0 if self.account.outstanding() == 0 => AwaitedState::Idle,
-            0 => AwaitedState::Complete,
-            _ => AwaitedState::UnderWay,
-        };
-        if self.has_failed() { Err(Failed) } else { Ok(state) }
+        self.awaited_state(self.awaited.outstanding())
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {

@@ -245,13 +245,7 @@ unsafe impl Lane for TcpLane {
         if awaited.outstanding() > 0 {
             self.net.progress();
         }
-        // Before the look at failures: another thread may complete the last operation now.
-        let state = match awaited.outstanding() {
-            0 if self.outstanding() == 0 => AwaitedState::Idle,
-            0 => AwaitedState::Complete,
-            _ => AwaitedState::UnderWay,
-        };
-        if self.has_failed() { Err(Failed) } else { Ok(state) }
+        self.awaited_state(awaited.outstanding())
     }
 
     /// A copy stays in the session until the peer has it.

@@ -303,6 +303,17 @@ pub unsafe trait Lane: Send + Sync {
         Ok(if self.poll_completion()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
     }
 
+    /// What [`Lane::poll_awaited`] returns, without progress, of a lane that has just counted `awaited` of these operations.
+    fn awaited_state(&self, awaited: u64) -> Result<AwaitedState, Failed> {
+        // Before the look at failures, as in `completion`.
+        let state = match awaited {
+            0 if self.outstanding() == 0 => AwaitedState::Idle,
+            0 => AwaitedState::Complete,
+            _ => AwaitedState::UnderWay,
+        };
+        if self.has_failed() { Err(Failed) } else { Ok(state) }
+    }
+
     /// Moves operations on, and asks no peer for an acknowledgement. Returns whether all that was issued is complete locally: its
     /// local buffers may be reused. Complete operations are complete locally.
     fn poll_local_completion(&self) -> Result<bool, Error> {
