@@ -118,6 +118,28 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
     }
 }
 
+/// Nodes have unequal numbers of PEs, and those of a node no numbers in a row.
+#[test]
+fn blocks_come_to_their_pes_however_hosts_get_the_pes() {
+    let blocks = program("dealt_blocks.c");
+    for (pes, options) in [
+        (8, "-H n1,n2 -n 8 --map cyclic"),
+        (7, "-H n1,n2,n3 -n 7 --map cyclic"),
+        (6, "-H n1:2,n2:4 -n 6 --map cyclic"),
+        (5, "-H n1,n2 -n 5 --map block"),
+        (7, "-H n1:1,n2:6 -n 7 --map block"),
+    ] {
+        for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
+            let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(&blocks, [""; 0]);
+            if transport != "tcp" && ended.lacks_transport(transport) {
+                continue;
+            }
+            let ended = ended.expect(0);
+            assert_eq!(ended.stdout.matches("all right").count(), pes, "{options}, {transport}: {ended}");
+        }
+    }
+}
+
 /// Reductions in this order have the bits of no other one, so equal sums show equal orders.
 #[test]
 fn fault_C1_sums_of_doubles_have_the_same_bits_on_any_number_of_nodes_and_under_any_schedule() {

@@ -146,9 +146,10 @@ impl TeamFacts<'_> {
 
     /// The way of a gather between nodes, to which nodes bring these shares.
     pub fn gather(&self, shares: NodeShares) -> CollectiveWay {
-        let Some(span) = self.span.as_ref().filter(|span| span.in_order) else { return CollectiveWay::Members };
-        let rendezvous =
-            || self.gathering(shares, Reach::Results, span.buffers == LeaseState::Held).map(CollectiveWay::Rendezvous);
+        let Some(span) = &self.span else { return CollectiveWay::Members };
+        let schedule = || self.gathering(shares, Reach::Results, span.buffers == LeaseState::Held);
+        // The blocks of a node are one part of the destination only where they follow each other there.
+        let rendezvous = || if span.in_order { schedule().map(CollectiveWay::Rendezvous) } else { None };
         self.gathered(span, shares).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
@@ -162,10 +163,7 @@ impl TeamFacts<'_> {
         if !strided && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
             return CollectiveWay::Exchange;
         }
-        let even = self.span.as_ref().filter(|span| span.fewest == span.most);
-        // The part of one node for another has the blocks of all its members for all of the other's.
-        let by_nodes =
-            even.and_then(|span| self.parts(span, bytes.saturating_mul(span.most as usize * span.most as usize)));
+        let by_nodes = self.span.as_ref().and_then(|span| self.blocks_by_nodes(span, bytes));
         by_nodes.map_or(CollectiveWay::Members, CollectiveWay::Parts)
     }
 

@@ -140,15 +140,9 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
             }
             places.push(offset);
             let place = |member: u32| places[member as usize];
-            let blocks = |node: u32| (place(span.start(node + 1)) - place(span.start(node))) as u64;
-            let way = way::by(call, |team| {
-                if span.in_order() {
-                    team.gather(NodeShares::of((0..span.nodes()).map(blocks)))
-                } else {
-                    // Blocks of members that do not follow each other node by node are no share of their node.
-                    CollectiveWay::Members
-                }
-            });
+            let block = |member: u32| (place(member + 1) - place(member)) as u64;
+            let share = |node: u32| span.on(node).map(block).sum::<u64>();
+            let way = way::by(call, |team| team.gather(NodeShares::of((0..span.nodes()).map(share))));
             // SAFETY: all have entered, name the same destination, and have room for all blocks there.
             unsafe { between_nodes::gather(call, span, way, dest, source, place) };
         }

@@ -1,6 +1,8 @@
 //! The ways of teams that span nodes.
 
-use super::room::{EAGER_BROADCAST, GATHER, LEADER_COMBINES, PART_HEAD, PAYLOAD, SLICED_NODES, eager_reduction};
+use super::room::{
+    EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, SLICED_NODES, eager_reduction,
+};
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
     question,
@@ -130,6 +132,15 @@ impl TeamFacts<'_> {
         let wanted = self.rules.wanted(&question(Collective::Reduce(call.law), &plan, call.element));
         let leader_combines = span.most == 1 || call.bytes().saturating_mul(span.most as usize) <= LEADER_COMBINES;
         span.nodes <= SLICED_NODES && leader_combines && wanted.is_none()
+    }
+
+    /// An exchange of parts that have the blocks of all members of one node for all of another one. All parts are as long as that
+    /// of the largest node for itself, unless such parts would be long and most of them empty.
+    pub(super) fn blocks_by_nodes(&self, span: &NodeSpan, block: usize) -> Option<PartExchange> {
+        let part = block.saturating_mul(span.most as usize * span.most as usize);
+        let (room, used) = (u64::from(span.most) * u64::from(span.nodes), u64::from(self.size));
+        let is_sparse = room.saturating_mul(room) > 2 * used * used;
+        if part > PADDED_PART && is_sparse { None } else { self.parts(span, part) }
     }
 
     /// An exchange of parts with `bytes` bytes of data.

@@ -49,6 +49,10 @@ pub const LEADER_COMBINES: usize = 128 << 10;
 /// Nodes up to which a longer reduction in any order goes eagerly in slices: each sends one message to each.
 pub const SLICED_NODES: u32 = 8;
 
+/// Bytes up to which a part of an all-to-all may be empty for the most, because nodes have unequal numbers of members. Chosen: such
+/// a part is one short message.
+pub const PADDED_PART: usize = 4 << 10;
+
 /// Bytes of an array up to which a reduction between `nodes` nodes is eager as a whole: each round keeps a copy of what
 /// it sends.
 pub const fn eager_reduction(nodes: u32) -> usize {

@@ -75,7 +75,7 @@ fn a_broadcast_between_nodes_goes_through_rings_if_there_are_any() {
 }
 
 #[test]
-fn gathers_and_all_to_alls_want_nodes_that_are_in_order_or_even() {
+fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size() {
     let team = between(3, 2);
     assert_eq!([64, 64 << 10].map(|bytes| name(team.fcollect(bytes))), ["gathered", "rendezvous"]);
     assert_eq!([64, 64 << 10].map(|bytes| name(team.alltoall(bytes, false))), ["parts", "members"]);
@@ -85,9 +85,11 @@ fn gathers_and_all_to_alls_want_nodes_that_are_in_order_or_even() {
         TeamFacts { span: Some(span), ..team }
     };
     let scattered = span(&|span| span.in_order = false);
-    assert_eq!((name(scattered.fcollect(64)), name(scattered.fcollect(8))), ("members".into(), "exchange".into()));
-    let uneven = span(&|span| span.fewest = 1);
-    assert_eq!(name(uneven.alltoall(64, false)), "members");
+    assert_eq!([8, 64, 64 << 10].map(|bytes| name(scattered.fcollect(bytes))), ["exchange", "gathered", "members"]);
+    let uneven = |size| TeamFacts { size, ..span(&|span| span.fewest = 1) };
+    // Five members in the room of six, and three: long parts would be empty for the most.
+    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(5).alltoall(bytes, false))), ["parts", "parts"]);
+    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(4).alltoall(bytes, false))), ["parts", "members"]);
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("crash", "it crashes"),
     ("dead_handles", "its handles stand for nothing"),
     ("dealt", "a rig deals its PEs to hosts in turn"),
+    ("dealt_blocks", "a rig deals its PEs to hosts in turn"),
     ("dealt_words", "a rig deals its PEs to hosts in turn"),
     ("deadlock", "its PEs wait for ever"),
     ("deadlocks", "its PEs wait for ever"),

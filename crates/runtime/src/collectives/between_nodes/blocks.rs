@@ -102,7 +102,7 @@ unsafe fn fetch_blocks(
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
 /// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
-/// to its second argument, `take` reads that of a member from there. All nodes have equally many members.
+/// to its second argument, `take` reads that of a member from there. Every part has room for the blocks of the largest node.
 #[cold]
 pub(crate) fn alltoall(
     call: Call<'_>,
@@ -112,10 +112,10 @@ pub(crate) fn alltoall(
     lay: impl Fn(u32, *mut u8),
     take: impl Fn(u32, *const u8),
 ) {
-    let (team, nodes, each) = (call.team, span.nodes(), span.count(0) as usize);
+    let (team, nodes, most) = (call.team, span.nodes(), span.most() as usize);
     let parts = NodeParts::begin(call, span, parts);
     let mine = (span.place(team.my) - span.start(span.node())) as usize;
-    let block = |from: usize, to: usize| (from * each + to) * bytes;
+    let block = |from: usize, to: usize| (from * most + to) * bytes;
     for node in 0..nodes {
         // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
         span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));

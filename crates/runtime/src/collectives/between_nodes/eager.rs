@@ -4,7 +4,7 @@
 //! touches the arrays of another one, so no member needs to have entered. Those of one node share their leader's gather buffer: they
 //! lay down there what they bring, count in, and take the result from there when they are released.
 
-use core::ptr;
+use core::{iter, ptr};
 
 use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::broadcast::Tree;
@@ -82,15 +82,36 @@ pub(super) unsafe fn gather_blocks(
     source: *const u8,
     place: impl Fn(u32) -> usize,
 ) {
-    let team = call.team;
-    let (mine, total) = (place(team.my), place(team.size));
-    let bytes = place(team.my + 1) - mine;
-    // SAFETY: the gather buffer has room for all blocks, and this place is ours.
-    let lay = |buffer: *mut u8| unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(mine), bytes) };
-    // SAFETY: the gather buffer has all blocks; `dest` has the room.
-    let take = |buffer: *const u8| unsafe { ptr::copy_nonoverlapping(buffer, dest, total) };
+    let (my, total) = (call.team.my, place(call.team.size));
+    let length = |member: u32| place(member + 1) - place(member);
+    // In the buffer the blocks lie node by node, as in `dest` if the team is in that order.
+    let starts = (!span.in_order()).then(|| {
+        let lengths = (0..span.nodes()).flat_map(|node| span.on(node)).map(length);
+        let ends = lengths.scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        iter::once(0).chain(ends).collect::<Vec<usize>>()
+    });
+    let start = |at: u32| starts.as_ref().map_or_else(|| place(at), |starts| starts[at as usize]);
+    let lay = |buffer: *mut u8| {
+        let at = buffer.wrapping_add(start(span.place(my)));
+        // SAFETY: the gather buffer has room for all blocks, and this place is ours.
+        unsafe { ptr::copy_nonoverlapping(source, at, length(my)) };
+    };
+    let take = |buffer: *const u8| {
+        let copy = |from: usize, to: usize, bytes: usize| {
+            // SAFETY: the gather buffer has all blocks; `dest` has the room.
+            unsafe { ptr::copy_nonoverlapping(buffer.wrapping_add(from), dest.wrapping_add(to), bytes) };
+        };
+        if span.in_order() {
+            copy(0, 0, total);
+        } else {
+            (0..call.team.size).for_each(|member| copy(start(span.place(member)), place(member), length(member)));
+        }
+    };
     // SAFETY: every member lays down its part.
-    unsafe { share(call, span, way, |node| place(span.start(node)) as u64, lay, take) }
+    unsafe { share(call, span, way, |node| start(span.start(node)) as u64, lay, take) }
 }
 
 /// The root lays the payload down in the memory of its node's leader.
