@@ -42,7 +42,9 @@ pub(crate) const BUFFER: usize = 64 << 10;
 pub(crate) const FIRST_BUFFER: usize = 2 << 10;
 /// Received where a bulk frame is likely to follow: the signal behind the last one, short messages, and the headers of the next one.
 pub(crate) const BETWEEN_BULKS: usize = 256;
-/// Batches after a bulk frame within which the next one is likely: a collective sends a signal after it and short messages before it.
+/// Longest body of a bulk frame that is rather copied than received by a call of the kernel of its own. Chosen.
+pub(crate) const COPIED_BODY: usize = 20 << 10;
+/// Frames after a long bulk frame within which the next one is likely: a collective sends a signal after it and short messages before it.
 pub(crate) const LIKELY: u32 = 4;
 /// Bytes read from one connection before others have their turn. Chosen.
 pub(crate) const TURN: usize = 1 << 20;

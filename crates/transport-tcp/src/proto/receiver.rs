@@ -8,7 +8,7 @@ use super::codec::{
 use super::frame::MemoryRange;
 use super::seal::{Opener, SEAL};
 use super::session::Session;
-use crate::limits::{BETWEEN_BULKS, BUFFER, FIRST_BUFFER, LIKELY};
+use crate::limits::{BETWEEN_BULKS, BUFFER, FIRST_BUFFER, LIKELY, COPIED_BODY};
 
 /// The memory of this PE, as the protocol sees it.
 pub trait Host {
@@ -34,8 +34,8 @@ pub struct FrameReceiver {
     filled: usize,
     /// The bulk frame that is being received.
     bulk: Option<Receiving>,
-    /// Batches since the last one.
-    batches: u32,
+    /// Frames since the last long one.
+    frames: u32,
     opener: Option<Opener>,
     /// The peer has said that it leaves.
     left: bool,
@@ -64,7 +64,7 @@ impl FrameReceiver {
     pub fn new(opener: Option<Opener>) -> Self {
         const { assert!(BUFFER >= FRAME + BATCH && FIRST_BUFFER >= HEADERS + 2 * BETWEEN_BULKS) };
         let buffer = vec![0; FIRST_BUFFER];
-        Self { buffer, taken: 0, filled: 0, bulk: None, batches: u32::MAX, opener, left: false }
+        Self { buffer, taken: 0, filled: 0, bulk: None, frames: u32::MAX, opener, left: false }
     }
 
     /// The length of a buffer that holds every frame that is received as a whole.
@@ -100,7 +100,7 @@ impl FrameReceiver {
                 (Some(MemoryRange { at: *at, n: *rest }), &mut self.buffer[self.filled..][..BETWEEN_BULKS])
             }
             // Long data is likely to be followed by more, which then needs no copy.
-            None if self.filled == 0 && self.batches < LIKELY && self.opener.is_none() => {
+            None if self.filled == 0 && self.frames < LIKELY && self.opener.is_none() => {
                 (None, &mut self.buffer[..BETWEEN_BULKS])
             }
             _ => (None, &mut self.buffer[self.filled..]),
@@ -156,7 +156,7 @@ impl FrameReceiver {
                 }
                 session.executed_one(header.urgency);
                 session.acknowledged(header.ack)?;
-                self.batches = self.batches.saturating_add(1);
+                self.frames = self.frames.saturating_add(1);
             }
             FrameKind::Bulk => {
                 session.expect(&header)?;
@@ -206,7 +206,7 @@ impl FrameReceiver {
         }
         session.executed_one(header.urgency);
         session.acknowledged(header.ack)?;
-        self.batches = 0;
+        self.frames = if header.length > COPIED_BODY { 0 } else { self.frames.saturating_add(1) };
         Ok(true)
     }
 }
