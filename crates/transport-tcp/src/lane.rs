@@ -61,8 +61,8 @@ impl TcpLane {
         let account = self.account_of(buffer);
         match self.net.link(pe, rail) {
             Some(link) => {
-                let turn = self.net.turns.load(Ordering::Relaxed);
-                link.issue(&self.net.local, IssuedTogether { account, count, turn }, push)
+                let time = self.net.issue_time();
+                link.issue(&self.net.local, IssuedTogether { account, count, time }, push)
             }
             None => {
                 account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
@@ -216,7 +216,11 @@ unsafe impl Lane for TcpLane {
 
     /// One rail keeps the order by itself; several do not know of each other.
     fn fence(&self) -> Result<(), Busy> {
-        if self.net.local.addresses.rails > 1 && self.outstanding() > 0 { Err(Busy) } else { Ok(()) }
+        if self.net.local.addresses.rails > 1 && self.outstanding() > 0 {
+            return Err(Busy);
+        }
+        self.net.note_fence();
+        Ok(())
     }
 
     fn outstanding(&self) -> u64 {

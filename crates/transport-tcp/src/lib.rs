@@ -37,6 +37,7 @@ pub mod proto;
 mod provider;
 mod served;
 mod socket;
+mod under_way;
 mod unreachable;
 mod watch;
 

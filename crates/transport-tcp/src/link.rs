@@ -1,7 +1,6 @@
 //! The traffic with one PE over one rail. The session outlives its connections: the carrier makes one when it is first needed
 //! and replaces it when it is cut; the PE is given up when it stays silent.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +22,7 @@ use crate::proto::handshake::{Acceptor, Route, Standing};
 use crate::proto::liveness::{Advice, Liveness, Look};
 use crate::proto::session::Ticket;
 use crate::served::Served;
+use crate::under_way::OperationsUnderWay;
 use crate::unreachable;
 
 /// One rail to one PE.
@@ -36,29 +36,27 @@ pub(crate) struct Link {
 /// The part of a link that changes.
 struct LinkState {
     session: Session,
-    /// Operations of lanes in the order of their tickets.
-    under_way: VecDeque<UnderWay>,
+    under_way: OperationsUnderWay,
     carrier: Carrier,
     liveness: Liveness,
     heard: bool,
     error: Option<Error>,
-    /// The turn of callers in which an operation was issued last.
-    turn: u64,
-}
-
-/// Operations of one lane that are complete when a ticket is reached.
-struct UnderWay {
-    ticket: Ticket,
-    account: Arc<Account>,
-    count: u64,
+    /// When an operation was issued last.
+    issued: IssueTime,
 }
 
 /// Operations of a lane that are issued at once.
 pub(crate) struct IssuedTogether<'a> {
     pub(crate) account: &'a Arc<Account>,
     pub(crate) count: u64,
-    /// Which turn of callers was the last one.
-    pub(crate) turn: u64,
+    pub(crate) time: IssueTime,
+}
+
+/// The turns of callers and the fences of lanes before an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct IssueTime {
+    pub(crate) turns: u64,
+    pub(crate) fences: u64,
 }
 
 /// Whether the thread that serves may soon have something to send to the peer.
@@ -75,12 +73,12 @@ impl Link {
     pub(crate) fn new(route: Route, token: usize, limit: Duration, seed: u64) -> Self {
         let state = LinkState {
             session: Session::default(),
-            under_way: VecDeque::new(),
+            under_way: OperationsUnderWay::default(),
             carrier: Carrier::new(route, token),
             liveness: Liveness::new(limit, seed),
             heard: false,
             error: None,
-            turn: u64::MAX,
+            issued: IssueTime { turns: u64::MAX, fences: u64::MAX },
         };
         Self { pe: route.to, due: DueMark::default(), state: OperationLock::new(state) }
     }
@@ -89,7 +87,7 @@ impl Link {
     pub(crate) fn issue(
         &self,
         local: &LocalPe,
-        IssuedTogether { account, count, turn }: IssuedTogether<'_>,
+        IssuedTogether { account, count, time }: IssuedTogether<'_>,
         push: impl FnOnce(&mut Session) -> Ticket,
     ) -> Result<(), Busy> {
         let mut state = self.state.lock();
@@ -101,12 +99,15 @@ impl Link {
             state.ask();
             return Err(Busy);
         }
+        let last = std::mem::replace(&mut state.issued, time);
         // A caller that has looked at the network since its last message may wait for an answer to this one.
-        let is_stream = std::mem::replace(&mut state.turn, turn) == turn;
-        let goes_behind = state.session.has_output() || is_stream && state.session.is_busy();
+        let is_stream = last.turns == time.turns;
+        // A message behind a fence may be a flag: the peer may wait for it while the caller computes.
+        let is_busy = state.session.is_busy(last.fences != time.fences);
+        let goes_behind = state.session.has_output() || is_stream && is_busy;
         account.issue(count);
         let ticket = push(&mut state.session);
-        state.note(ticket, account, count);
+        state.under_way.note(ticket, account, count);
         if state.carrier.is_idle() {
             state.raise(local);
         }
@@ -212,7 +213,7 @@ impl Link {
             let error = state.carrier.lost(local, &garbage.to_string());
             return state.fail(local, error);
         }
-        state.retire();
+        state.under_way.retire(state.session.reached());
         state.carrier.carry(connection);
         state.heard = true;
         state.flush_all();
@@ -315,25 +316,6 @@ impl Link {
 }
 
 impl LinkState {
-    /// Operations of a lane that were issued last. Those that share a frame share a line.
-    fn note(&mut self, ticket: Ticket, account: &Arc<Account>, count: u64) {
-        match self.under_way.back_mut() {
-            Some(last) if last.ticket == ticket && Arc::ptr_eq(&last.account, account) => last.count += count,
-            _ => self.under_way.push_back(UnderWay { ticket, account: account.clone(), count }),
-        }
-    }
-
-    /// Completes the operations that the peer has executed and answered.
-    fn retire(&mut self) {
-        let reached = self.session.reached();
-        let is_complete = |ticket: Ticket| ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
-        while self.under_way.front().is_some_and(|first| is_complete(first.ticket)) {
-            if let Some(UnderWay { account, count, .. }) = self.under_way.pop_front() {
-                account.complete(count);
-            }
-        }
-    }
-
     /// Makes a connection, now that it is needed.
     fn raise(&mut self, local: &LocalPe) {
         if let Err(error) = self.carrier.raise(local) {
@@ -370,7 +352,7 @@ impl LinkState {
         let mut served = unsafe { Served::new(&local.memory, &local.lanes, pe) };
         let received = self.carrier.receive(&mut self.session, &mut served);
         self.heard |= received.read > 0;
-        self.retire();
+        self.under_way.retire(self.session.reached());
         if received.left {
             self.say_that_it_leaves();
             self.carrier.hang_up();
@@ -391,10 +373,7 @@ impl LinkState {
         self.carrier.give_up();
         // Callers that wait for something else hear of the first lost peer only.
         let _ = local.lost.set(error.clone());
-        for UnderWay { account, count, .. } in self.under_way.drain(..) {
-            account.fail(error.clone());
-            account.complete(count);
-        }
+        self.under_way.fail(&error);
         self.error = Some(error);
     }
 }

@@ -1,14 +1,14 @@
 //! One PE's part in the job: its links, the connections that are not links yet, and the thread and callers that move
 //! them on.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxshmem_transport::driver::Callers;
 use parking_lot::{Mutex, RwLock};
 
 use crate::limits::FEW_LINKS;
-use crate::link::Link;
+use crate::link::{IssueTime, Link};
 use crate::local::LocalPe;
 use crate::pending::{Arrival, PendingConnections};
 use crate::proto::handshake::Route;
@@ -28,11 +28,22 @@ pub(crate) struct Net {
     /// The thread's.
     pub(crate) thread: Mutex<ThreadPoller>,
     pub(crate) callers: Callers,
-    /// Turns of callers, more or less.
+    /// Turns of callers and fences of lanes, more or less.
     pub(crate) turns: AtomicU64,
+    pub(crate) fences: AtomicU64,
 }
 
 impl Net {
+    /// Now, as far as this thread knows. Relaxed: the counts only decide when a message goes.
+    pub(crate) fn issue_time(&self) -> IssueTime {
+        IssueTime { turns: self.turns.load(Ordering::Relaxed), fences: self.fences.load(Ordering::Relaxed) }
+    }
+
+    /// A lane has made a fence. Fences of lanes that meet here may be counted once: it is enough that the number changes.
+    pub(crate) fn note_fence(&self) {
+        self.fences.store(self.fences.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// The link to a PE, or `None` if there is no such PE or rail.
     pub(crate) fn link(&self, pe: u32, rail: u16) -> Option<&Arc<Link>> {
         let rails = self.local.addresses.rails;

@@ -125,6 +125,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
         thread: Mutex::new(ThreadPoller::new(thread, participant.give_up())),
         callers: Callers::default(),
         turns: AtomicU64::new(0),
+        fences: AtomicU64::new(0),
     };
     // Where there are several rails, long data is dealt over all of them.
     let (features, signal) = if rails == 1 { (Features::ORDERED, TOGETHER) } else { (Features::empty(), SMALL) };

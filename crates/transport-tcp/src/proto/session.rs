@@ -192,9 +192,9 @@ impl Session {
         self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
     }
 
-    /// Whether the peer has more to acknowledge than a few messages of which it need not tell soon.
-    pub fn is_busy(&self) -> bool {
-        self.urgent > 0 || self.frames.len() >= AT_ONCE
+    /// Whether the peer has more than a few messages to acknowledge or, unless a fence stands behind them, an urgent one.
+    pub fn is_busy(&self, behind_fence: bool) -> bool {
+        self.urgent > 0 && !behind_fence || self.frames.len() >= AT_ONCE
     }
 
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the

@@ -230,6 +230,19 @@ fn messages_of_a_stream_share_calls_of_the_kernel() {
     assert!(!session.is_coalescing(), "a message waits for nothing");
 }
 
+#[test]
+fn a_message_behind_a_fence_waits_for_nothing_but_a_stream() {
+    let mut session = Session::default();
+    let mut push = |urgency| {
+        session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
+        session.close_batch();
+        [false, true].map(|behind_fence| session.is_busy(behind_fence))
+    };
+    assert_eq!(push(Urgency::Later), [false, false]);
+    assert_eq!([(); 2].map(|()| push(Urgency::Soon)), [[true, false]; 2]);
+    assert_eq!(push(Urgency::Later), [true, true], "four messages are a stream");
+}
+
 /// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
 fn carry(from: &mut Side, to: &mut Side) {
     from.session.close_batch();

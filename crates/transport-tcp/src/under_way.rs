@@ -1,0 +1,48 @@
+//! The operations of lanes that a link has issued and its peer has not completed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use oxshmem_base::Error;
+use oxshmem_transport::Account;
+
+use crate::proto::session::Ticket;
+
+/// Operations in the order of their tickets.
+#[derive(Default)]
+pub(crate) struct OperationsUnderWay(VecDeque<SharedTicket>);
+
+/// Operations of one lane that are complete when a ticket is reached.
+struct SharedTicket {
+    ticket: Ticket,
+    account: Arc<Account>,
+    count: u64,
+}
+
+impl OperationsUnderWay {
+    /// Operations of a lane that were issued last. Those that share a frame share a line.
+    pub(crate) fn note(&mut self, ticket: Ticket, account: &Arc<Account>, count: u64) {
+        match self.0.back_mut() {
+            Some(last) if last.ticket == ticket && Arc::ptr_eq(&last.account, account) => last.count += count,
+            _ => self.0.push_back(SharedTicket { ticket, account: account.clone(), count }),
+        }
+    }
+
+    /// Completes the operations that the peer has executed and answered.
+    pub(crate) fn retire(&mut self, reached: Ticket) {
+        let is_complete = |ticket: Ticket| ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
+        while self.0.front().is_some_and(|first| is_complete(first.ticket)) {
+            if let Some(SharedTicket { account, count, .. }) = self.0.pop_front() {
+                account.complete(count);
+            }
+        }
+    }
+
+    /// None of them will ever complete.
+    pub(crate) fn fail(&mut self, error: &Error) {
+        for SharedTicket { account, count, .. } in self.0.drain(..) {
+            account.fail(error.clone());
+            account.complete(count);
+        }
+    }
+}
