@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -14,7 +15,8 @@ use super::parcel::{Parcel, receive};
 use super::{GLANCE, Invitation, PATIENCE};
 use crate::Membership;
 
-/// How long a process that connects may take to send the job's word, and a member to send its parcel.
+/// How long a process that connects may take to send the job's word, and a member to send its parcel. For as long the
+/// leader may lack a descriptor: other threads of its program may close files.
 const STALL: Duration = Duration::from_secs(5);
 
 /// The leader's socket.
@@ -40,6 +42,7 @@ impl Gate {
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
         let mut guests: Vec<Stranger> = Vec::new();
         let deadline = Instant::now() + patience;
+        let mut refused = None;
         self.listener.set_nonblocking(true).map_err(|error| failed(job, &error))?;
         while arrived.iter().any(Option::is_none) {
             let guests_sockets = guests.iter().map(|guest| guest.stream.as_raw_fd());
@@ -52,7 +55,14 @@ impl Gate {
                 let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
                 return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
             }
-            self.receive_guests(&mut guests);
+            match self.receive_guests(&mut guests) {
+                Ok(()) => refused = None,
+                Err(error) if refused.get_or_insert_with(Instant::now).elapsed() > STALL => {
+                    return Err(failed(job, &error));
+                }
+                // The connection that waits would end the next wait at once.
+                Err(_) => thread::sleep(GLANCE),
+            }
             for mut guest in std::mem::take(&mut guests) {
                 match guest.hear(&self.invitation) {
                     Ok(None) if guest.since.elapsed() < STALL => guests.push(guest),
@@ -69,15 +79,17 @@ impl Gate {
         Ok(arrived.into_iter().map(|guest| guest.expect("nobody is missing")).unzip())
     }
 
-    /// Accepts all connections that wait, and keeps those of the same user.
-    fn receive_guests(&self, guests: &mut Vec<Stranger>) {
+    /// Accepts all connections that wait, and keeps those of the same user. An error: one of them cannot be accepted.
+    fn receive_guests(&self, guests: &mut Vec<Stranger>) -> io::Result<()> {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => guests.extend(Stranger::new(stream)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The kernel takes a descriptor before it looks whether a connection waits.
+                Err(_) if !sockets::wait_readable(&self.listener, Duration::ZERO)? => return Ok(()),
                 // There are no more descriptors: the connection that has been silent for the longest time is closed.
                 Err(_) if !guests.is_empty() => drop(guests.remove(0)),
-                Err(_) => return,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -130,7 +142,9 @@ impl Stranger {
 #[cfg(test)]
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
+    use std::process::Command;
 
     use super::super::{answer, pack, visit};
     use super::*;
@@ -157,5 +171,29 @@ mod tests {
         // One after the other they would take the whole of it.
         assert!(begun.elapsed() < STRANGERS * STALL / 2, "the meeting took {:?}", begun.elapsed());
         drop(silent);
+    }
+
+    #[test]
+    fn fault_V2_a_leader_without_descriptors_says_so_before_its_patience_ends() {
+        const CHILD: &str = "OXSHMEM_FULL_LEADER_TEST";
+        if std::env::var_os(CHILD).is_some() {
+            let gate = Gate::open().unwrap();
+            let _guest = descriptors::connect(&gate.invitation.address()).unwrap();
+            let files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+            let begun = Instant::now();
+            let error = gate.admit(&Membership::placed(0, &[0, 0]), PATIENCE).unwrap_err().to_string();
+            drop(files);
+            assert!(error.contains("(ulimit -n)"), "{error}");
+            assert!(begun.elapsed() < PATIENCE / 2, "the leader took {:?}", begun.elapsed());
+            return;
+        }
+        // With few files for it alone.
+        let mut child = Command::new("/bin/sh");
+        child.args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+        let name = "node::gate::tests::fault_V2_a_leader_without_descriptors_says_so_before_its_patience_ends";
+        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+        let ended = child.output().unwrap();
+        let said = [ended.stdout, ended.stderr].concat();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&said));
     }
 }
