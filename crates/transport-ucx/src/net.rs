@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
@@ -32,6 +32,8 @@ pub(crate) struct Net {
     service_is_taken: AtomicBool,
     guests: Mutex<Guests>,
     pub(crate) backlog: Backlog,
+    /// Why the first put that could not be received was not.
+    pub(crate) lost: OnceLock<Error>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
     most_channels: usize,
@@ -89,6 +91,7 @@ impl Net {
             service_is_taken: AtomicBool::new(false),
             guests: Mutex::default(),
             backlog: Backlog::default(),
+            lost: OnceLock::new(),
             channels: Mutex::default(),
             most_channels: most_channels(participant.pes),
             callers: Callers::default(),

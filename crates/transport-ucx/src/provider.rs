@@ -114,6 +114,10 @@ impl Fabric for Ucx {
         Some(self.net.rest(most))
     }
 
+    fn lost(&self) -> Option<Error> {
+        self.net.lost.get().cloned()
+    }
+
     fn leave(&self) {
         self.net.leave();
     }

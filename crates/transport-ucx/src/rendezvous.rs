@@ -1,10 +1,12 @@
 //! Long puts of peers, which UCX receives to their places.
 //!
 //! A long put comes by rendezvous: UCX says that it is there, and receives it where it belongs, with no copy. A question that the same
-//! PE asks before it has arrived waits for it (`backlog`), so that the questions of a PE take effect in their order.
+//! PE asks before it has arrived waits for it (`backlog`), so that the questions of a PE take effect in their order. Behind a put that
+//! UCX could not receive they wait for ever, and the next wait of this PE ends the job: one of them may be the put's signal.
 
 use std::ffi::c_void;
 
+use oxshmem_base::Error;
 use oxshmem_ucx_sys::inline::Started;
 use oxshmem_ucx_sys::{UCS_OK, ucp_ep_h, ucs_status_t};
 
@@ -22,6 +24,8 @@ pub(crate) enum Receipt {
     Over,
     /// The put is for no place that it may write; UCX has kept its announcement.
     Refused,
+    /// UCX could not receive the put.
+    Lost,
 }
 
 /// A put on its way, as its callback needs it.
@@ -63,8 +67,9 @@ impl Net {
                 Receipt::Over
             }
             Started::Failed(status) => {
-                tracing::warn!("UCX: a put could not be received: {}", meaning(self.context.ucx, status));
-                Receipt::Over
+                self.note_lost_put(question.pe, &meaning(self.context.ucx, status));
+                self.backlog.expect(question.pe, None);
+                Receipt::Lost
             }
         }
     }
@@ -81,7 +86,7 @@ impl Net {
                 HeldData::Announced(announced) => {
                     // SAFETY: the caller is a callback of the worker; the endpoint as above.
                     match unsafe { self.receive(question, reply, &announced) } {
-                        Receipt::Coming => return,
+                        Receipt::Coming | Receipt::Lost => return,
                         Receipt::Over => {}
                         Receipt::Refused => {
                             if let Some(receiver) = self.backlog.receiver() {
@@ -94,19 +99,30 @@ impl Net {
             }
         }
     }
+
+    /// A put of a PE could not be received.
+    fn note_lost_put(&self, pe: u32, why: &str) {
+        let error = Error::new(format!("a put of PE {pe} has not arrived over UCX"))
+            .because(why)
+            .fix("see whether that PE or its node has died; UCX_LOG_LEVEL=info lets UCX say more");
+        tracing::error!(%error);
+        // The first one tells enough.
+        let _ = self.lost.set(error);
+    }
 }
 
 unsafe extern "C" fn arrived(request: *mut c_void, status: ucs_status_t, _bytes: usize, coming: *mut c_void) {
     // SAFETY: `coming` is the box of `receive`, which UCX hands back once.
     let PutUnderWay { net, question, reply } = *unsafe { Box::from_raw(coming.cast::<PutUnderWay>()) };
-    // SAFETY: the request is the one of this callback.
-    unsafe { finish(request, status, |why| tracing::warn!("UCX: a put was lost on its way: {why}")) };
     // SAFETY: the net outlives its serving worker, whose callback this is.
     let net = unsafe { &*net };
-    if status == UCS_OK {
-        // SAFETY: the asking PE keeps its side of the endpoint until it has its answer.
-        unsafe { net.take_all(question, &[], reply) };
+    // SAFETY: the request is the one of this callback.
+    unsafe { finish(request, status, |why| net.note_lost_put(question.pe, why)) };
+    if status != UCS_OK {
+        return;
     }
+    // SAFETY: the asking PE keeps its side of the endpoint until it has its answer.
+    unsafe { net.take_all(question, &[], reply) };
     // SAFETY: this is a callback of the serving worker.
     unsafe { net.take_waiting(question.pe) };
 }

@@ -3,12 +3,16 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
-use oxshmem_ucx_sys::{UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_ptr_t};
+use oxshmem_ucx_sys::{
+    UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
+};
 
 use super::question::MOST_UNACKNOWLEDGED;
 use super::{Channel, TOGETHER};
@@ -149,10 +153,14 @@ static TABLE: [u8; 20_000] = {
     table
 };
 
+/// UCX's answer to a call that has failed.
+fn failed() -> ucs_status_ptr_t {
+    ptr::without_provenance_mut((UCS_ERR_IO_ERROR as isize).cast_unsigned())
+}
+
 /// The answer of a card, which cannot register such memory.
 fn refused(data: *const c_void) -> Option<ucs_status_ptr_t> {
-    let error = (UCS_ERR_IO_ERROR as isize).cast_unsigned();
-    TABLE.as_ptr_range().contains(&data.cast::<u8>()).then_some(ptr::without_provenance_mut(error))
+    TABLE.as_ptr_range().contains(&data.cast::<u8>()).then(failed)
 }
 
 /// UCX's put over a card.
@@ -391,4 +399,51 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         assert!(refused.contains("outside its registered memory"), "{refused}");
         assert!(target[..SIGNAL as usize].iter().all(|&byte| byte == 7), "puts have not arrived whole");
     }
+}
+
+/// UCX's receipt where it has no memory left.
+unsafe extern "C" fn receive_nothing(
+    _worker: ucp_worker_h,
+    _announced: *mut c_void,
+    _to: *mut c_void,
+    _n: usize,
+    _param: *const ucp_request_param_t,
+) -> ucs_status_ptr_t {
+    failed()
+}
+
+/// A UCX with such receipts.
+fn without_receipts(ucx: &'static Ucx) -> &'static Ucx {
+    Box::leak(Box::new(Ucx { am_recv_data: receive_nothing, ..*ucx }))
+}
+
+#[test]
+fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why() {
+    const NAME: &str = "the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why";
+    const BYTES: usize = 1 << 20;
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
+    let signal = Remote { offset: BYTES as u64, ..HEAP };
+    let mut lost = None;
+    alone_over(NAME, &Settings::default(), &mut target, without_receipts, |net, channel| {
+        channel.skips_acknowledgements = true;
+        // SAFETY: the source lives longer than the channel.
+        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }.expect("there is room");
+        // SAFETY: no old value is asked for.
+        unsafe { channel.amo(&net.peers, signal, Width::Eight, Amo::Add(1), ptr::null_mut()) }.expect("there is room");
+        let turn = |channel: &mut Channel| {
+            channel.step(&net.peers);
+            net.serve();
+        };
+        while net.lost.get().is_none() || channel.to_move() > 0 {
+            turn(channel);
+        }
+        // The signal has been sent, and arrives meanwhile.
+        for _ in 0..100 {
+            thread::sleep(Duration::from_millis(1));
+            turn(channel);
+        }
+        assert_eq!(word(net, signal.offset), 0, "the signal tells of data that is not there");
+        lost = net.lost.get().map(ToString::to_string);
+    });
+    assert!(lost.is_none_or(|lost| lost.contains("a put of PE 0 has not arrived over UCX")));
 }
