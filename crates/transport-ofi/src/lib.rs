@@ -9,8 +9,8 @@
 //! * `endpoint` issues operations and takes completions. It knows nothing of what is above it: messages are what it returns.
 //! * `engine` has the endpoints of all rails and hears the messages; `connect` makes acquaintance, `spread` deals long transfers
 //!   to all rails, `atomic` issues atomics, `lane` all operations of one context.
-//! * `progress` is the lock, the callers and the thread; `amo` hands atomics to the software above, unless the endpoint does
-//!   those of the job.
+//! * `progress` is the lock, the callers and the thread, and `sleep` what these sleep on; `amo` hands atomics to the software
+//!   above, unless the endpoint does those of the job.
 //!
 //! # What is demanded, and how it is met
 //!
@@ -68,6 +68,7 @@ mod progress;
 mod provider;
 mod rails;
 mod registered;
+mod sleep;
 mod slots;
 mod spread;
 mod windows;

@@ -5,20 +5,19 @@
 //! descriptor where there is one, and backs off where there is none (`backoff`), or while callers issue operations and
 //! do not poll.
 
-use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::wakeup::Wakeup;
 use oxshmem_transport::OperationLock;
-use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_on};
+use oxshmem_transport::driver::{Callers, Drive, NextStep};
 use parking_lot::MutexGuard;
 
 use crate::backoff::Backoff;
 use crate::delivery::Delivery;
 use crate::engine::Engine;
 use crate::message::Message;
+use crate::sleep::QueueDescriptors;
 use crate::slots::ROOM;
 use crate::spread::SPREAD;
 
@@ -47,9 +46,7 @@ pub(crate) struct Net {
     /// Transfers from this many bytes on take all rails, if there are several.
     pub(crate) spread: usize,
     /// The descriptors to sleep on, if every endpoint that needs a thread to make progress has one.
-    descriptors: Option<Vec<RawFd>>,
-    /// The last of these descriptors, which ends a sleep on them.
-    wakeup: Option<Wakeup>,
+    descriptors: Option<QueueDescriptors>,
     /// How many reads and writes of peers the endpoint has counted. Changed with the engine locked.
     served: AtomicU64,
     backoff: Backoff,
@@ -65,12 +62,7 @@ pub(crate) struct Net {
 impl Net {
     pub(crate) fn new(engine: Engine, atomics: bool) -> Self {
         let info = &engine.first.objects.info;
-        let mut descriptors = engine.descriptors();
-        let wakeup = descriptors.as_mut().and_then(|all| {
-            let wakeup = Wakeup::new().inspect_err(|error| tracing::debug!(%error, "nothing wakes the thread")).ok()?;
-            all.push(wakeup.descriptor());
-            Some(wakeup)
-        });
+        let descriptors = engine.descriptors().map(QueueDescriptors::new);
         Self {
             me: engine.me,
             ordered: info.orders_puts(),
@@ -83,7 +75,6 @@ impl Net {
             inject: info.tx().inject_size.min(ROOM),
             spread: if engine.further.is_empty() { usize::MAX } else { SPREAD },
             descriptors,
-            wakeup,
             served: AtomicU64::new(0),
             backoff: Backoff::new(),
             callers: Callers::default(),
@@ -171,24 +162,24 @@ impl Net {
             return done;
         }
         drop(engine);
-        let woken = if self.descriptors.is_some() {
-            self.sleep_on_queues(most)
-        } else {
-            self.callers.rest(|| std::thread::sleep(self.backoff.next().min(most)));
-            false
+        let woken = match &self.descriptors {
+            Some(descriptors) => self.may_sleep() && descriptors.doze(most),
+            None => {
+                self.callers.rest(|| std::thread::sleep(self.backoff.next().min(most)));
+                false
+            }
         };
         self.drain().max(usize::from(woken))
     }
 
-    /// Sleeps until one of the queues has something, if there is nothing in them now. Returns whether it has.
-    fn sleep_on_queues(&self, most: Duration) -> bool {
-        let Some(descriptors) = self.descriptors.as_ref().filter(|_| self.lock().may_sleep()) else { return false };
-        sleep_on(descriptors, most)
+    /// Whether there is nothing in the queues now.
+    fn may_sleep(&self) -> bool {
+        self.lock().may_sleep()
     }
 
     /// Whether the thread's sleep can be ended.
     pub(crate) fn can_be_woken(&self) -> bool {
-        self.wakeup.is_some()
+        self.descriptors.as_ref().is_some_and(QueueDescriptors::can_be_woken)
     }
 
     /// Whether an active message for the software above has come.
@@ -245,14 +236,15 @@ impl Drive for Net {
     }
 
     fn sleep(&self, most: Duration) {
-        self.sleep_on_queues(most);
-        if let Some(wakeup) = &self.wakeup {
-            wakeup.clear();
+        let Some(descriptors) = &self.descriptors else { return };
+        if self.may_sleep() {
+            descriptors.sleep(most);
         }
+        descriptors.clear();
     }
 
     fn wake(&self) {
-        if let Some(Err(error)) = self.wakeup.as_ref().map(Wakeup::wake) {
+        if let Some(Err(error)) = self.descriptors.as_ref().map(QueueDescriptors::wake) {
             tracing::warn!(%error, "the progress thread cannot be woken");
         }
     }
