@@ -5,6 +5,7 @@ use oxshmem_runtime as runtime;
 
 use crate::backend::{binding, collective as calls, combine, number, rma, team};
 use crate::epoch::ExchangeKind;
+use crate::overlap::{apart, disjoint, disjoint_rows, first};
 use crate::{Error, Plain, Symmetric, Team, mistake};
 
 impl Team<'_> {
@@ -53,7 +54,7 @@ impl Team<'_> {
     }
 
     /// Concatenates the first elements of all members' `source`, `count` of this PE's, in every member's `dest`. Returns
-    /// how many there are in all.
+    /// how many there are in all. If `dest` has some of these elements of `source`, the job ends.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -66,6 +67,7 @@ impl Team<'_> {
     pub fn collect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, count: usize) -> usize {
         const CALL: &str = "Team::collect";
         source.fits(CALL, count);
+        disjoint(CALL, dest, first(source, count));
         let team = self.enter(CALL);
         let mut counts = Vec::with_capacity(self.n_pes());
         // The sizes are the members' word, so they are looked at before anything is copied by them.
@@ -114,7 +116,7 @@ impl Team<'_> {
 
     /// [`alltoall`](Self::alltoall) of blocks of `count` elements that are strided on both sides: element i of what comes
     /// from member m goes to place `(m * count + i) * dest_stride`; its place in the source is alike. What does not fit
-    /// ends the job; a stride of 0 does not.
+    /// ends the job; a stride of 0 does not. Elements that are both read and written end it, too.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -142,6 +144,7 @@ impl Team<'_> {
                 mismatch(CALL, slice.len(), last.saturating_mul(stride).saturating_add(1));
             }
         }
+        disjoint_rows(CALL, (dest, dest_stride), (source, source_stride), count.saturating_mul(self.n_pes()));
         let team = self.enter(CALL);
         // SAFETY: one thread has the team; places are symmetric, and the last element is inside both slices.
         unsafe {
@@ -153,7 +156,8 @@ impl Team<'_> {
     /// Sends `counts[i]` elements of this PE's `source` to member i, one block after the other. In `dest` they follow
     /// those of the members before this one. Returns how many have come from each.
     ///
-    /// The counts are symmetric memory because their receivers read them. What does not fit ends the job.
+    /// The counts are symmetric memory because their receivers read them. What does not fit ends the job, and so do elements
+    /// that are sent and lie in `dest`.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -174,6 +178,8 @@ impl Team<'_> {
     ) -> Vec<usize> {
         const CALL: &str = "Team::alltoallv";
         lengths(CALL, counts.len(), Some(self.n_pes()));
+        let sent = counts.to_vec().iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
+        disjoint(CALL, dest, first(source, sent));
         self.enter(CALL);
         self.sync();
         let (mut at, mut come) = (0_usize, Vec::with_capacity(self.n_pes()));
@@ -321,62 +327,4 @@ fn mismatch(call: &str, len: usize, expected: usize) -> ! {
             .because(format!("one has {len} elements, and {expected} are needed"))
             .fix("pass parts of the right length: slice[..n]"),
     )
-}
-
-/// Ends the job if the slices overlap without being the same.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn apart<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-    let (to, from) = (dest.as_ptr() as usize, source.as_ptr() as usize);
-    // The lengths have not been compared yet.
-    if to != from && in_common(to, size_of_val(dest), from, size_of_val(source)) > 0 {
-        overlap(call, to.abs_diff(from));
-    }
-}
-
-#[cold]
-#[track_caller]
-fn overlap(call: &str, distance: usize) -> ! {
-    mistake(
-        &Error::new(format!("{call}: dest and source overlap"))
-            .because(format!("one begins {distance} bytes after the other, inside of it"))
-            .fix("pass the same slice twice, or two that have nothing in common"),
-    )
-}
-
-/// Ends the job if the slices have elements in common.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn disjoint<T: Plain>(call: &str, dest: &Symmetric<[T]>, source: &Symmetric<[T]>) {
-    let common = in_common(dest.as_ptr() as usize, size_of_val(dest), source.as_ptr() as usize, size_of_val(source));
-    if common > 0 {
-        intersecting(call, common);
-    }
-}
-
-/// How many bytes two ranges have in common.
-#[inline(always)]
-fn in_common(one: usize, its: usize, other: usize, of_other: usize) -> usize {
-    (one + its).min(other + of_other).saturating_sub(one.max(other))
-}
-
-#[cold]
-#[track_caller]
-fn intersecting(call: &str, common: usize) -> ! {
-    mistake(
-        &Error::new(format!("{call}: dest and source overlap"))
-            .because(format!("they have {common} bytes in common, which members read while others write"))
-            .fix("pass two slices that have nothing in common"),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_common;
-
-    #[test]
-    fn ranges_of_any_lengths_may_overlap() {
-        assert_eq!([in_common(0, 8, 8, 8), in_common(8, 8, 0, 8), in_common(4, 0, 0, 8)], [0; 3]);
-        assert_eq!((in_common(0, 8, 0, 8), in_common(0, 80, 16, 8), in_common(16, 8, 0, 20)), (8, 8, 4));
-    }
 }

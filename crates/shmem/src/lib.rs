@@ -89,6 +89,7 @@ mod lock;
 mod memory;
 #[cfg(feature = "serde")]
 mod message;
+mod overlap;
 mod own;
 mod pending;
 #[cfg(feature = "serde")]

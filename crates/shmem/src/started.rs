@@ -16,7 +16,8 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_runtime::calls::request::{self, RequestHandle};
 use parking_lot::Mutex;
 
-use crate::collective::{apart, disjoint, lengths};
+use crate::collective::lengths;
+use crate::overlap::{apart, disjoint, first};
 use crate::{Plain, Symmetric, Team, backend, reactor};
 
 /// A collective under way, from the methods of [`Team`] whose names begin with `start`. It borrows the team and the slices.
@@ -246,6 +247,7 @@ impl Team<'_> {
     ) -> StartedCollective<'a, usize> {
         const CALL: &str = "Team::start_collect";
         source.fits(CALL, count);
+        disjoint(CALL, dest, first(source, count));
         // SAFETY: places and a number.
         unsafe {
             self.start(CALL, (dest, source, count), |team, (dest, source, count)| team.collect(dest, source, count))

@@ -112,6 +112,33 @@ fn slices_that_overlap() {
 }
 
 #[test]
+fn elements_that_are_collected_into_themselves() {
+    ends_with("Team::collect: dest and source overlap", 2, |world| {
+        let numbers = world.allocate_slice(30, 0_u64).unwrap();
+        world.collect(&numbers, &numbers[20..], 2);
+    });
+}
+
+#[test]
+fn strided_elements_that_are_exchanged_with_themselves() {
+    ends_with("Team::alltoall_strided: dest and source overlap", 2, |world| {
+        let numbers = world.allocate_slice(30, 0_u64).unwrap();
+        // The even places and the odd ones have nothing in common.
+        world.alltoall_strided(&numbers[1..], 2, &numbers, 2, 7);
+        world.alltoall_strided(&numbers[2..], 2, &numbers, 2, 7);
+    });
+}
+
+#[test]
+fn blocks_that_are_exchanged_with_themselves() {
+    ends_with("Team::alltoallv: dest and source overlap", 2, |world| {
+        let (numbers, counts) = (world.allocate_slice(30, 0_u64).unwrap(), world.allocate_slice(2, 3_usize).unwrap());
+        world.alltoallv(&numbers[6..], &numbers, &counts);
+        world.alltoallv(&numbers[5..], &numbers, &counts);
+    });
+}
+
+#[test]
 fn reductions_of_different_lengths() {
     ends_with("the PEs pass different lengths", 2, |world| {
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
@@ -134,7 +161,7 @@ fn a_collect_that_meets_another_call() {
     ends_with("make different calls", 2, |world| {
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
         let _ = match world.my_pe() {
-            0 => world.collect(&numbers, &numbers, 10),
+            0 => world.collect(&numbers[100..], &numbers[..100], 10),
             _ => world.sum_of(1 << 40),
         };
     });
