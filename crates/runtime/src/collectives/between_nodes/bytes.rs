@@ -117,7 +117,9 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
         meet_here(call, span)
     }
     let from = if span.node() == root_node { original(source) } else { call.at(leader, dest, bytes) };
-    let has_it = ptr::eq(from, dest) || my == leader && span.node() != root_node || my == root && !to_root;
+    // At the leader of the root's node the schedule has copied the source, unless the destination of a root stays apart.
+    let leader_has_it = span.node() != root_node || to_root;
+    let has_it = ptr::eq(from, dest) || my == leader && leader_has_it || my == root && !to_root;
     if !has_it {
         // SAFETY: the source, or what the leader has got, is ready; it does not change before the members have met.
         unsafe { ptr::copy(from, dest, bytes) };
