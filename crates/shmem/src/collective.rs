@@ -66,6 +66,7 @@ impl Team<'_> {
     #[track_caller]
     pub fn collect<T: Plain>(&self, dest: &Symmetric<[T]>, source: &Symmetric<[T]>, count: usize) -> usize {
         const CALL: &str = "Team::collect";
+        const GET: runtime::InWorld = runtime::InWorld(CALL);
         source.fits(CALL, count);
         disjoint(CALL, dest, first(source, count));
         let team = self.enter(CALL);
@@ -75,7 +76,7 @@ impl Team<'_> {
         unsafe {
             binding::exchange(team, CALL, ExchangeKind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
         }
-        let mut at = 0_usize;
+        let (mut at, mut under_way) = (0_usize, false);
         for (pe, count) in counts.into_iter().enumerate() {
             let count = count as usize;
             source.fits(CALL, count);
@@ -83,10 +84,11 @@ impl Team<'_> {
                 mismatch(CALL, dest.len(), at.saturating_add(count))
             };
             let world = self.world_number(pe);
-            // SAFETY: `part` is this PE's own, and as long as what is read.
-            unsafe { rma::get(runtime::InWorld(CALL), part.as_ptr(), source.as_ptr(), count, world) };
+            // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.
+            under_way |= unsafe { rma::begin_get(GET, part.as_ptr(), source.as_ptr(), count, world) };
             at += count;
         }
+        complete(GET, under_way);
         self.sync();
         at
     }
@@ -177,12 +179,13 @@ impl Team<'_> {
         counts: &Symmetric<[usize]>,
     ) -> Vec<usize> {
         const CALL: &str = "Team::alltoallv";
+        const GET: runtime::InWorld = runtime::InWorld(CALL);
         lengths(CALL, counts.len(), Some(self.n_pes()));
         let sent = counts.to_vec().iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
         disjoint(CALL, dest, first(source, sent));
         self.enter(CALL);
         self.sync();
-        let (mut at, mut come) = (0_usize, Vec::with_capacity(self.n_pes()));
+        let (mut at, mut come, mut under_way) = (0_usize, Vec::with_capacity(self.n_pes()), false);
         for member in 0..self.n_pes() {
             let from = self.world_number(member);
             let theirs = counts.get_vec(from as usize);
@@ -194,11 +197,12 @@ impl Team<'_> {
             let Some(part) = dest.part(at..at.saturating_add(count)) else {
                 mismatch(CALL, dest.len(), at.saturating_add(count))
             };
-            // SAFETY: `part` is this PE's own, and as long as what is read.
-            unsafe { rma::get(runtime::InWorld(CALL), part.as_ptr(), block.as_ptr(), count, from) };
+            // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.
+            under_way |= unsafe { rma::begin_get(GET, part.as_ptr(), block.as_ptr(), count, from) };
             at += count;
             come.push(count);
         }
+        complete(GET, under_way);
         self.sync();
         come
     }
@@ -308,6 +312,15 @@ macro_rules! scans {
 scans! {
     " and itself" sum_inscan "shmem_sum_inscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32 + 1; 3]);";
     "" sum_exscan "shmem_sum_exscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32; 3]);";
+}
+
+/// Waits until all that has been begun is there, if some of it may be under way. The race detector is told of gets that
+/// wait, and of no quiet: the program has made none.
+fn complete(get: runtime::InWorld, under_way: bool) {
+    if under_way {
+        // SAFETY: the default context is never destroyed.
+        unsafe { runtime::calls::order::quiet(get) }
+    }
 }
 
 /// Ends the job unless `len` is `expected`.
