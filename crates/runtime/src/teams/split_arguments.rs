@@ -56,14 +56,16 @@ pub(crate) fn require_equal(call: &'static str, parent: &TeamState, lease: &Leas
     control::slot(parent.window(parent.my), slot).words.0.split.write(lease.name_hash, arguments.to_words());
     // Of two members, the one whose fence is the second sees the statement of the first.
     fence(SeqCst);
-    let here = (0..parent.size).filter(|&member| {
-        member != parent.my && parent.span.as_ref().is_none_or(|span| span.node_of(member) == span.node())
-    });
-    for member in here {
+    // The caller is among them, and agrees with itself.
+    let compare = |member: u32| {
         let theirs = control::slot(parent.window(member), slot).words.0.split.read(lease.name_hash);
         if let Some(theirs) = theirs.map(SplitArguments::of_words).filter(|theirs| *theirs != arguments) {
             differ(call, parent, arguments, member, theirs);
         }
+    };
+    match &parent.span {
+        Some(span) => span.here().for_each(compare),
+        None => (0..parent.size).for_each(compare),
     }
 }
 
