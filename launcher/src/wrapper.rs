@@ -150,7 +150,7 @@ impl Wrapper {
         let all = self.compile_flags(&arguments).into_iter().chain(self.link_flags(&arguments));
         match asked.map(|asked| asked.trim_start_matches('-')) {
             // Without a file the question is about the wrapper itself: everything it would ever add.
-            Some("show" | "showme") if !has_input(&arguments) && arguments.iter().all(is_linkable) => {
+            Some("show" | "showme") if !has_input(&arguments) && is_link(&arguments) => {
                 Action::Print(line(self.compiler.iter().cloned().chain(theirs(&arguments).cloned()).chain(all)))
             }
             Some("show" | "showme") => Action::Print(line(self.command(&arguments))),
@@ -186,7 +186,7 @@ impl Wrapper {
     /// A note for the user, before the compiler complains in its own words.
     pub fn note(&self, arguments: &[OsString]) -> Option<Error> {
         let of_modules = self.fortran.then(|| modules::note(&self.include, arguments)).flatten();
-        let links = has_input(arguments) && arguments.iter().all(is_linkable);
+        let links = has_input(arguments) && is_link(arguments);
         let of_kinds = || self.fortran.then(|| kinds::note(arguments)).flatten();
         of_modules
             .or_else(of_kinds)
@@ -199,7 +199,7 @@ impl Wrapper {
         command.extend(theirs(arguments).cloned());
         if has_input(arguments) {
             command.extend(self.compile_flags(arguments));
-            if arguments.iter().all(is_linkable) {
+            if is_link(arguments) {
                 if arguments.iter().any(names_a_language) {
                     // It ends here: the compiler would read our archives as sources.
                     command.extend(["-x", "none"].map(OsString::from));
@@ -292,20 +292,29 @@ fn unknown(asked: &str, wrapper: &str) -> Error {
     }
 }
 
-/// Whether the compiler is given something to work on. A question like `--version` gets no flags.
+/// Whether the compiler is given something to work on: a file, or a library, which may have all of a program. A question like
+/// `--version` gets no flags.
 fn has_input(arguments: &[OsString]) -> bool {
     let mut is_value = false;
     arguments.iter().any(|argument| {
         let value = std::mem::replace(&mut is_value, argument == "-o" || argument == "-x");
         let text = argument.to_string_lossy();
-        !value && (text == "-" || !text.starts_with('-'))
+        !value && (text == "-" || !text.starts_with('-') || text.starts_with("-l"))
     })
 }
 
-/// Whether the argument leaves room for a link at the end. A link to an object file (`-r`) would take the library's archive into it,
-/// and the program would have the library twice.
-fn is_linkable(argument: &OsString) -> bool {
-    !["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only", "-r"].iter().any(|stop| argument == stop)
+/// Options of the compiler that leave no room for a link of a program at the end.
+const STOPS: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
+
+/// Whether the arguments end in a link of a program. A link to an object file (`-r`) would take the library's archive into it, and the
+/// program would have the library twice.
+fn is_link(arguments: &[OsString]) -> bool {
+    let mut is_of_linker = false;
+    arguments.iter().all(|argument| {
+        // An option behind `-Xlinker` is the linker's: its `-E` and `-S` do something else.
+        let of_linker = std::mem::replace(&mut is_of_linker, argument == "-Xlinker");
+        argument != "-r" && (of_linker || !STOPS.iter().any(|stop| argument == stop))
+    })
 }
 
 /// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.

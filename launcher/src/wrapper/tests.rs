@@ -33,6 +33,12 @@ fn flags_are_added_where_they_serve() {
     assert_eq!(acts("oshfort", "-x f77 -c a.old"), "gfortran -x f77 -c a.old -I/opt/osh/include");
     assert_eq!(acts("oshcc", "-r a.o b.o -o c.o"), "cc -r a.o b.o -o c.o -I/opt/osh/include", "no library in it");
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
+    let exported = format!("cc a.c -Xlinker -E -o a -I/opt/osh/include {LINK}");
+    assert_eq!(acts("oshcc", "a.c -Xlinker -E -o a"), exported, "the linker's -E exports symbols");
+    assert_eq!(acts("oshcc", "-Xlinker -r a.o"), "cc -Xlinker -r a.o -I/opt/osh/include", "no library in it");
+    assert_eq!(acts("oshcc", "a.c -Xlinker -E -c"), "cc a.c -Xlinker -E -c -I/opt/osh/include");
+    let whole = "-o a -Lown -Wl,--whole-archive -lown -Wl,--no-whole-archive";
+    assert_eq!(acts("oshcc", whole), format!("cc {whole} -I/opt/osh/include {LINK}"), "the program is in a library");
 }
 
 #[test]
