@@ -147,13 +147,9 @@ impl Wrapper {
         let asked = arguments.iter().find_map(question);
         let arguments: Vec<OsString> =
             arguments.iter().filter(|argument| question(argument).is_none()).cloned().collect();
-        let all = self.compile_flags(&arguments).into_iter().chain(self.link_flags(&arguments));
         match asked.map(|asked| asked.trim_start_matches('-')) {
-            // Without a file the question is about the wrapper itself: everything it would ever add.
-            Some("show" | "showme") if !has_input(&arguments) && is_link(&arguments) => {
-                Action::Print(line(self.compiler.iter().cloned().chain(theirs(&arguments).cloned()).chain(all)))
-            }
-            Some("show" | "showme") => Action::Print(line(self.command(&arguments))),
+            // Without a file the question is about the wrapper itself: everything that it would add to one.
+            Some("show" | "showme") => Action::Print(line(self.command_with_flags(&arguments))),
             Some("showme:compile") => Action::Print(line(self.compile_flags(&arguments))),
             Some("showme:link") => Action::Print(line(self.link_flags(&arguments))),
             Some("showme:libs") => Action::Print("oxshmem".into()),
@@ -193,19 +189,25 @@ impl Wrapper {
             .or_else(|| (links && asks_for_races(arguments)).then(|| blind::note(arguments)).flatten())
     }
 
-    /// The compiler's command. The user's arguments come first, so that their folders are searched first.
+    /// The compiler's command, with our flags where it has something to work on.
     fn command(&self, arguments: &[OsString]) -> Vec<OsString> {
+        if has_input(arguments) {
+            return self.command_with_flags(arguments);
+        }
+        self.compiler.iter().chain(theirs(arguments)).cloned().collect()
+    }
+
+    /// The same with our flags in any case. The user's arguments come first, so that their folders are searched first.
+    fn command_with_flags(&self, arguments: &[OsString]) -> Vec<OsString> {
         let mut command = self.compiler.clone();
         command.extend(theirs(arguments).cloned());
-        if has_input(arguments) {
-            command.extend(self.compile_flags(arguments));
-            if is_link(arguments) {
-                if arguments.iter().any(names_a_language) {
-                    // It ends here: the compiler would read our archives as sources.
-                    command.extend(["-x", "none"].map(OsString::from));
-                }
-                command.extend(self.link_flags(arguments));
+        command.extend(self.compile_flags(arguments));
+        if is_link(arguments) {
+            if arguments.iter().any(names_a_language) {
+                // It ends here: the compiler would read our archives as sources.
+                command.extend(["-x", "none"].map(OsString::from));
             }
+            command.extend(self.link_flags(arguments));
         }
         command
     }

@@ -87,6 +87,7 @@ fn questions_are_answered_in_both_dialects() {
     assert_eq!(acts("oshcc", "-show -static-oxshmem"), format!("print cc -I/opt/osh/include {archive}"));
     assert!(!acts("oshcc", "-show --race").contains("--race"), "the compiler does not know it");
     assert_eq!(acts("oshcc", "-show -c a.c"), "print cc -c a.c -I/opt/osh/include");
+    assert_eq!(acts("oshcc", "-show -c"), "print cc -c -I/opt/osh/include");
     assert_eq!(acts("oshcc", "-showme a.c"), format!("print cc a.c -I/opt/osh/include {LINK}"));
     assert_eq!(acts("oshcc", "--showme:compile"), "print -I/opt/osh/include");
     assert_eq!(acts("oshcc", "--showme:link"), format!("print {LINK}"));
