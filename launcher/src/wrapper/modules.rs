@@ -14,6 +14,10 @@ pub const OPTION: &str = "--make-modules";
 const SOURCES: [&str; 3] = ["shmem.f90", "shmemx.f90", "shmem_f08.f90"];
 /// The archive of that object file.
 pub(super) const ARCHIVE: &str = "liboxshmem_f08.a";
+/// The description of libraries for programs in Fortran that pkg-config reads, below the folder of the libraries.
+const DESCRIPTION: &str = "pkgconfig/oxshmem-fortran.pc";
+/// The remedy where the modules cannot be made.
+const AS_OWNER: &str = "run it as the owner of the installation, with gfortran or the compiler that OSHFORT names";
 /// Endings of files that compilers take for Fortran.
 const ENDINGS: [&str; 17] =
     ["f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "FOR", "FTN", "fpp", "FPP", "F90", "F95", "F03", "F08"];
@@ -92,9 +96,25 @@ impl FortranModules {
             run(Command::new("ar").arg("crsD").arg(self.lib.join(ARCHIVE)).arg(&object))?;
             // It is in the archive.
             let _ = std::fs::remove_file(&object);
+            self.describe()?;
         }
         Ok(format!("the Fortran modules are in {}", self.include.display()))
     }
+
+    /// Tells pkg-config of the archive. An installation may lack the description.
+    fn describe(&self) -> Result<(), Error> {
+        let file = self.lib.join(DESCRIPTION);
+        let described = std::fs::read_to_string(&file).ok();
+        let Some(text) = described.and_then(|text| with_archive(&text)) else { return Ok(()) };
+        std::fs::write(&file, text)
+            .map_err(|error| Error::new(format!("{} cannot be written", file.display())).because(error).fix(AS_OWNER))
+    }
+}
+
+/// A description from an installation without the archive, with it before the library; nothing if it has the archive.
+fn with_archive(description: &str) -> Option<String> {
+    let named = format!("\nLibs: ${{libdir}}/{ARCHIVE} ");
+    (!description.contains(ARCHIVE)).then(|| description.replacen("\nLibs: ", &named, 1))
 }
 
 /// The options by which a source becomes an object file; `None` if it need not. Only gfortran is known to write a module without an
@@ -115,9 +135,7 @@ fn run(command: &mut Command) -> Result<(), Error> {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    Err(Error::new(format!("the Fortran modules cannot be made: {command:?}"))
-        .because(why)
-        .fix("run it as the owner of the installation, with gfortran or the compiler that OSHFORT names"))
+    Err(Error::new(format!("the Fortran modules cannot be made: {command:?}")).because(why).fix(AS_OWNER))
 }
 
 #[cfg(test)]
@@ -134,6 +152,14 @@ mod tests {
         for source in SOURCES {
             assert_eq!(made("/usr/bin/flang", source).as_deref(), Some("-O2 -fPIC"), "{source}");
         }
+    }
+
+    #[test]
+    fn the_description_for_pkg_config_names_the_archive_once() {
+        let before = "libdir=${prefix}/lib\n\nCflags: -I${includedir}\nLibs: -L${libdir} -loxshmem\n";
+        let after = with_archive(before).expect("the archive was not there");
+        assert!(after.ends_with("\nLibs: ${libdir}/liboxshmem_f08.a -L${libdir} -loxshmem\n"), "{after}");
+        assert_eq!(with_archive(&after), None);
     }
 
     #[test]
