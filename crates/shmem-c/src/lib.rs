@@ -24,4 +24,6 @@ mod internal;
 #[cfg(not(installed))]
 mod lines;
 #[cfg(not(installed))]
+mod long_double;
+#[cfg(not(installed))]
 mod predefined_handles;

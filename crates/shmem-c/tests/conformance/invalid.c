@@ -3,6 +3,7 @@
 
 static long target[8];
 static uint64_t signal_word;
+static long double element;
 
 /* PE 0 makes the call; the others wait for it to end the job. */
 #define REFUSED(NAME, TITLE, CALL_NAME, SAYS, WRONG)                                                            \
@@ -24,6 +25,10 @@ REFUSED(SYM_8_nbi, "put_nbi to a PE beyond the last", "shmem_long_put_nbi", "PE 
 REFUSED(SYM_8_get, "get from a PE beyond the last", "shmem_long_get", "PE 99", shmem_long_get(local, target, 8, 99))
 REFUSED(SYM_8_p, "p to a PE beyond the last", "shmem_long_p", "PE 99", shmem_long_p(target, 1, 99))
 REFUSED(SYM_8_g, "g from a PE beyond the last", "shmem_long_g", "PE 99", local[0] = shmem_long_g(target, 99))
+REFUSED(SYM_8_longdouble_p, "p of a long double to a PE beyond the last", "shmem_longdouble_p: PE", "PE 99",
+        shmem_longdouble_p(&element, 1, 99))
+REFUSED(SYM_8_longdouble_g, "g of a long double from a PE beyond the last", "shmem_ctx_longdouble_g: PE", "PE 99",
+        element = shmem_ctx_longdouble_g(SHMEM_CTX_DEFAULT, &element, 99))
 REFUSED(SYM_8_next, "g from the PE after the last", "shmem_long_g", "PE", local[0] = shmem_long_g(target, npes))
 REFUSED(SYM_8_huge, "p to PE INT_MAX", "shmem_long_p", "PE 2147483647", shmem_long_p(target, 1, 2147483647))
 REFUSED(SYM_8_iput, "iput to a PE beyond the last", "shmem_long_iput", "PE 99",
