@@ -29,7 +29,7 @@ typedef struct oxshmem_counter *shmemx_ct_t;
 
 /* A collective that has been issued. */
 typedef struct oxshmem_request *shmem_req_h;
-#define SHMEM_REQ_INVALID ((shmem_req_h)0)
+#define SHMEM_REQ_INVALID OXSHMEM_NO(shmem_req_h)
 
 /* Performance counters of Sandia OpenSHMEM. */
 typedef struct {

@@ -114,6 +114,9 @@ impl Bench {
             let options = [&WARNINGS[..], &["-std=c++11", "-fsyntax-only"]].concat();
             let outcome = self.compile(compiler, &options, "overloads.cc", &text);
             self.record(&format!("overloads with {compiler}"), outcome);
+            let options = [&options[..], &["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]].concat();
+            let outcome = self.compile(compiler, &options, "handles.cc", CXX_HANDLES);
+            self.record(&format!("handles without casts of C with {compiler}"), outcome);
         }
     }
 
@@ -322,6 +325,11 @@ const CXX_CALLS: &str = "#include <complex>\n#include <shmem.h>\n\
 const CXX_TYPES: &str = "int which(shmem_ctx_t);\nlong which(shmem_team_t);\n\
      static_assert(sizeof(which(SHMEM_CTX_INVALID)) == sizeof(int), \"\");\n\
      static_assert(sizeof(which(SHMEM_TEAM_INVALID)) == sizeof(long), \"\");\n";
+
+/// The handles that stand for nothing, for programs that are compiled without casts of C and without 0 as a pointer.
+const CXX_HANDLES: &str = "#include <shmemx.h>\n\
+     shmem_ctx_t context = SHMEM_CTX_INVALID;\nshmem_team_t teams[] = {SHMEM_TEAM_INVALID, SHMEM_TEAM_NULL};\n\
+     shmem_req_h request = SHMEM_REQ_INVALID;\n";
 
 const TOOL: &str = "#include <shmem.h>\n#include <pshmem.h>\n\
      static int seen;\nstatic int from = 7, to;\n\
