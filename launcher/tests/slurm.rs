@@ -54,9 +54,15 @@ fn a_slurm_allocation_is_used() {
 
 #[test]
 fn options_of_srun_that_would_harm_an_agent_are_kept_from_it() {
-    let script = "echo ${SLURM_LABELIO-none} ${SLURM_TRES_PER_TASK-none} $SLURM_CPUS_PER_TASK";
+    let script =
+        "echo ${SLURM_LABELIO-none} ${SLURM_TRES_PER_TASK-none} ${SLURM_THREADS_PER_CORE-none} $SLURM_CPUS_PER_TASK";
     let words = ["-H", "a,b", "--launch-agent", "env ON={host}", "-n", "2", "sh", "-c", script];
-    let set = [("SLURM_LABELIO", "1"), ("SLURM_TRES_PER_TASK", "cpu:3"), ("SLURM_CPUS_PER_TASK", "3")];
+    let set = [
+        ("SLURM_LABELIO", "1"),
+        ("SLURM_TRES_PER_TASK", "cpu:3"),
+        ("SLURM_THREADS_PER_CORE", "1"),
+        ("SLURM_CPUS_PER_TASK", "3"),
+    ];
     let ended = ended(oshrun(words).envs(set)).expect(0);
-    assert_eq!(ended.sorted(), ["none none 3", "none none 3"], "PEs have the number that `srun` must not read");
+    assert_eq!(ended.sorted(), ["none none none 3"; 2], "PEs have the number that `srun` must not read");
 }

@@ -24,12 +24,17 @@ const SRUN: &str = "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist={ho
                     --cpu-bind=none --unbuffered --quiet --input=0 --kill-on-bad-exit=0";
 
 /// Variables by which users give `srun` options that an agent must not have, and that no other option takes back. Its pipe would be
-/// labelled, or lead to a file, and all PEs of its host would have the processors of one task. Releases of Slurm differ in which of
-/// the last three `srun` reads.
-pub(crate) const OPTIONS_OF_SRUN: [&str; 6] = [
+/// labelled, or lead to a file, and all PEs of its host would have the processors of one task. A number of threads for each core
+/// (`sbatch --threads-per-core=1`, `--hint=nomultithread`) limits a step to its tasks, as `--exact` does. Releases of Slurm differ
+/// in which of the last three `srun` reads.
+pub(crate) const OPTIONS_OF_SRUN: [&str; 10] = [
     "SLURM_LABELIO",
     "SLURM_STDOUTMODE",
     "SLURM_STDERRMODE",
+    "SLURM_EXACT",
+    "SLURM_EXCLUSIVE",
+    "SLURM_HINT",
+    "SLURM_THREADS_PER_CORE",
     "SRUN_CPUS_PER_TASK",
     "SLURM_CPUS_PER_TASK",
     "SLURM_TRES_PER_TASK",
