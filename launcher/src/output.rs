@@ -159,10 +159,12 @@ pub(crate) async fn pump(
             }
             () = lull(&mut over) => 0,
         };
+        // There is no end of a line in what is held.
+        let before = held.len();
         held.extend_from_slice(&bytes[..length]);
-        let ready = match held.iter().rposition(|&byte| byte == b'\n') {
-            _ if length == 0 || held.len() > LONGEST => held.len(),
-            Some(end) => end + 1,
+        let ready = match bytes[..length].iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => before + end + 1,
+            None if length == 0 || held.len() > LONGEST => held.len(),
             None => 0,
         };
         let mut shown = style.dress(&held[..ready]);
@@ -204,7 +206,7 @@ mod tests {
         Style { label, timestamps: false, pe: 3, stream: OutputStream::Stderr }
     }
 
-    fn pumped(pieces: &'static [&'static str], label: Label) -> String {
+    fn pumped(pieces: &[&str], label: Label) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let (mut writer, reader) = tokio::io::duplex(64);
@@ -227,6 +229,13 @@ mod tests {
         assert_eq!(pumped(&["a\n"], Label::Tag), "[1,3]<stderr>:a\n");
         assert_eq!(pumped(&["a\nb"], Label::None), "a\nb", "bytes pass as they are");
         assert_eq!(pumped(&[], Label::Number), "");
+    }
+
+    #[test]
+    fn a_line_behind_one_that_is_almost_too_long_stays_whole() {
+        let (long, next) = ("x".repeat(LONGEST + 10), "y".repeat(200));
+        let shown = pumped(&[format!("{long}\n{next}\n").as_str()], Label::Number);
+        assert!(shown == format!("[3] {long}\n[3] {next}\n"), "{}", &shown[LONGEST..]);
     }
 
     #[test]
