@@ -135,6 +135,24 @@ fn a_job_stops_and_continues_with_its_launcher() {
     assert_eq!(job.wait().status, Some(143));
 }
 
+#[test]
+fn the_first_process_of_a_container_cannot_stop_and_its_job_runs_on() {
+    let inside = |words: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]).args(words);
+        command.stdin(std::process::Stdio::null()).output()
+    };
+    if !inside(&["true"]).is_ok_and(|probe| probe.status.success()) {
+        return println!("not run: unshare cannot make a /proc of its own here");
+    }
+    let pe = "[ $PMI_RANK = 1 ] || kill -TSTP 1; sleep 1; echo on";
+    let oshrun = ["env", "--default-signal", env!("CARGO_BIN_EXE_oshrun")];
+    let words = [&oshrun[..], &["--timeout", "30", "-n", "2", "sh", "-c", pe]].concat();
+    let ended = Ended::from(inside(&words).expect("unshare starts")).expect(0);
+    assert_eq!(ended.stdout, "on\non\n", "{}", ended.stderr);
+    ended.says(&["cannot stop, so the job runs on"]);
+}
+
 /// The user of a terminal, who starts a job, stops it by Ctrl-Z, and lets it go on in the background. Ends well if the job does.
 const USER: &str = r#"
 import os, pty, signal, sys, time

@@ -26,6 +26,10 @@ impl RunningJob {
                 let patience = if self.phase.until().is_some() { Duration::ZERO } else { LAST_WORDS };
                 self.turn(PhaseTurn::Leave { at: Instant::now() + patience, status: 128 + signal });
             }
+            // The kernel drops a stop that the first process of a container sends itself, and nothing would continue the PEs.
+            SignalWish::Stop if std::process::id() == 1 => {
+                say("note: oshrun is the first process of its container, which cannot stop, so the job runs on");
+            }
             SignalWish::Stop => {
                 self.signal(libc::SIGTSTP);
                 if self.subtree.is_alone() {
