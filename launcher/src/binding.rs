@@ -26,7 +26,12 @@ impl Binding {
     /// Places this many PEs of the plan, if the user wants them bound or shown. Settings that are not on the command
     /// line come from the PEs' environment.
     pub(crate) fn wanted(plan: &JobPlan, pes: usize) -> Result<Option<Binding>, Error> {
-        let asked = plan.bind.is_some_and(|bind| bind != BindTo::None);
+        // The first PE of each node would choose for its own node alone, and all nodes would have the first cores.
+        let by_variable = || plan.nodes > 1 && plan.values("SHMEM_BIND").next().is_some();
+        let asked = match plan.bind {
+            Some(bind) => bind != BindTo::None,
+            None => by_variable() && settings(plan)?.bind != knobs::Bind::None,
+        };
         if !asked && plan.display.is_none() {
             return Ok(None);
         }

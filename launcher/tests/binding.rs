@@ -49,6 +49,15 @@ fn bound_pes_have_cores_of_their_own() {
     assert_eq!(run_script("-n 2 --bind=core --map numa", WHERE).status, Some(0));
 }
 
+/// Otherwise each node would bind its PEs to the first cores.
+#[test]
+fn the_variable_binds_pes_of_several_nodes_as_the_option_does() {
+    let by_option = run_script("-n 2 --nodes 2 --bind core", WHERE);
+    let mut command = oshrun(["-n", "2", "--nodes", "2", "sh", "-c", WHERE]);
+    let by_variable = ended(command.env("SHMEM_BIND", "core"));
+    assert_eq!(by_variable.sorted(), by_option.sorted(), "{}", by_variable.stderr);
+}
+
 /// That of a scheduler, for example.
 #[test]
 fn problem_24_a_cpuset_is_obeyed() {
