@@ -87,10 +87,8 @@ impl RecordedJob {
         }
         let uncounted: u64 = ledgers.iter().map(|ledger| ledger.uncounted).sum();
         if uncounted > 0 {
-            missing.push(format!(
-                "{uncounted} calls from more than {} places of a PE are counted nowhere",
-                SITES.records
-            ));
+            missing
+                .push(format!("{uncounted} calls from more than {} places of a PE are counted nowhere", SITES.records));
         }
         RecordedJob { pes, ledgers, missing, unrecorded: unmade.len() }
     }

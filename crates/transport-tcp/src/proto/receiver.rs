@@ -8,7 +8,7 @@ use super::codec::{
 use super::frame::MemoryRange;
 use super::seal::{Opener, SEAL};
 use super::session::Session;
-use crate::limits::{BETWEEN_BULKS, BUFFER, FIRST_BUFFER, LIKELY, COPIED_BODY};
+use crate::limits::{BETWEEN_BULKS, BUFFER, COPIED_BODY, FIRST_BUFFER, LIKELY};
 
 /// The memory of this PE, as the protocol sees it.
 pub trait Host {
