@@ -8,13 +8,15 @@
 mod differing;
 mod failed;
 mod misplaced;
+mod proposal;
+mod resize;
 
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 
 use oxshmem_base::{Error, planted};
 use oxshmem_flight::calls::CallSubject;
-use oxshmem_heap::{MIN_ALIGN, Resized};
+use oxshmem_heap::MIN_ALIGN;
 use parking_lot::MutexGuard;
 
 use crate::calls::order;
@@ -23,7 +25,6 @@ use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
-use crate::memory::account;
 use crate::memory::collected;
 use crate::memory::heap::SymmetricHeap;
 use crate::network;
@@ -34,6 +35,9 @@ use crate::transfers::direct::FAST;
 use crate::transfers::length;
 use failed::{FailedAllocation, warn};
 use misplaced::no_block;
+use proposal::Proposal;
+pub use resize::realloc;
+pub(super) use resize::realloc_named;
 
 fn open_life(call: &'static str) -> &'static LibraryState {
     state::current().unwrap_or_else(|| errors::not_initialised(call))
@@ -79,40 +83,6 @@ fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missi
         );
     }
     Agreement { failed, growing }
-}
-
-/// Backs the `missing` bytes of the last call, on all PEs or on none; `backed` runs once this PE has its part. After an error, which it
-/// prints if it `speaks`, the caller takes the call back.
-fn grow(
-    life: &LibraryState,
-    call: &'static str,
-    bytes: usize,
-    missing: u64,
-    speaks: bool,
-    backed: impl FnOnce(),
-) -> Result<(), FailedAllocation> {
-    let page = lock(life).page();
-    let sequence = lock(life).sequence();
-    // The kernel may take seconds for many pages, which is no wait.
-    let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
-    let outcome = match account::ask(call, missing, page) {
-        Ok(grant) => {
-            let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
-            grant.end(call);
-            outcome.map_err(|error| FailedAllocation { error, mine_to_say: true })
-        }
-        Err(denial) => {
-            let error = lock(life).refused(call, missing, &denial.why);
-            Err(FailedAllocation { error, mine_to_say: denial.mine_to_say })
-        }
-    };
-    match &outcome {
-        Ok(()) => backed(),
-        Err(failed) if speaks => failed.say(),
-        Err(_) => {}
-    }
-    let failed = agree(call, bytes, outcome.is_ok(), sequence, 0).failed;
-    outcome.and_then(|()| failed.map_or(Ok(()), |pe| Err(FailedAllocation::elsewhere(call, bytes, pe))))
 }
 
 /// Nodes may have different memory; the same calls must find the same places everywhere.
@@ -186,46 +156,25 @@ fn allocate_or_say(
     speaks: bool,
     fill: impl FnOnce(*mut c_void),
 ) -> Result<*mut c_void, FailedAllocation> {
-    let (placed, missing, sequence) = {
-        let mut heap = lock(life);
-        let placed = heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
-        (placed, heap.missing(account::ahead), heap.sequence())
-    };
-    if let (true, Err(error)) = (speaks, &placed) {
-        FailedAllocation::everywhere(error.clone()).say();
-    }
-    // Most blocks have their memory already.
-    let mut fill = Some(fill);
+    let find = |heap: &mut SymmetricHeap| heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
+    let proposal = Proposal::new(life, call, bytes, speaks, find);
+    let mut fill = proposal.found.as_ref().ok().copied().zip(Some(fill));
     let mut filled = || {
-        if let (Ok(offset), Some(fill)) = (&placed, fill.take()) {
-            fill(address(*offset));
-            lock(life).paint(*offset);
+        if let Some((offset, fill)) = fill.take() {
+            fill(address(offset));
+            lock(life).paint(offset);
         }
     };
-    if missing == 0 {
+    // Most blocks have their memory already.
+    if proposal.missing == 0 {
         let is_long = bytes >= LONG_FILL;
         let subject = CallSubject { peer: None, team: None, bytes: bytes as u64 };
         let _recorded = is_long.then(|| RecordedCall::begin(call, subject));
         filled();
     }
-    let Agreement { failed, growing } = agree(call, bytes, placed.is_ok(), sequence, missing);
-    let grown = if failed.is_none() && growing { grow(life, call, bytes, missing, speaks, filled) } else { Ok(()) };
-    conclude(life, failed.is_none() && grown.is_ok());
-    let offset = placed.map_err(FailedAllocation::everywhere)?;
-    grown?;
-    match failed {
-        None => {
-            network::allocated(offset, bytes as u64);
-            Ok(address(offset))
-        }
-        Some(pe) => Err(FailedAllocation::elsewhere(call, bytes, pe)),
-    }
-}
-
-/// The last call is in force on all PEs, or on none.
-fn conclude(life: &LibraryState, all: bool) {
-    let mut heap = lock(life);
-    if all { heap.settle() } else { heap.take_back() }
+    let offset = proposal.conclude(filled)?;
+    network::allocated(offset, bytes as u64);
+    Ok(address(offset))
 }
 
 /// Allocates.
@@ -305,85 +254,6 @@ pub(super) unsafe fn free_named(call: &'static str, ptr: *mut c_void) {
         no_block(life, call, ptr);
     }
     network::freed(offset_of(ptr));
-}
-
-/// Changes the size of a block.
-///
-/// # Safety
-/// See [`free`]: after it the block has perhaps another address.
-pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    // SAFETY: the caller makes the same promises.
-    unsafe { realloc_named("shmem_realloc", ptr, bytes) }
-}
-
-/// [`realloc`], called by a routine of that name.
-///
-/// # Safety
-/// See [`realloc`].
-pub(super) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    if ptr.is_null() {
-        return allocate(call, bytes, 1, |_| {});
-    }
-    if bytes == 0 {
-        // SAFETY: the caller promises a block of the heap that no PE uses any more, and all PEs make this call.
-        unsafe { free_named(call, ptr) };
-        return null_mut();
-    }
-    let life = open_life(call);
-    let old = offset_of(ptr);
-    if lock(life).block_around(old) != Some(old) {
-        no_block(life, call, ptr);
-    }
-    if lock(life).is_guarded() {
-        return replace(life, call, ptr, bytes);
-    }
-    let (resized, missing, sequence) = {
-        let mut heap = lock(life);
-        let resized = heap.resize(call, old, bytes as u64);
-        (resized, heap.missing(account::ahead), heap.sequence())
-    };
-    if let Err(error) = &resized {
-        FailedAllocation::everywhere(error.clone()).say();
-    }
-    // All PEs are in the call, so no transfer to the block is on its way, and all PEs know whether it succeeds.
-    let Agreement { failed, growing } = agree(call, bytes, resized.is_ok(), sequence, missing);
-    let mut all = failed.is_none();
-    if all && growing {
-        all = grow(life, call, bytes, missing, true, || {}).is_ok();
-    }
-    conclude(life, all);
-    if !all {
-        return null_mut();
-    }
-    let new = match resized {
-        Ok(Resized::Moved { to, copy }) => {
-            // SAFETY: both places are in the committed heap and hold `copy` bytes; they may overlap.
-            unsafe { address(to).cast::<u8>().copy_from(ptr.cast(), copy as usize) };
-            address(to)
-        }
-        Ok(Resized::InPlace) | Err(_) => ptr,
-    };
-    network::freed(old);
-    network::allocated(offset_of(new), bytes as u64);
-    agree(call, bytes, true, sequence, 0);
-    new
-}
-
-/// [`realloc`] of a guarded block: always a new one, so that accesses to the old one are found.
-fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, call, ptr) };
-    let sequence = lock(life).sequence();
-    // After this no transfer to the old block is on its way.
-    agree(call, bytes, true, sequence, 0);
-    let copied = bytes.min(size as usize);
-    // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.
-    let new =
-        allocate(call, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
-    if !new.is_null() {
-        // SAFETY: all PEs have got here, and the program uses the new block from now on.
-        unsafe { free_named(call, ptr) };
-    }
-    new
 }
 
 /// At `SHMEM_CHECK=3`: says which blocks were never freed. They are the same on all PEs, so the first one speaks.
