@@ -50,135 +50,191 @@ impl SizeDice {
     fn near(&mut self) -> i64 {
         self.of(&[-4, -3, -2, 2, 3, 4])
     }
-}
 
-/// The sizes of a call, in the order in which the program reads them. The kind says what they are.
-#[derive(Clone, Debug)]
-pub(crate) struct Case {
-    kind: Kind,
-    /// Elements, or blocks of `Strided`; PEs of a list for `None`; bytes for `Heap`, and of each piece for `Places` and `Packed`.
-    n: u64,
-    /// The second size, where the routine has one: elements of a block of `Strided`, an alignment or a count of `Heap`, bytes of the
-    /// destination of `Packed`.
-    second: u64,
-    /// At the destination: the stride of `Strided` and `ExchangeStrided`, the offset of `Places`.
-    dst: i64,
-    /// At the source: likewise, and the offset of `Packed`.
-    sst: i64,
-    heap: bool,
-    right: bool,
+    /// A stride of an exchange, forwards.
+    fn short(&mut self) -> i64 {
+        1 + self.below(3) as i64
+    }
+
+    /// A few bytes behind the beginning of an array.
+    fn offset(&mut self) -> i64 {
+        self.below(9) as i64
+    }
+
+    /// Bytes of a small block.
+    fn bytes(&mut self) -> u64 {
+        1 + self.below(100) as u64
+    }
+
+    /// A small power of two.
+    fn power(&mut self) -> u64 {
+        1 << self.below(8)
+    }
 }
 
 /// Bytes of the arrays.
 const ROOM: u64 = 4096;
 
+/// A call: its sizes, and where its arrays are.
+#[derive(Debug)]
+pub(crate) struct Case {
+    kind: Kind,
+    sizes: Sizes,
+    in_heap: bool,
+    /// Whether the arrays hold it.
+    pub(crate) is_right: bool,
+}
+
 impl Case {
+    /// A call that its arrays hold.
+    pub(crate) fn right(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Case {
+        let sizes = Sizes::right(routine, pes, dice);
+        Case { kind: routine.kind, sizes, in_heap: dice.below(2) == 0, is_right: true }
+    }
+
+    /// A call that its arrays do not hold; a right one where the routine takes any size.
+    pub(crate) fn refused(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Case {
+        match Sizes::wrong(routine, pes, dice) {
+            Some(sizes) => Case { kind: routine.kind, sizes, in_heap: dice.below(2) == 0, is_right: false },
+            None => Case::right(routine, pes, dice),
+        }
+    }
+
     /// The call in a word, as the program reads it.
     pub(crate) fn word(&self, routine: usize) -> String {
-        let (place, expected) =
-            (if self.heap { "heap" } else { "static" }, if self.right { "right" } else { "refused" });
-        let Case { kind, n, second, dst, sst, .. } = self;
+        let Case { kind, sizes, in_heap, is_right } = self;
+        let (place, expected) = (if *in_heap { "heap" } else { "static" }, if *is_right { "right" } else { "refused" });
+        let (n, second, dst, sst) = match *sizes {
+            Sizes::Plain { n } => (n, 1, 0, 0),
+            Sizes::Strided { blocks, block, dst, sst } => (blocks, block, dst, sst),
+            Sizes::ExchangeStrided { n, dst, sst } => (n, 1, dst, sst),
+            Sizes::Places { piece, dst, sst } => (piece, 1, dst, sst),
+            Sizes::Packed { piece, room, sst } => (piece, room, 0, sst),
+            Sizes::Heap { bytes, second } => (bytes, second, 0, 0),
+        };
         format!("{kind:?}:{routine}:{n}:{second}:{dst}:{sst}:{place}:{expected}")
     }
+}
 
-    /// A call of a few elements; or of none, or of a single one, to which strides do not matter.
-    pub(crate) fn right(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Case {
-        let (kind, element) = (routine.kind, routine.element);
-        let mut case =
-            Case { kind, n: dice.below(5) as u64, second: 1, dst: 0, sst: 0, heap: dice.below(2) == 0, right: true };
-        match kind {
+/// The sizes of a call, under the name of its kind where there is more than a number. `dst` and `sst` are at the destination and at
+/// the source.
+#[derive(Clone, Copy, Debug)]
+enum Sizes {
+    /// Elements, or for `Kind::None` PEs of a list.
+    Plain { n: u64 },
+    /// Blocks, elements of each, and strides.
+    Strided { blocks: u64, block: u64, dst: i64, sst: i64 },
+    /// Elements for each PE, and strides.
+    ExchangeStrided { n: u64, dst: i64, sst: i64 },
+    /// Bytes of each piece, and offsets.
+    Places { piece: u64, dst: i64, sst: i64 },
+    /// Bytes of each piece and of the destination, and the offset.
+    Packed { piece: u64, room: u64, sst: i64 },
+    /// Bytes, and an alignment or a count where the routine has one.
+    Heap { bytes: u64, second: u64 },
+}
+
+impl Sizes {
+    /// A few elements; or none, or a single one, to which strides do not matter.
+    fn right(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Sizes {
+        let (element, has_blocks) = (routine.element, routine.second.is_some());
+        let few = dice.below(5) as u64;
+        match routine.kind {
             Kind::Strided => {
-                (case.dst, case.sst) = (dice.near(), dice.near());
-                if routine.second.is_some() {
-                    case.second = dice.below(3) as u64;
-                }
+                let (mut blocks, mut block) = (few, if has_blocks { dice.below(3) as u64 } else { 1 });
+                let (mut dst, mut sst) = (dice.near(), dice.near());
                 match dice.below(4) {
-                    0 => (case.n, case.dst, case.sst) = (dice.below(2) as u64, dice.wide(element), dice.wide(element)),
-                    1 if routine.second.is_some() => (case.n, case.second) = (dice.large(element), 0),
-                    2 if routine.second.is_some() => (case.n, case.second) = (0, dice.large(element)),
+                    0 => (blocks, dst, sst) = (dice.below(2) as u64, dice.wide(element), dice.wide(element)),
+                    1 if has_blocks => (blocks, block) = (dice.large(element), 0),
+                    2 if has_blocks => (blocks, block) = (0, dice.large(element)),
                     _ => {}
                 }
+                Sizes::Strided { blocks, block, dst, sst }
             }
-            Kind::ExchangeStrided => {
-                (case.dst, case.sst) = (1 + dice.below(3) as i64, 1 + dice.below(3) as i64);
-                if dice.below(4) == 0 {
-                    case.n = u64::from(pes == 1 && dice.below(2) == 0);
-                    (case.dst, case.sst) = match case.n {
-                        0 => (dice.wide(element), dice.wide(element)),
-                        _ => (dice.wide(element) & i64::MAX | 1 << 31, dice.wide(element) & i64::MAX | 1 << 31),
-                    };
+            Kind::ExchangeStrided => match dice.below(4) {
+                0 if pes == 1 && dice.below(2) == 0 => {
+                    let mut forwards = || dice.wide(element) & i64::MAX | 1 << 31;
+                    Sizes::ExchangeStrided { n: 1, dst: forwards(), sst: forwards() }
+                }
+                0 => Sizes::ExchangeStrided { n: 0, dst: dice.wide(element), sst: dice.wide(element) },
+                _ => Sizes::ExchangeStrided { n: few, dst: dice.short(), sst: dice.short() },
+            },
+            Kind::Places => match dice.below(4) {
+                0 => Sizes::Places { piece: 0, dst: dice.wide(1), sst: dice.wide(1) },
+                _ => Sizes::Places { piece: few, dst: dice.offset(), sst: dice.offset() },
+            },
+            Kind::Packed => {
+                let room = if dice.below(2) == 0 { ROOM } else { dice.large(1) };
+                match dice.below(4) {
+                    0 => Sizes::Packed { piece: 0, room, sst: dice.wide(1) },
+                    _ => Sizes::Packed { piece: few, room, sst: dice.offset() },
                 }
             }
-            Kind::Places | Kind::Packed => {
-                (case.dst, case.sst) = (dice.below(9) as i64, dice.below(9) as i64);
-                case.second = if dice.below(2) == 0 { ROOM } else { dice.large(1) };
-                if dice.below(4) == 0 {
-                    (case.n, case.dst, case.sst) = (0, dice.wide(1), dice.wide(1));
-                }
-            }
-            Kind::Heap => {
-                case.n = 1 + dice.below(100) as u64;
-                case.second = 1 << dice.below(8);
-            }
-            Kind::None => case.n = dice.of(&[0, 1, pes as u64]),
-            _ => {}
+            Kind::Heap => Sizes::Heap { bytes: dice.bytes(), second: dice.power() },
+            Kind::None => Sizes::Plain { n: dice.of(&[0, 1, pes as u64]) },
+            _ => Sizes::Plain { n: few },
         }
-        case
     }
 
-    /// A call that the arrays do not hold; `None` if all its sizes are right.
-    pub(crate) fn refused(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Option<Case> {
-        let (kind, element, second) = (routine.kind, routine.element, routine.second.as_deref());
-        let mut case = Case { right: false, ..Case::right(routine, pes, dice) };
+    /// Sizes that the arrays do not hold; `None` where a routine takes any size.
+    fn wrong(routine: &Routine, pes: usize, dice: &mut SizeDice) -> Option<Sizes> {
+        let (element, second) = (routine.element, routine.second.as_deref());
         let some = 2 + dice.below(3) as u64;
-        match kind {
+        Some(match routine.kind {
             Kind::None => return None,
             Kind::Strided => {
-                (case.n, case.dst, case.sst) = (some, dice.near(), dice.near());
-                case.second = if second.is_some() { 1 + dice.below(2) as u64 } else { 1 };
+                let (mut blocks, mut block) = (some, if second.is_some() { 1 + dice.below(2) as u64 } else { 1 });
+                let (mut dst, mut sst) = (dice.near(), dice.near());
                 match dice.below(4) {
-                    0 => case.n = dice.large(element),
-                    1 => case.dst = dice.wide(element),
-                    2 => case.sst = dice.wide(element),
-                    _ if second.is_some() => case.second = dice.large(element),
-                    _ => (case.dst, case.sst) = (dice.wide(element), dice.wide(element)),
+                    0 => blocks = dice.large(element),
+                    1 => dst = dice.wide(element),
+                    2 => sst = dice.wide(element),
+                    _ if second.is_some() => block = dice.large(element),
+                    _ => (dst, sst) = (dice.wide(element), dice.wide(element)),
                 }
+                Sizes::Strided { blocks, block, dst, sst }
             }
             Kind::ExchangeStrided => {
-                (case.n, case.dst, case.sst) = (some, 1 + dice.below(3) as i64, 1 + dice.below(3) as i64);
+                let (mut n, mut dst, mut sst) = (some, dice.short(), dice.short());
                 match dice.below(4) {
-                    0 => case.n = dice.large(element),
-                    1 => case.dst = dice.wide(element),
-                    2 => case.sst = dice.wide(element),
-                    _ => case.dst = -(dice.below(3) as i64),
+                    0 => n = dice.large(element),
+                    1 => dst = dice.wide(element),
+                    2 => sst = dice.wide(element),
+                    _ => dst = -(dice.below(3) as i64),
                 }
+                Sizes::ExchangeStrided { n, dst, sst }
             }
             Kind::Places => {
-                (case.n, case.dst, case.sst) = (some, dice.below(9) as i64, dice.below(9) as i64);
+                let (mut piece, mut dst, mut sst) = (some, dice.offset(), dice.offset());
                 match dice.below(3) {
-                    0 => case.n = dice.large(1),
-                    1 => case.dst = dice.large(1) as i64,
-                    _ => case.sst = dice.large(1) as i64,
+                    0 => piece = dice.large(1),
+                    1 => dst = dice.large(1) as i64,
+                    _ => sst = dice.large(1) as i64,
                 }
+                Sizes::Places { piece, dst, sst }
             }
             Kind::Packed => {
-                (case.n, case.second, case.sst) = (some, ROOM, dice.below(9) as i64);
+                let (mut piece, mut room, mut sst) = (some, ROOM, dice.offset());
                 match dice.below(3) {
-                    0 => case.n = dice.large(1),
-                    1 => case.sst = dice.large(1) as i64,
-                    _ => case.second = some * pes as u64 - 1,
+                    0 => piece = dice.large(1),
+                    1 => sst = dice.large(1) as i64,
+                    _ => room = some * pes as u64 - 1,
                 }
+                Sizes::Packed { piece, room, sst }
             }
-            Kind::Heap => match (dice.below(2), second) {
-                (0, Some("alignment")) => case.second = 1 << dice.of(&[31, 32, 61, 63]),
-                (0, Some(_)) => case.second = dice.large(case.n as usize),
-                _ => case.n = dice.large(case.second as usize),
-            },
+            Kind::Heap => {
+                let (mut bytes, mut other) = (dice.bytes(), dice.power());
+                match (dice.below(2), second) {
+                    (0, Some("alignment")) => other = 1 << dice.of(&[31, 32, 61, 63]),
+                    (0, Some(_)) => other = dice.large(bytes as usize),
+                    _ => bytes = dice.large(other as usize),
+                }
+                Sizes::Heap { bytes, second: other }
+            }
             _ if routine.counts_in_int => {
-                case.n = dice.of(&[i32::MAX, i32::MAX - 3, i32::MIN, i32::MIN + 5, -1]) as i64 as u64;
+                Sizes::Plain { n: dice.of(&[i32::MAX, i32::MAX - 3, i32::MIN, i32::MIN + 5, -1]) as i64 as u64 }
             }
-            _ => case.n = dice.large(element),
-        }
-        Some(case)
+            _ => Sizes::Plain { n: dice.large(element) },
+        })
     }
 }

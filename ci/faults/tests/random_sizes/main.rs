@@ -68,17 +68,16 @@ fn attempt(program: &Path, routines: &[Routine], job: usize, every: bool, seed: 
     }
     let last = turn(routines, job, every, &mut dice);
     let routine = &routines[last];
-    let refused = Case::refused(routine, pes, &mut dice);
-    words.push(refused.as_ref().map_or_else(|| Case::right(routine, pes, &mut dice), Case::clone).word(last));
+    let case = Case::refused(routine, pes, &mut dice);
+    words.push(case.word(last));
     let ended = Job::new(&shape).env("SHMEM_CHECK", &check).env("SHMEM_SYMMETRIC_SIZE", "4M").run(program, &words);
     let says = |name: &str| ended.stderr.contains(&format!(": {name}: "));
-    let right = match refused {
-        Some(_) if !routine.allocates() => {
-            ended.status == Some(1)
-                && ended.stderr.contains("oxshmem: PE")
-                && (says(&routine.name) || says(&routine.generic))
-        }
-        _ => ended.status == Some(0),
+    let right = if case.is_right || routine.allocates() {
+        ended.status == Some(0)
+    } else {
+        ended.status == Some(1)
+            && ended.stderr.contains("oxshmem: PE")
+            && (says(&routine.name) || says(&routine.generic))
     };
     (!right || ended.crashed()).then(|| {
         format!(
