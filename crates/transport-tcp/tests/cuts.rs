@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use job::{Pe, connected, pair};
+use job::{address_at, connected, pair, port};
 use oxshmem_os::{AddressRange, Pages, SharedMemory};
+use oxshmem_transport::suite::MemoryPe;
 use oxshmem_transport::{Region, Remote};
 
 const FORWARD: u8 = 0;
@@ -95,12 +96,12 @@ impl Relay {
 }
 
 /// A pair whose every connection goes through the relay.
-fn relayed(relay: &Relay, timeout: u64, encrypt: bool) -> [Pe; 2] {
+fn relayed(relay: &Relay, timeout: u64, encrypt: bool) -> [MemoryPe; 2] {
     let [mut a, mut b] = pair(|settings| {
         settings.peer_timeout = timeout;
         settings.tcp_encrypt = encrypt;
     });
-    let addresses = vec![a.address_at(relay.before(a.port())), b.address_at(relay.before(b.port()))];
+    let addresses = vec![address_at(&a, relay.before(port(&a))), address_at(&b, relay.before(port(&b)))];
     a.connect(addresses.clone());
     b.connect(addresses);
     [a, b]

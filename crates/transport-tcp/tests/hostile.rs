@@ -6,15 +6,16 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use job::{Pe, SECRET, connected, pair};
+use job::{SECRET, address_at, connected, one_of_two, pair, port};
 use oxshmem_base::knobs::Settings;
+use oxshmem_transport::suite::MemoryPe;
 
 fn knock(port: u16) -> TcpStream {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the port is open")
 }
 
 /// Waits until the PE has sent away `least` strangers.
-fn sent_away(pe: &Pe, least: u64) {
+fn sent_away(pe: &MemoryPe, least: u64) {
     let start = Instant::now();
     loop {
         let line = pe.fabric.describe();
@@ -33,7 +34,7 @@ fn a_flood_of_half_open_connections() {
     let ([mut a, b], _) = connected();
     let mut flood = Vec::new();
     for i in 0..1_000 {
-        let mut stranger = knock(b.port());
+        let mut stranger = knock(port(&b));
         if i % 2 == 0 {
             // Some begin like a PE and say no more. They may have been sent away already.
             let _ = stranger.write_all(b"oxs1");
@@ -59,7 +60,7 @@ fn garbage_and_scanners() {
     let ([mut a, b], _) = connected();
     let mut dice = 1u64;
     for round in 1..=50 {
-        let mut stranger = knock(b.port());
+        let mut stranger = knock(port(&b));
         let garbage: Vec<u8> = (0..400)
             .map(|_| {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -91,7 +92,7 @@ fn a_wrong_secret() {
     let hasty = Settings { peer_timeout: 1, ..Settings::default() };
     let mut secret = SECRET;
     secret[16..].fill(0);
-    let mut stranger = Pe::open(0, &hasty, &secret);
+    let mut stranger = one_of_two(0, &hasty, &secret);
     stranger.connect(addresses.clone());
     let error = stranger.work(1, 1).expect_err("it must not get in").to_string();
     assert!(error.contains("PE 1 on host ") && error.contains("127.0.0.1:"), "{error}");
@@ -101,7 +102,7 @@ fn a_wrong_secret() {
     // The same secret, another job.
     let mut secret = SECRET;
     secret[..16].fill(7);
-    let mut neighbour = Pe::open(0, &hasty, &secret);
+    let mut neighbour = one_of_two(0, &hasty, &secret);
     neighbour.connect(addresses);
     neighbour.work(1, 1).expect_err("it must not get in");
     a.work(1, 1).expect("the job goes on");
@@ -114,7 +115,7 @@ fn what_was_recorded_proves_nothing_later() {
     // A relay in between records all that PE 0 says to PE 1.
     let tap = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let tapped = tap.local_addr().expect("an address").port();
-    let port = b.port();
+    let port = port(&b);
     let recorder = std::thread::spawn(move || {
         let (mut from, mut to) = (tap.accept().expect("it connects").0, knock(port));
         let (mut from_back, mut to_back) = (to.try_clone().expect("a copy"), from.try_clone().expect("a copy"));
@@ -126,7 +127,7 @@ fn what_was_recorded_proves_nothing_later() {
         }
         record
     });
-    a.connect(vec![a.fabric.address(), b.address_at(tapped)]);
+    a.connect(vec![a.fabric.address(), address_at(&b, tapped)]);
     b.connect(vec![a.fabric.address(), b.fabric.address()]);
     a.work(1, 1).expect("the tap only listens");
     a.lane = None;
@@ -145,7 +146,7 @@ fn a_port_that_takes_connections_and_never_answers() {
     let mute = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let [mut a, b] = pair(|settings| settings.peer_timeout = 1);
     let port = mute.local_addr().expect("an address").port();
-    a.connect(vec![a.fabric.address(), b.address_at(port)]);
+    a.connect(vec![a.fabric.address(), address_at(&b, port)]);
     let error = a.work(1, 1).expect_err("nobody answers").to_string();
     assert!(error.contains("it takes the connection and does not answer"), "{error}");
     assert!(error.contains("see whether that PE is stopped"), "{error}");

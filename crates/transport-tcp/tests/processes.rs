@@ -4,7 +4,7 @@ mod job;
 
 use std::time::{Duration, Instant};
 
-use job::{Pe, SECRET};
+use job::{SECRET, one_of_two};
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::processes::{self, OtherProcess};
 
@@ -31,7 +31,7 @@ fn main() {
 /// PE 1 is killed while PE 0 moves data to and from it; the error says which PE it was and where.
 fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
-    let mut pe = Pe::open(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
+    let mut pe = one_of_two(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
     let mut victim = OtherProcess::start(&["victim"]);
     let addresses = vec![pe.fabric.address(), victim.take()];
     addresses.iter().for_each(|address| victim.give(address));
@@ -49,7 +49,7 @@ fn a_peer_that_dies_is_named() {
 }
 
 fn victim() {
-    let mut pe = Pe::open(1, &Settings::default(), &SECRET);
+    let mut pe = one_of_two(1, &Settings::default(), &SECRET);
     pe.connect(processes::introduce(&pe.fabric.address(), 2));
     processes::compute();
 }

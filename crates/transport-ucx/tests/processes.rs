@@ -3,14 +3,12 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::process::Command;
-use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
+use oxshmem_transport::suite::MemoryPe;
 use oxshmem_transport::suite::processes::{self, OtherProcess};
-use oxshmem_transport::suite::{AllAddresses, issue};
-use oxshmem_transport::{Agreed, Amo, Fabric, Lane, LaneOptions, Participant, Region, Remote, Segment, Width};
+use oxshmem_transport::{Agreed, Fabric, Participant};
 use oxshmem_transport_ucx::PROVIDER;
 
 fn main() {
@@ -65,72 +63,21 @@ fn suite_of(tls: &str, pes: u32) {
     processes::suite(&["suite", tls], pes);
 }
 
-/// A PE with some memory.
-struct Pe {
-    lane: Option<Box<dyn Lane>>,
-    fabric: Box<dyn Fabric>,
-    _words: Vec<AtomicU64>,
-}
-
-impl Pe {
-    fn open(tls: &str, me: u32) -> Self {
-        let fabric = fabric(tls, me, 2).expect("UCX opens");
-        let words: Vec<_> = (0..1 << 18).map(|_| AtomicU64::new(0)).collect();
-        let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
-        fabric.register(Region::Heap, segment).expect("it registers");
-        Self { lane: None, fabric, _words: words }
-    }
-
-    fn connect(&mut self, addresses: Vec<Vec<u8>>) {
-        self.fabric.connect(Box::new(AllAddresses(addresses))).expect("it connects");
-        self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
-    }
-
-    /// Puts, gets and updates memory of PE 1.
-    fn work(&mut self) -> Result<(), Error> {
-        let lane = &**self.lane.as_ref().expect("it is connected");
-        let place = Remote { pe: 1, region: Region::Heap, offset: 0 };
-        let (source, mut back) = (vec![7u8; 100_000], vec![0u8; 100_000]);
-        issue(&*self.fabric, lane, |lane| {
-            // SAFETY: the buffers live until the lane has nothing outstanding; after an error nothing of the lost peer is
-            // touched any more.
-            unsafe {
-                lane.put_nbi(place, source.as_ptr(), source.len());
-                lane.fence();
-                lane.get_nbi(back.as_mut_ptr(), place, back.len());
-                let counter = Remote { offset: 1 << 20, ..place };
-                lane.amo(counter, Width::Eight, Amo::Add(1), std::ptr::null_mut());
-            }
-        });
-        let start = Instant::now();
-        while lane.outstanding() > 0 {
-            lane.progress()?;
-            assert!(start.elapsed() < Duration::from_secs(100), "it hangs");
-            // UCX gives a dead peer up after many seconds: a thread that waits for that leaves the processors to
-            // others.
-            if start.elapsed() < Duration::from_millis(100) {
-                std::thread::yield_now()
-            } else {
-                std::thread::sleep(Duration::from_millis(1))
-            }
-        }
-        lane.progress()?;
-        assert!(back == source, "what came back is damaged");
-        Ok(())
-    }
+fn one_of_two(tls: &str, me: u32) -> MemoryPe {
+    MemoryPe::over(fabric(tls, me, 2).expect("UCX opens"))
 }
 
 /// PE 1 is killed while PE 0 moves data to and from it; the error says which PE it was.
 fn a_peer_that_dies_is_named(tls: &str) {
     println!("a peer that dies is named");
-    let mut pe = Pe::open(tls, 0);
+    let mut pe = one_of_two(tls, 0);
     let mut victim = OtherProcess::start(&["victim", tls]);
     let addresses = vec![pe.fabric.address(), victim.take()];
     addresses.iter().for_each(|address| victim.give(address));
     pe.connect(addresses);
-    pe.work().expect("both live");
+    pe.work(1, 1).expect("both live");
     victim.kill();
-    let error = (0..).find_map(|_| pe.work().err()).expect("there is no end of rounds").to_string();
+    let error = (2..).find_map(|round| pe.work(1, round).err()).expect("there is no end of rounds").to_string();
     assert!(error.contains("PE 1 "), "{error}");
     println!("  {error}");
 }
@@ -154,7 +101,7 @@ fn fault_P4_no_lane_is_kept_for_the_handling_of_errors() {
 }
 
 fn victim(tls: &str) {
-    let mut pe = Pe::open(tls, 1);
+    let mut pe = one_of_two(tls, 1);
     pe.connect(processes::introduce(&pe.fabric.address(), 2));
     processes::compute();
 }

@@ -5,6 +5,7 @@
 
 mod atomics;
 pub mod beside;
+mod memory_pe;
 mod ordering;
 pub mod processes;
 mod reach;
@@ -19,6 +20,7 @@ use oxshmem_base::chance::Dice;
 use oxshmem_base::knobs::Settings;
 
 use crate::{AddressBook, Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
+pub use memory_pe::MemoryPe;
 
 /// How long a wait may last before it is called a hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
