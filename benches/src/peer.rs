@@ -337,6 +337,8 @@ fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str])
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::{CARRIERS, carriers, has_oshmem_info};
 
     #[test]
@@ -349,14 +351,12 @@ mod tests {
 
     #[test]
     fn our_own_tools_are_not_open_mpi_s() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-benches-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
+        let folder = TestFolder::new("benches");
         std::fs::write(folder.join("osh_info"), "").expect("a file");
         std::os::unix::fs::symlink("osh_info", folder.join("oshmem_info")).expect("a link");
         assert!(!has_oshmem_info(&folder));
         std::fs::remove_file(folder.join("oshmem_info")).expect("the link");
         std::fs::write(folder.join("oshmem_info"), "").expect("a file");
         assert!(has_oshmem_info(&folder));
-        std::fs::remove_dir_all(folder).expect("the test's own");
     }
 }

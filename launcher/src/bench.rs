@@ -286,6 +286,8 @@ fn read(path: &Path) -> Result<Campaign, Error> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::campaign::{Campaign, Entrant, FORMAT, Measurand, Sampling, UnfinishedFigure, Unmeasured};
     use super::*;
 
@@ -384,13 +386,13 @@ mod tests {
 
     #[test]
     fn a_run_that_was_written_is_read_again_and_others_are_refused() {
-        let file = std::env::temp_dir().join(format!("oxshmem-campaign-{}.json", std::process::id()));
+        let folder = TestFolder::new("campaign");
+        let file = folder.join("run.json");
         let campaign = sample();
         write(&file, &serde_json::to_string(&campaign).expect("it has a JSON form")).expect("the folder is writable");
         assert_eq!(read(&file).map(|read| read.figures.len()), Ok(campaign.figures.len()));
         write(&file, &serde_json::to_string(&Campaign { format: 99, ..campaign }).expect("it has a JSON form"))
             .expect("as before");
         assert!(read(&file).is_err_and(|error| error.to_string().contains("format is 99")));
-        let _ = std::fs::remove_file(file);
     }
 }

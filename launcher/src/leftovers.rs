@@ -53,18 +53,18 @@ fn name(folder: &Path, pid: u32, uid: u32, number: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn fault_L5_the_files_of_one_process_are_removed_and_no_others() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-leftovers-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TestFolder::new("leftovers");
         let uid = oxshmem_os::descriptors::own_uid();
         let own = [name(&folder, 77, uid, 0), name(&folder, 77, uid, 3)];
         let others = [name(&folder, 7, uid, 0), name(&folder, 77, uid + 1, 0), folder.join("77")];
         own.iter().chain(&others).for_each(|path| std::fs::write(path, "").unwrap());
         remove_in(&folder, 77);
         assert!(own.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

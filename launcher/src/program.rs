@@ -138,12 +138,13 @@ fn missing_interpreter(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn a_source_file_is_told_from_a_program() {
-        let folder = std::env::temp_dir().join(format!("oshrun-sources-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = TestFolder::new("sources");
         for (name, words) in [
             ("hello.py", "`python3 hello.py` in the place of `hello.py`"),
             ("hello.f90", "`oshfort hello.f90 -o hello`, and run `oshrun ./hello`"),
@@ -174,6 +175,5 @@ mod tests {
         fs::write(&script, "#!/bin/sh\n").expect("a file");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("our file");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
-        fs::remove_dir_all(&folder).expect("our folder");
     }
 }

@@ -2,7 +2,8 @@
 
 mod launch;
 
-use launch::{Ended, Folder, Running, WITH_CHILD, ended, is_stopped, oshrun, runs, send, until};
+use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, runs, send, until};
+use oxshmem_test_folder::TestFolder;
 
 #[test]
 fn nothing_outlives_a_killed_launcher() {
@@ -32,16 +33,16 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
 /// An agent that is killed leaves the records of its host's PEs, in a folder with the mark of the host's processes.
 #[test]
 fn a_guardian_removes_the_records_of_an_agent_that_was_killed() {
-    let folder = Folder::new();
+    let folder = TestFolder::new("ends");
     let mark = format!("ends-{}.1", std::process::id());
-    let [records, of_another] = ["", "0"].map(|end| folder.0.join(format!("oxshmem-{mark}{end}.records")));
+    let [records, of_another] = ["", "0"].map(|end| folder.join(format!("oxshmem-{mark}{end}.records")));
     for records in [&records, &of_another] {
         std::fs::create_dir(records).unwrap();
         std::fs::write(records.join("pe.0.0.ledger"), "a record").unwrap();
     }
     // Its input has ended, as with the agent.
     let mut guardian = oshrun(["--guardian", &mark]);
-    ended(guardian.env("TMPDIR", &folder.0)).expect(0);
+    ended(guardian.env("TMPDIR", &*folder)).expect(0);
     assert_eq!((records.exists(), of_another.exists()), (false, true));
 }
 

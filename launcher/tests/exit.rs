@@ -5,7 +5,8 @@ mod launch;
 use std::path::PathBuf;
 use std::process::Command;
 
-use launch::{Folder, ended, oshrun, run, run_script};
+use launch::{ended, oshrun, run, run_script};
+use oxshmem_test_folder::TestFolder;
 
 #[test]
 fn a_job_that_ends_well_is_silent() {
@@ -80,10 +81,10 @@ fn pes_that_ignore_the_polite_signal_are_killed() {
 
 #[test]
 fn problem_20_a_program_that_is_not_there_is_127() {
-    let folder = Folder::new();
-    std::fs::write(folder.0.join("hello"), "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(folder.0.join("hello"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let here = folder.0.display();
+    let folder = TestFolder::new("exit");
+    std::fs::write(folder.join("hello"), "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(folder.join("hello"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let here = folder.display();
     let cases = [
         ("-n 2 ./no-such-program-at-all".to_string(), "there is no such file"),
         ("-n 2 no-such-program-at-all".to_string(), "no directory of PATH holds it"),
@@ -112,18 +113,18 @@ fn a_word_behind_an_option_that_does_not_take_it_is_explained() {
 
 #[test]
 fn problem_20_a_file_that_cannot_be_executed_is_126() {
-    let folder = Folder::new();
-    let file = folder.0.join("notes.txt");
+    let folder = TestFolder::new("exit");
+    let file = folder.join("notes.txt");
     std::fs::write(&file, "text").unwrap();
-    for (name, reason) in [(&file, "no execute permission"), (&folder.0, "is a directory")] {
+    for (name, reason) in [(&*file, "no execute permission"), (&*folder, "is a directory")] {
         run(&format!("-n 2 {}", name.display())).expect(126).says(&[reason]);
     }
 }
 
 #[test]
 fn a_missing_interpreter_is_named() {
-    let folder = Folder::new();
-    let script = folder.0.join("script");
+    let folder = TestFolder::new("exit");
+    let script = folder.join("script");
     std::fs::write(&script, "#!/no/such/python\n").unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     run(&script.display().to_string()).expect(127).says(&["/no/such/python"]);
@@ -131,8 +132,8 @@ fn a_missing_interpreter_is_named() {
 
 #[test]
 fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
-    let folder = Folder::new();
-    let (source, program) = (folder.0.join("main.c"), folder.0.join("main"));
+    let folder = TestFolder::new("exit");
+    let (source, program) = (folder.join("main.c"), folder.join("main"));
     std::fs::write(&source, "int main(void) { return 0; }").unwrap();
     let mut cc = Command::new("cc");
     cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");

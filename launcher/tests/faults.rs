@@ -6,13 +6,14 @@ mod launch;
 use std::io::Read;
 use std::process::Stdio;
 
-use launch::{Ended, Folder, Running, ended, oshrun, runs, send, until};
+use launch::{Ended, Running, ended, oshrun, runs, send, until};
+use oxshmem_test_folder::TestFolder;
 
 #[test]
 fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
-    let folder = Folder::new();
+    let folder = TestFolder::new("faults");
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a Linux system").trim().to_string();
-    let file = folder.0.join("hosts");
+    let file = folder.join("hosts");
     std::fs::write(&file, format!("{own} slots=2\n")).expect("our folder");
     let file = file.to_str().expect("text");
     for options in [
@@ -96,8 +97,8 @@ fn fault_L8_lost_output_is_no_success() {
 
 #[test]
 fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
-    let folder = Folder::new();
-    let mark = folder.0.join("started");
+    let folder = TestFolder::new("faults");
+    let mark = folder.join("started");
     let oshrun = env!("CARGO_BIN_EXE_oshrun");
     let line = format!("ulimit -n 1000; exec {oshrun} -n 500 touch {}", mark.display());
     let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
@@ -138,8 +139,8 @@ impl Drop for ProcessGroup {
 #[test]
 fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts() {
     let Some(group) = ProcessGroup::or_say("few", 100) else { return };
-    let folder = Folder::new();
-    let mark = folder.0.join("started");
+    let folder = TestFolder::new("faults");
+    let mark = folder.join("started");
     let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
     let line = format!("echo $$ > {}; exec {oshrun} -n 150 touch {}", door.display(), mark.display());
     let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
@@ -150,8 +151,8 @@ fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts
 #[test]
 fn output_is_shown_where_no_thread_can_be_started_any_more() {
     let Some(group) = ProcessGroup::or_say("full", 100) else { return };
-    let folder = Folder::new();
-    let (ready, fifo) = (folder.0.join("ready"), folder.0.join("fifo"));
+    let folder = TestFolder::new("faults");
+    let (ready, fifo) = (folder.join("ready"), folder.join("fifo"));
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
     let script = format!("echo > {}; read go < {}; echo here", ready.display(), fifo.display());
     let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use launch::{Ended, Folder, Running, WITH_CHILD, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
+use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
+use oxshmem_test_folder::TestFolder;
 
 /// A "remote shell" that runs what it is told here, with the host's name in a variable.
 const SHELL: &str = "env ON={host}";
@@ -28,7 +29,7 @@ fn staying(hosts: &str, options: &[&str]) -> Running {
 
 /// Waits until a job has failed with these words, and nothing of it runs.
 fn fails_and_leaves_nothing(job: Running, pids: &[u32], words: &[&str]) {
-    let folder = job.folder.0.clone();
+    let folder = job.folder.to_path_buf();
     job.wait().expect(1).says(words);
     until("nothing of the job runs", || {
         !pids.iter().any(|&pid| runs(pid)) && processes_with(folder.to_str().unwrap()).is_empty()
@@ -83,8 +84,8 @@ fn notes_of_hosts_are_shown() {
 
 #[test]
 fn a_host_file_names_hosts() {
-    let folder = Folder::new();
-    let file = folder.0.join("hosts");
+    let folder = TestFolder::new("hosts");
+    let file = folder.join("hosts");
     std::fs::write(&file, "# ours\nh1 slots=2\nh2\n").unwrap();
     let arguments = ["--hostfile", file.to_str().unwrap(), "--launch-agent", SHELL, "-n", "3", "sh", "-c", "echo $ON"];
     let ended = ended(&mut oshrun(arguments));
@@ -144,8 +145,8 @@ fn much_output_arrives_and_a_closed_one_ends_the_writers() {
 
 #[test]
 fn input_goes_to_pe_0_wherever_it_is() {
-    let folder = Folder::new();
-    let file = folder.0.join("input");
+    let folder = TestFolder::new("hosts");
+    let file = folder.join("input");
     let text: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
     std::fs::write(&file, &text).unwrap();
     let mut first = on("h1,h2", &["-n", "2", "cat"]);
@@ -201,12 +202,12 @@ fn variables_and_folders_travel() {
 
 #[test]
 fn a_host_without_the_folder_of_the_launcher_serves_where_the_user_names_another_one() {
-    let gone = Folder::new();
+    let gone = TestFolder::new("hosts");
     let job = |options: &[&str]| {
-        std::fs::create_dir_all(&gone.0).unwrap();
+        std::fs::create_dir_all(&*gone).unwrap();
         let oshrun = on("h1,h2", &[options, &["-n", "2", "/bin/pwd"]].concat());
         let mut job = Command::new("sh");
-        job.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&gone.0);
+        job.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&*gone);
         ended(job.arg(oshrun.get_program()).args(oshrun.get_args()).stdin(Stdio::null()))
     };
     job(&[]).expect(2).says(&["cannot run in", "to fix:", "--wdir /DIR"]);
@@ -254,9 +255,9 @@ fn a_program_that_is_not_there_is_named_with_the_host() {
 
 #[test]
 fn problem_25_every_stage_that_fails_is_named() {
-    let folder = Folder::new();
+    let folder = TestFolder::new("hosts");
     let tool = |name: &str, script: &str| -> PathBuf {
-        let file = folder.0.join(name);
+        let file = folder.join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
@@ -269,7 +270,7 @@ fn problem_25_every_stage_that_fails_is_named() {
     tool("broken/bin/oshrun", "echo 'cannot open display' >&2; exit 5");
     let refused = tool("refused", "echo 'ssh: connect to host n9 port 22: Connection refused' >&2; exit 255");
     let noisy = tool("noisy", "echo \"Welcome to $1\"; shift; exec \"$@\"");
-    let prefix = |name: &str| vec!["--remote-prefix".to_string(), folder.0.join(name).display().to_string()];
+    let prefix = |name: &str| vec!["--remote-prefix".to_string(), folder.join(name).display().to_string()];
     let agent = |words: &str| vec!["--launch-agent".to_string(), words.to_string()];
     let cases: [(Vec<String>, &[&str]); 8] = [
         (
@@ -304,10 +305,10 @@ fn problem_25_every_stage_that_fails_is_named() {
 #[test]
 fn problem_25_one_host_that_fails_takes_the_others_down() {
     let shell = "sh -c 'test \"$0\" != h2 || exit 9; exec \"$@\"' {host}";
-    let folder = Folder::new();
+    let folder = TestFolder::new("hosts");
     let mut job = oshrun(["-H", "h1,h2", "--launch-agent", shell, "-n", "4", "sleep", "600"]);
-    ended(job.env("HERE", &folder.0)).expect(1).says(&["host h2: the remote shell failed"]);
-    until("nothing of the job runs", || processes_with(folder.0.to_str().unwrap()).is_empty());
+    ended(job.env("HERE", &*folder)).expect(1).says(&["host h2: the remote shell failed"]);
+    until("nothing of the job runs", || processes_with(folder.to_str().unwrap()).is_empty());
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn signals_and_limits_of_time_reach_every_host() {
         let job = staying("h1,h2", &["-n", "4"]);
         let pids = job.pids(8);
         send(signal, job.pid());
-        let here = job.folder.0.clone();
+        let here = job.folder.to_path_buf();
         assert_eq!(job.wait().status, Some(code), "SIG{signal}");
         assert!(!pids.iter().any(|&pid| runs(pid)), "SIG{signal}");
         assert_eq!(processes_with(here.to_str().unwrap()), [0u32; 0]);
@@ -415,7 +416,7 @@ fn a_killed_pe_takes_all_hosts_down() {
     let pids = job.pids(8);
     let victim = job.pe(3);
     send("KILL", victim);
-    let folder = job.folder.0.clone();
+    let folder = job.folder.to_path_buf();
     job.wait().expect(137).says(&[&format!("PE 3 (h2, pid {victim}) was killed by SIGKILL")]);
     assert!(!pids.iter().any(|&pid| runs(pid)), "oshrun waits for their end");
     assert_eq!(processes_with(folder.to_str().unwrap()), [0u32; 0]);

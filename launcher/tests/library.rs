@@ -5,7 +5,8 @@ mod launch;
 use std::path::Path;
 use std::process::Command;
 
-use launch::{Folder, probe, run_script};
+use launch::{probe, run_script};
+use oxshmem_test_folder::TestFolder;
 
 /// Builds a launcher's library, called `name`, in `folder`.
 fn build(folder: &Path, name: &str, options: &[&str]) {
@@ -29,31 +30,31 @@ fn hidden(folder: &Path, action: &str) -> String {
 #[test]
 fn pes_meet_through_either_library() {
     for (name, options) in [("libpmi2.so.0", &[][..]), ("libpmi.so.0", &["-DONE"])] {
-        let folder = Folder::new();
-        build(&folder.0, name, options);
+        let folder = TestFolder::new("library");
+        build(&folder, name, options);
         if name == "libpmi.so.0" {
             // A library that is there and does not answer: the other one is asked.
-            build(&folder.0, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
+            build(&folder, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
         }
         for (nodes, pes) in [(1, 3), (2, 4)] {
-            let ended = run_script(&format!("-n {pes} --nodes {nodes}"), &hidden(&folder.0, "exchange 2"));
+            let ended = run_script(&format!("-n {pes} --nodes {nodes}"), &hidden(&folder, "exchange 2"));
             assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{name}");
             assert_eq!(ended.sorted(), (0..pes).map(|pe| format!("PE {pe} exchanged")).collect::<Vec<_>>(), "{name}");
-            let ended = run_script(&format!("-n {pes} --nodes {nodes}"), &hidden(&folder.0, "hello"));
+            let ended = run_script(&format!("-n {pes} --nodes {nodes}"), &hidden(&folder, "hello"));
             assert!(ended.sorted()[0].starts_with(&format!("PE 0 of {pes}, node 0 of {nodes}")), "{}", ended.stdout);
         }
         let status = if name == "libpmi.so.0" { 42 } else { 1 };
-        let ended = run_script("-n 2", &hidden(&folder.0, "abort 42"));
+        let ended = run_script("-n 2", &hidden(&folder, "abort 42"));
         assert_eq!(ended.status, Some(status), "only PMI-1 tells a status: {}", ended.stderr);
     }
 }
 
 #[test]
 fn problem_1_a_task_that_is_not_alone_never_runs_alone() {
-    let folder = Folder::new();
-    build(&folder.0, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
-    build(&folder.0, "libpmi.so.0", &["-DONE", "-DPMI_Init=PMI_Init_of_nobody"]);
-    let ended = run_script("-n 1", &hidden(&folder.0, "hello"));
+    let folder = TestFolder::new("library");
+    build(&folder, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
+    build(&folder, "libpmi.so.0", &["-DONE", "-DPMI_Init=PMI_Init_of_nobody"]);
+    let ended = run_script("-n 1", &hidden(&folder, "hello"));
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(99), ""), "{}", ended.stderr);
     ended.says(&[
         "one of several tasks by PALS",

@@ -4,7 +4,8 @@ mod launch;
 
 use std::process::Command;
 
-use launch::{Folder, ended, probe, run, run_script};
+use launch::{ended, probe, run, run_script};
+use oxshmem_test_folder::TestFolder;
 
 fn exchanged(n: usize) -> Vec<String> {
     let mut lines: Vec<String> = (0..n).map(|pe| format!("PE {pe} exchanged")).collect();
@@ -59,13 +60,13 @@ fn a_job_knows_itself() {
 #[test]
 fn problem_1_without_an_answer_several_tasks_are_an_error() {
     // Some machines have libraries that answer for a launcher that is not there.
-    let no_libraries = Folder::new();
+    let no_libraries = TestFolder::new("pmi");
     for name in ["libpmi.so.0", "libpmi2.so.0"] {
-        std::fs::write(no_libraries.0.join(name), "").unwrap();
+        std::fs::write(no_libraries.join(name), "").unwrap();
     }
     let alone = |variables: &[(&str, &str)]| {
         let mut command = Command::new(probe());
-        command.env("LD_LIBRARY_PATH", &no_libraries.0);
+        command.env("LD_LIBRARY_PATH", &*no_libraries);
         for name in ["PMI_FD", "PMI_RANK", "PMI_SIZE"] {
             command.env_remove(name);
         }
@@ -179,8 +180,8 @@ fn a_foreign_mpi_program_runs_here() {
         println!("not run: mpicc.mpich is not installed");
         return;
     }
-    let folder = Folder::new();
-    let (source, program) = (folder.0.join("sum.c"), folder.0.join("sum"));
+    let folder = TestFolder::new("pmi");
+    let (source, program) = (folder.join("sum.c"), folder.join("sum"));
     std::fs::write(
         &source,
         r#"#include <mpi.h>

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use launch::{Folder, oshrun, run, run_script};
+use launch::{oshrun, run, run_script};
+use oxshmem_test_folder::TestFolder;
 
 const WHO: &str = "echo pe $PMI_RANK of $PMI_SIZE";
 
@@ -97,8 +98,8 @@ fn bytes_of_a_lone_writer_pass_untouched() {
 #[test]
 fn output_can_be_chosen_and_filed() {
     assert_eq!(run_script("-n 6 --only 0-1,4", WHO).sorted(), ["pe 0 of 6", "pe 1 of 6", "pe 4 of 6"]);
-    let folder = Folder::new();
-    let place = folder.0.join("out");
+    let folder = TestFolder::new("streams");
+    let place = folder.join("out");
     let ended = run_script(&format!("-n 2 --output-dir {}", place.display()), "echo out $PMI_RANK; echo err >&2");
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
     assert_eq!(std::fs::read_to_string(place.join("pe.1.out")).unwrap(), "out 1\n");
@@ -108,8 +109,8 @@ fn output_can_be_chosen_and_filed() {
 /// The usual limit is 1,024: six files a PE are more with 170.
 #[test]
 fn the_limit_of_open_files_is_raised_where_output_or_input_of_many_pes_needs_it() {
-    let folder = Folder::new();
-    let place = folder.0.join("out");
+    let folder = TestFolder::new("streams");
+    let place = folder.join("out");
     for options in [&["--output-dir", place.to_str().unwrap()][..], &["--stdin", "all"]] {
         let mut low = Command::new("/bin/sh");
         low.args(["-c", "ulimit -Sn 256 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_oshrun")]);
@@ -158,17 +159,17 @@ fn input_goes_where_it_should() {
 
 #[test]
 fn a_pe_that_reads_late_keeps_no_other_one_from_reading() {
-    let folder = Folder::new();
+    let folder = TestFolder::new("streams");
     let script = "[ $PMI_RANK = 1 ] || until [ -e $HERE/read ]; do sleep 0.05; done; wc -c; > $HERE/read";
     for options in [&[][..], &["-H", "a,b", "--launch-agent", "env ON={host}"]] {
         let arguments = [options, &["--stdin", "all", "-n", "3", "sh", "-c", script]].concat();
         let mut command = oshrun(arguments);
-        command.env("HERE", &folder.0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("HERE", &*folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("oshrun starts");
         child.stdin.take().unwrap().write_all(&vec![b'x'; 3_000_000]).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "3000000\n".repeat(3));
-        std::fs::remove_file(folder.0.join("read")).unwrap();
+        std::fs::remove_file(folder.join("read")).unwrap();
     }
 }
 
@@ -256,8 +257,8 @@ fn pinned_pes_have_one_processor_and_others_all() {
 
 #[test]
 fn a_dry_run_shows_and_starts_nothing() {
-    let folder = Folder::new();
-    let file = folder.0.join("made");
+    let folder = TestFolder::new("streams");
+    let file = folder.join("made");
     let ended = run(&format!("--dry-run --bind -n 2 -x A=1 touch {}", file.display())).expect(0);
     let lines = ended.sorted();
     assert_eq!(lines.len(), 2);

@@ -7,44 +7,40 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use launch::{Ended, Folder, ended};
+use launch::{Ended, ended};
+use oxshmem_test_folder::TestFolder;
 
 /// An installation with a header and a library of our own, and the wrapper under this name.
-fn installed(name: &str) -> Folder {
-    let folder = Folder::new();
+fn installed(name: &str) -> TestFolder {
+    let folder = TestFolder::new("tools");
     for part in ["bin", "include", "lib"] {
-        std::fs::create_dir(folder.0.join(part)).unwrap();
+        std::fs::create_dir(folder.join(part)).unwrap();
     }
-    std::fs::copy(env!("CARGO_BIN_EXE_oshcc"), folder.0.join("bin/oshcc")).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_oshcc"), folder.join("bin/oshcc")).unwrap();
     if name != "oshcc" {
-        std::os::unix::fs::symlink("oshcc", folder.0.join("bin").join(name)).unwrap();
+        std::os::unix::fs::symlink("oshcc", folder.join("bin").join(name)).unwrap();
     }
-    std::fs::write(folder.0.join("include/shmem.h"), "#ifdef __cplusplus\nextern \"C\"\n#endif\nint answer(void);\n")
+    std::fs::write(folder.join("include/shmem.h"), "#ifdef __cplusplus\nextern \"C\"\n#endif\nint answer(void);\n")
         .unwrap();
-    std::fs::write(folder.0.join("lib.c"), "int answer(void) { return 42; }\n").unwrap();
+    std::fs::write(folder.join("lib.c"), "int answer(void) { return 42; }\n").unwrap();
     let cc = |arguments: &[&str]| {
-        assert!(Command::new("cc").args(arguments).current_dir(&folder.0).status().expect("a C compiler").success());
+        assert!(Command::new("cc").args(arguments).current_dir(&*folder).status().expect("a C compiler").success());
     };
     cc(&["-shared", "-fPIC", "lib.c", "-o", "lib/liboxshmem.so"]);
     cc(&["-c", "lib.c", "-o", "lib.o"]);
-    assert!(
-        Command::new("ar")
-            .args(["rcs", "lib/liboxshmem.a", "lib.o"])
-            .current_dir(&folder.0)
-            .status()
-            .unwrap()
-            .success()
-    );
+    let mut ar = Command::new("ar");
+    ar.args(["rcs", "lib/liboxshmem.a", "lib.o"]).current_dir(&*folder);
+    assert!(ar.status().unwrap().success());
     folder
 }
 
-fn wrap(folder: &Folder, name: &str, arguments: &[&str]) -> Ended {
+fn wrap(folder: &Path, name: &str, arguments: &[&str]) -> Ended {
     // Reached over a link from elsewhere, as users install things in ~/bin.
-    let link = folder.0.join(name);
+    let link = folder.join(name);
     if !link.exists() {
         std::os::unix::fs::symlink(Path::new("bin").join(name), &link).unwrap();
     }
-    ended(Command::new(link).args(arguments).current_dir(&folder.0))
+    ended(Command::new(link).args(arguments).current_dir(folder))
 }
 
 #[test]
@@ -95,10 +91,10 @@ fn programs_compile_link_and_find_their_library() {
     for (name, source) in [("oshcc", "main.c"), ("shmemcc", "main.c"), ("oshc++", "main.cc"), ("oshCC", "main.cc")] {
         for option in ["-O1", "-static-oxshmem", "-static"] {
             let folder = installed(name);
-            std::fs::write(folder.0.join(source), "#include <shmem.h>\nint main() { return answer(); }\n").unwrap();
+            std::fs::write(folder.join(source), "#include <shmem.h>\nint main() { return answer(); }\n").unwrap();
             let compiled = wrap(&folder, name, &[option, source, "-o", "program"]);
             assert_eq!(compiled.status, Some(0), "{name} {option}: {}", compiled.stderr);
-            let program = Command::new(folder.0.join("program")).status().unwrap();
+            let program = Command::new(folder.join("program")).status().unwrap();
             assert_eq!(program.code(), Some(42), "{name} {option}");
         }
     }
@@ -107,15 +103,15 @@ fn programs_compile_link_and_find_their_library() {
 #[test]
 fn compiling_alone_links_nothing() {
     let folder = installed("oshcc");
-    std::fs::write(folder.0.join("part.c"), "#include <shmem.h>\nint part(void) { return answer(); }\n").unwrap();
+    std::fs::write(folder.join("part.c"), "#include <shmem.h>\nint part(void) { return answer(); }\n").unwrap();
     assert_eq!(wrap(&folder, "oshcc", &["-c", "part.c"]).status, Some(0));
-    assert!(folder.0.join("part.o").exists());
+    assert!(folder.join("part.o").exists());
 }
 
 #[test]
 fn the_wrapper_answers_what_build_systems_ask() {
     let folder = installed("oshfort");
-    let here = folder.0.canonicalize().unwrap();
+    let here = folder.canonicalize().unwrap();
     let here = here.display();
     let link = format!("-L{here}/lib -Wl,-rpath,{here}/lib -loxshmem");
     let show = wrap(&folder, "oshfort", &["-show"]);
@@ -129,7 +125,7 @@ fn the_wrapper_answers_what_build_systems_ask() {
 #[test]
 fn a_compiler_that_is_not_there_is_127_with_advice() {
     let folder = installed("oshcc");
-    let link = folder.0.join("bin/oshcc");
+    let link = folder.join("bin/oshcc");
     let ended = ended(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler"));
     assert_eq!(ended.status, Some(127));
     ended.says(&["no-such-compiler", "OSHCXX"]);
@@ -138,7 +134,7 @@ fn a_compiler_that_is_not_there_is_127_with_advice() {
 #[test]
 fn a_result_that_cannot_be_written_is_no_success() {
     let folder = installed("oshcc");
-    let oshcc = folder.0.join("bin/oshcc");
+    let oshcc = folder.join("bin/oshcc");
     let tools: [(&Path, &[&str]); 9] = [
         (Path::new(env!("CARGO_BIN_EXE_osh_info")), &[]),
         (Path::new(env!("CARGO_BIN_EXE_osh_info")), &["--version"]),
@@ -180,16 +176,16 @@ fn osh_info_tells_facts_in_both_forms() {
 
 #[test]
 fn cargo_oxrun_builds_and_runs_a_job() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.0.join("src")).unwrap();
+    let folder = TestFolder::new("tools");
+    std::fs::create_dir(folder.join("src")).unwrap();
     let manifest = "[package]\nname = \"hello\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
-    std::fs::write(folder.0.join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     let program = "fn main() { println!(\"{:?}\", std::env::args().skip(1).collect::<Vec<_>>()); }";
-    std::fs::write(folder.0.join("src/main.rs"), program).unwrap();
+    std::fs::write(folder.join("src/main.rs"), program).unwrap();
     let run = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-oxrun"));
         // The arguments that cargo passes on for `cargo oxrun`.
-        ended(cargo.arg("oxrun").args(arguments).current_dir(&folder.0))
+        ended(cargo.arg("oxrun").args(arguments).current_dir(&*folder))
     };
     let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]).expect(0);
     assert_eq!(ended.sorted(), ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);

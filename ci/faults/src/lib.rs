@@ -7,7 +7,6 @@
 pub mod browser;
 mod compiled;
 mod complaints;
-mod folder;
 mod given_time;
 mod group;
 mod here;
@@ -23,11 +22,11 @@ use std::time::{Duration, Instant};
 
 pub use compiled::{changed, compile, program, program_by, program_with, programs_of, wrapper};
 pub use complaints::{Complaint, expect_no_complaints};
-pub use folder::TestFolder;
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
 pub use here::{has_fortran_modules, has_program, is_long, not_run, until};
 pub use other_user::{OtherUser, STRANGER};
+pub use oxshmem_test_folder::TestFolder;
 pub use parallel::{AT_ONCE, in_parallel};
 
 /// The status of a PE that has reported a race and would have ended with 0.

@@ -78,7 +78,8 @@ fn the_status_of_a_race_takes_nothing_from_the_end_of_the_program_and_is_not_tha
 #[test]
 fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     let program = program_with("race/late_put.c", &["--race"]);
-    let file = std::env::temp_dir().join(format!("oxshmem-race-late-put-{}", std::process::id()));
+    let folder = TestFolder::new("race-late-put");
+    let file = folder.join("file");
     let job = |more: &[&str]| {
         let arguments = [file.to_str().expect("a path of letters")].into_iter().chain(more.iter().copied());
         let ended = Job::new("-n 2").run(&program, arguments).expect(FOUND);

@@ -148,13 +148,14 @@ fn refused(why: String) -> io::Error {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     /// A folder of one test, and the user who runs it.
-    fn place(test: &str) -> (PathBuf, u32) {
-        let place = std::env::temp_dir().join(format!("oxshmem-output-{test}-{}", std::process::id()));
-        fs::create_dir_all(&place).unwrap();
-        let user = fs::metadata(&place).unwrap().uid();
+    fn place(test: &str) -> (TestFolder, u32) {
+        let place = TestFolder::new(&format!("output-{test}"));
+        let user = fs::metadata(&*place).unwrap().uid();
         (place, user)
     }
 
@@ -176,7 +177,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).unwrap(), "secret");
         assert_eq!(named.each_ref().map(|name| fs::read_to_string(name).unwrap()), ["report", "output"]);
         is_alone(&place, &["a", "b", "target"]);
-        fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
@@ -196,7 +196,6 @@ mod tests {
         );
         is_alone(&place, &["report"]);
         assert_eq!(write(Path::new("/dev/full"), "x", user).unwrap_err().kind(), io::ErrorKind::StorageFull);
-        fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
@@ -208,9 +207,8 @@ mod tests {
         write(&link, "x", user).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(write(&place, "x", user).unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(&*place, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(write(&link, "x", user).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        fs::remove_dir_all(place).unwrap();
     }
 
     #[test]
@@ -222,7 +220,7 @@ mod tests {
         let stranger = 65_534;
         if let Err(error) = std::os::unix::fs::lchown(&link, Some(stranger), None) {
             println!("not run: fault_T2_folders_and_links_of_others_are_refused: no file can be given away: {error}");
-            return fs::remove_dir_all(place).unwrap();
+            return;
         }
         let words = |result: io::Result<()>| result.unwrap_err().to_string();
         assert!(words(folder(&link, user)).ends_with("is a link of user 65534"));
@@ -232,6 +230,5 @@ mod tests {
         folder(&theirs, user).unwrap();
         fs::set_permissions(&theirs, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(words(folder(&theirs, user)), "it belongs to user 65534, and others can write to it");
-        fs::remove_dir_all(place).unwrap();
     }
 }

@@ -177,14 +177,16 @@ pub(crate) fn kilobytes(text: &str, label: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     /// A directory with files in it that goes away with the test.
-    struct Fixture(PathBuf);
+    struct Fixture(TestFolder);
 
     impl Fixture {
         fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("oxshmem-{name}-{}", std::process::id()));
+            let root = TestFolder::new(name);
             for (path, text) in files {
                 let path = root.join(path);
                 fs::create_dir_all(path.parent().expect("inside the root")).expect("a directory");
@@ -195,12 +197,6 @@ mod tests {
 
         fn mount(&self, root: &str, kind: &str, options: &str) -> String {
             format!("31 24 0:27 {root} {} rw shared:9 - {kind} none {options}\n", self.0.display())
-        }
-    }
-
-    impl Drop for Fixture {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
         }
     }
 

@@ -75,11 +75,13 @@ fn leads_out(class: &Path, name: &str, stack: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn problem_15_what_stands_on_hardware_leads_out() {
-        let class = std::env::temp_dir().join(format!("oxshmem-interfaces-{}", std::process::id()));
+        let class = TestFolder::new("interfaces");
         let interface = |name: &str, entries: &[&str]| {
             fs::create_dir_all(class.join(name)).expect("a folder");
             entries.iter().for_each(|entry| fs::write(class.join(name).join(entry), "").expect("a file"));
@@ -96,7 +98,6 @@ mod tests {
         let leads = |name: &&str| leads_out(&class, name, HIGHEST_STACK);
         let all = ["eth0", "bond0", "bond0.7", "br0", "veth1", "docker0", "lo", "a", "b", "none"];
         assert_eq!(all.into_iter().filter(leads).collect::<Vec<_>>(), ["eth0", "bond0", "bond0.7", "br0"]);
-        fs::remove_dir_all(&class).expect("it was there");
     }
 
     #[test]

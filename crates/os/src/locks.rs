@@ -44,11 +44,14 @@ fn byte_lock(byte: u64) -> io::Result<libc::flock> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn a_lock_ends_with_its_file() {
-        let path = std::env::temp_dir().join(format!("oxshmem-lock-{}", std::process::id()));
+        let folder = TestFolder::new("lock");
+        let path = folder.join("file");
         let open = || File::options().create(true).append(true).open(&path).expect("a file");
         let (first, second) = (open(), open());
         assert!(try_lock(&first).unwrap());
@@ -60,15 +63,14 @@ mod tests {
             assert!(begun.elapsed().as_secs() < 60, "the lock outlives its file");
             std::thread::yield_now();
         }
-        std::fs::remove_file(&path).expect("our file");
     }
 
     #[test]
     fn fault_W3_a_byte_is_held_until_its_process_ends_or_runs_another_program() {
         use std::io::{Read, Write};
         use std::os::unix::process::CommandExt;
-        let path = std::env::temp_dir().join(format!("oxshmem-bytes-{}", std::process::id()));
-        let file = File::options().create(true).read(true).append(true).open(&path).expect("a file");
+        let folder = TestFolder::new("bytes");
+        let file = File::options().create(true).read(true).append(true).open(folder.join("file")).expect("a file");
         let theirs = file.try_clone().expect("a descriptor");
         hold_byte(&file, 3).expect("a free byte");
         let mut child = std::process::Command::new("cat");
@@ -89,6 +91,5 @@ mod tests {
         assert!(!is_byte_held(&file, 3).unwrap(), "one's own lock is no other's");
         drop(child.stdin.take());
         child.wait().expect("our child");
-        std::fs::remove_file(&path).expect("our file");
     }
 }

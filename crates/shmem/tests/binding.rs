@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use oxshmem::World;
+use oxshmem_test_folder::TestFolder;
 
 /// Starts a job of one PE that is bound to a core and stays until its input ends.
 fn job(session: &std::path::Path) -> Child {
@@ -37,8 +38,7 @@ fn problem_24_the_second_job_on_a_core_says_so() {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         return;
     }
-    let session = std::env::temp_dir().join(format!("oxshmem-session-{}", std::process::id()));
-    std::fs::create_dir_all(&session).expect("a folder");
+    let session = TestFolder::new("session");
     let mut first = job(&session);
     let _first = ready(&mut first);
     let mut second = job(&session);
@@ -51,5 +51,4 @@ fn problem_24_the_second_job_on_a_core_says_so() {
     let mut third = job(&session);
     let _third = ready(&mut third);
     assert!(!said(third).contains("is bound to"));
-    std::fs::remove_dir_all(&session).expect("our folder");
 }

@@ -1,10 +1,12 @@
 //! A test program that is killed leaves no PE behind.
 
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use oxshmem_test_folder::TestFolder;
 
 /// Says to the program that is killed, and to its PEs, where the pipes are.
 const FOLDER: &str = "OXSHMEM_TEST_FOLDER";
@@ -12,8 +14,7 @@ const PES: usize = 2;
 
 #[test]
 fn no_pe_outlives_its_test() {
-    let folder = env::temp_dir().join(format!("oxshmem-left-behind-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
+    let folder = TestFolder::new("left-behind");
     let pipe = |name: &str| {
         let path = folder.join(name);
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -24,7 +25,7 @@ fn no_pe_outlives_its_test() {
     let mut go = OpenOptions::new().read(true).write(true).open(go).unwrap();
 
     let mut program = Command::new(env::current_exe().unwrap());
-    program.args(["a_test_that_is_killed", "--exact", "--ignored"]).env(FOLDER, &folder);
+    program.args(["a_test_that_is_killed", "--exact", "--ignored"]).env(FOLDER, &*folder);
     let mut program = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut told = File::open(told).unwrap();
     told.read_exact(&mut [0; PES]).expect("all PEs say that they are there");
@@ -35,7 +36,6 @@ fn no_pe_outlives_its_test() {
     go.write_all(&[0; PES]).unwrap();
     let mut left = Vec::new();
     told.read_to_end(&mut left).unwrap();
-    fs::remove_dir_all(&folder).unwrap();
     assert!(left.is_empty(), "{} of {PES} PEs are left behind", left.len());
 }
 

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use again::again;
 use oxshmem::test::{processes, processes_on};
 use oxshmem::{Atomic, ErrorKind, Lock, World};
+use oxshmem_test_folder::TestFolder;
 
 /// Runs `body` on some PEs, of one node and of two, and makes sure that the job ends with these words.
 fn ends_with<F: Fn(&World) + Copy>(words: &str, pes: usize, body: F) {
@@ -341,7 +342,8 @@ fn another_program_is_refused() {
         return;
     }
     let this = std::env::current_exe().unwrap();
-    let other = std::env::temp_dir().join(format!("oxshmem-other-{}", std::process::id()));
+    let folder = TestFolder::new("other");
+    let other = folder.join("program");
     let mut bytes = std::fs::read(&this).unwrap();
     // A constant is changed: only what is loaded makes another program.
     let mark = std::hint::black_box(b"one letter of this sentence is different in the other program").as_slice();
@@ -355,7 +357,6 @@ fn another_program_is_refused() {
         command.env("OXSHMEM_TEST_CALL", "0").env("SHMEM_STATICS", "0");
         Ok(command)
     });
-    std::fs::remove_file(&other).unwrap();
     for pe in job.unwrap() {
         assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
     }

@@ -78,6 +78,8 @@ pub fn warning(taken: &[TakenCore]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
     use crate::node::{FoundProcessor, LoaderFindings};
 
@@ -87,7 +89,7 @@ mod tests {
         let processors = (0..4).map(|cpu| FoundProcessor { cpu, core: u64::from(cpu % 2), l3: None, package: 0 });
         let node =
             Node::assemble(LoaderFindings { processors: processors.collect(), ..LoaderFindings::default() }).unwrap();
-        let folder = std::env::temp_dir().join(format!("oxshmem-claims-{}", std::process::id()));
+        let folder = TestFolder::new("claims");
         let (first, taken) = claim(&folder, &node, &[2], "job one (pid 1)");
         assert_eq!((taken.len(), warning(&taken)), (0, None));
         // Another thread of the same core is the same core.
@@ -98,6 +100,5 @@ mod tests {
         drop(first);
         assert_eq!(claim(&folder, &node, &[0], "job three").1, []);
         drop(second);
-        std::fs::remove_dir_all(&folder).expect("our folder");
     }
 }

@@ -42,7 +42,7 @@ fn the_kernels_files_and_hwlocs_xml_give_one_model() {
 fn hwloc_reads_the_same_from_the_kernels_files() {
     for machine in MACHINES {
         let tree = machine.tree();
-        let lstopo = Command::new("lstopo-no-graphics").arg("-i").arg(&tree.0).args(["--of", "xml", "-"]).output();
+        let lstopo = Command::new("lstopo-no-graphics").arg("-i").arg(&*tree.0).args(["--of", "xml", "-"]).output();
         let Ok(output) = lstopo else {
             println!("not run: {}: there is no lstopo-no-graphics (package hwloc-nox)", machine.name);
             continue;

@@ -40,11 +40,13 @@ pub(crate) fn slingshot() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn fault_P2_devices_are_found_without_libfabric() {
-        let classes = std::env::temp_dir().join(format!("oxshmem-ofi-classes-{}", std::process::id()));
+        let classes = TestFolder::new("ofi-classes");
         assert!(!has_device_below(&classes));
         // A class without a device: the module is loaded and there is no card.
         std::fs::create_dir_all(classes.join("infiniband")).expect("a folder");
@@ -55,6 +57,5 @@ mod tests {
             assert!(has_device_below(&classes), "{device}");
             std::fs::remove_dir(classes.join(device)).expect("it was there");
         }
-        std::fs::remove_dir_all(&classes).expect("it was there");
     }
 }

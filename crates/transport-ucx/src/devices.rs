@@ -77,11 +77,13 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn problem_15_the_card_and_the_interfaces_that_lead_out_are_named() {
-        let classes = std::env::temp_dir().join(format!("oxshmem-ucx-card-{}", std::process::id()));
+        let classes = TestFolder::new("ucx-card");
         let port = |card: &str, port: &str, state: &str| {
             let folder = classes.join("infiniband").join(card).join("ports").join(port);
             fs::create_dir_all(&folder).expect("a folder");
@@ -104,6 +106,5 @@ mod tests {
         // In a container nothing is known to lead out.
         assert_eq!(listed(&["mlx5_0"], &[]).as_deref(), Some("mlx5_0:1,docker0,eth0,ib0"));
         assert_eq!(listed(&["eth0"], &[]), None);
-        fs::remove_dir_all(&classes).expect("it was there");
     }
 }

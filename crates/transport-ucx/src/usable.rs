@@ -63,11 +63,13 @@ fn is_reached(classes: &Path, card: &str, port: &str, ours: &[IpAddr]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn a_card_counts_where_it_can_be_opened_and_is_on_our_network() {
-        let root = std::env::temp_dir().join(format!("oxshmem-ucx-usable-{}", std::process::id()));
+        let root = TestFolder::new("ucx-usable");
         let write = |file: &str, text: &str| {
             let file = root.join(file);
             fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
@@ -93,6 +95,5 @@ mod tests {
         fs::remove_file(root.join("sys/class/infiniband/mlx5_0/ports/1/gids/2")).expect("it was there");
         write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
         assert_eq!(says(), Ok(()));
-        fs::remove_dir_all(&root).expect("it was there");
     }
 }

@@ -266,6 +266,8 @@ pub(crate) fn library_versions() -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
@@ -288,19 +290,17 @@ mod tests {
 
     #[test]
     fn the_library_is_found_in_each_folder_that_an_installation_may_have() {
-        let prefix = std::env::temp_dir().join(format!("oxshmem-prefix-{}", std::process::id()));
+        let prefix = TestFolder::new("prefix");
         for (place, folder) in library_folders(&prefix).iter().enumerate().rev() {
             fs::create_dir_all(folder).expect("a folder");
             fs::write(folder.join("liboxshmem.so.1"), [place as u8]).expect("a file");
             assert_eq!(library(&prefix), Some(vec![place as u8]), "{}", folder.display());
         }
-        let _ = fs::remove_dir_all(prefix);
     }
 
     #[test]
     fn a_library_in_a_folder_of_the_variable_goes_before_that_of_the_table() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-loader-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = TestFolder::new("loader");
         let file = folder.join("libucp.so.0");
         fs::write(&file, "").expect("a file");
         let table = "1 libs found in cache\n\tlibucp.so.0 (libc6,x86-64) => /nowhere/libucp.so.0\n";
@@ -310,12 +310,11 @@ mod tests {
             assert_eq!(loaded("libucp.so.0", OsStr::new(other), table).as_deref(), Some("/nowhere/libucp.so.0"));
         }
         assert_eq!(loaded("libfabric.so.1", folder.as_os_str(), table), None);
-        let _ = fs::remove_dir_all(folder);
     }
 
     #[test]
     fn ports_of_cards_are_read_from_the_kernels_folder() {
-        let class = std::env::temp_dir().join(format!("oxshmem-cards-{}", std::process::id()));
+        let class = TestFolder::new("cards");
         let port = class.join("mlx5_0/ports/1");
         fs::create_dir_all(port.join("gid_attrs/types")).expect("a folder");
         for (file, text) in [
@@ -335,6 +334,5 @@ mod tests {
             roce_addresses: 1,
         };
         assert_eq!(cards(&class), [expected]);
-        let _ = fs::remove_dir_all(class);
     }
 }

@@ -256,6 +256,7 @@ impl RecordOpener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_test_folder::TestFolder;
     use proptest::prelude::*;
 
     fn key(text: &str) -> JobKey {
@@ -291,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_key_is_read_without_its_newline_and_a_short_one_is_refused() {
-        let file = std::env::temp_dir().join(format!("oshrun-key-{}", std::process::id()));
+        let folder = TestFolder::new("key");
+        let file = folder.join("key");
         let read = |text: &str| {
             std::fs::write(&file, text).unwrap();
             JobKey::read(&file).map(|key| key.0).map_err(|error| error.to_string())

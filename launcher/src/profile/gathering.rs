@@ -86,6 +86,8 @@ pub(crate) fn keep(folder: &Path, name: &str, offset: u64, bytes: &[u8]) -> io::
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
@@ -104,9 +106,8 @@ mod tests {
 
     #[test]
     fn a_record_arrives_as_it_was_and_zeros_stay_at_home() {
-        let base = std::env::temp_dir().join(format!("oxshmem-gathering-{}", std::process::id()));
+        let base = TestFolder::new("gathering");
         let (from, to) = (base.join("from"), base.join("to"));
-        fs::create_dir_all(&base).unwrap();
         make(&from).unwrap();
         fs::create_dir(&to).unwrap();
         let mut bytes = vec![0; 4 * PIECE];
@@ -129,6 +130,5 @@ mod tests {
         for name in ["../pe.ledger", "x/y.ledger", "passwd", ".."] {
             assert!(keep(&to, name, 0, &[1]).is_err(), "{name}");
         }
-        fs::remove_dir_all(base).unwrap();
     }
 }

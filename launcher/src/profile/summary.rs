@@ -243,6 +243,8 @@ const TITLES: [&str; 4] = ["routine", "calls", "time", "longest"];
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::{LONGEST_FILE, TraceSummary};
 
     const TIMELINE: &str = r#"{"traceEvents": [
@@ -265,12 +267,12 @@ mod tests {
 
     #[test]
     fn a_file_that_is_too_long_is_told_so() {
-        let path = std::env::temp_dir().join(format!("oxshmem-long-trace-{}", std::process::id()));
-        let file = std::fs::File::create(&path).expect("the folder is writable");
+        let folder = TestFolder::new("long-trace");
+        let path = folder.join("trace.json");
+        let file = std::fs::File::create(&path).expect("our folder");
         // It has a length and no blocks.
         file.set_len(LONGEST_FILE + 1).expect("the file system takes holes");
         let told = TraceSummary::read(&path).map(|_| ()).expect_err("it is too long").to_string();
-        std::fs::remove_file(&path).expect("it is there");
         assert!(told.contains("too long for a summary") && told.contains("--trace-events"), "{told}");
     }
 

@@ -49,6 +49,8 @@ fn around(text: &str, line: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
@@ -63,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_file_is_looked_for_where_the_program_names_it_and_then_in_other_folders() {
-        let folder = std::env::temp_dir().join(format!("oxshmem-excerpt-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder of ours");
+        let folder = TestFolder::new("excerpt");
+        let folders = [folder.to_path_buf()];
         fs::write(folder.join("race.c"), "one\ntwo\n").expect("our file");
         let side = |place: &str, path: Option<&str>| RaceSide {
             call: "a load".into(),
@@ -75,9 +77,8 @@ mod tests {
         };
         let there = folder.join("race.c").display().to_string();
         assert!(excerpt(&side("race.c:2", Some(&there)), &[]).is_some());
-        assert!(excerpt(&side("race.c:2", Some("/nowhere/race.c")), std::slice::from_ref(&folder)).is_some());
+        assert!(excerpt(&side("race.c:2", Some("/nowhere/race.c")), &folders).is_some());
         assert_eq!(excerpt(&side("race.c:2", None), &[]), None);
-        assert_eq!(excerpt(&side("main+0x10", None), std::slice::from_ref(&folder)), None);
-        fs::remove_dir_all(&folder).expect("our folder");
+        assert_eq!(excerpt(&side("main+0x10", None), &folders), None);
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use oxshmem_test_folder::TestFolder;
+
 /// Long enough for the busiest machine; no test passes or fails by being slower than that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -98,7 +100,7 @@ pub(crate) const WITH_CHILD: &str =
 /// A job in the background. Whatever a failed test leaves of it is killed.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    pub(crate) folder: Folder,
+    pub(crate) folder: TestFolder,
 }
 
 impl Running {
@@ -114,8 +116,8 @@ impl Running {
 
     /// The same with a command that starts `oshrun`.
     pub(crate) fn of(mut command: Command) -> Running {
-        let folder = Folder::new();
-        command.env("HERE", &folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let folder = TestFolder::new("launch");
+        command.env("HERE", &*folder).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running { child: command.spawn().expect("oshrun starts"), folder }
     }
 
@@ -146,7 +148,7 @@ impl Running {
     /// The process numbers that the script wrote to files in `$HERE`, once there are `count` of them.
     pub(crate) fn pids(&self, count: usize) -> Vec<u32> {
         let read = || {
-            let files = std::fs::read_dir(&self.folder.0).expect("our folder").flatten();
+            let files = std::fs::read_dir(&*self.folder).expect("our folder").flatten();
             let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
             texts.filter(|text| text.ends_with('\n')).filter_map(|text| text.trim().parse().ok()).collect::<Vec<u32>>()
         };
@@ -156,7 +158,7 @@ impl Running {
 
     /// The processes of the job, by the folder in their environment.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        processes_with(self.folder.0.to_str().expect("text"))
+        processes_with(self.folder.to_str().expect("text"))
     }
 
     /// The agents among them.
@@ -171,7 +173,7 @@ impl Running {
 
     /// The process number of one PE that wrote it to `pe.N` in `$HERE`.
     pub(crate) fn pe(&self, pe: u32) -> u32 {
-        let text = std::fs::read_to_string(self.folder.0.join(format!("pe.{pe}"))).expect("the PE has told it");
+        let text = std::fs::read_to_string(self.folder.join(format!("pe.{pe}"))).expect("the PE has told it");
         text.trim().parse().expect("a number")
     }
 }
@@ -181,27 +183,6 @@ impl Drop for Running {
         // Already over, in a test that passes.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A folder of one test, gone at its end.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Folder {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("oshrun-test-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a place for temporary files");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A left-over folder in /tmp harms no later test.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

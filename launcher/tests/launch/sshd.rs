@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::{Folder, until};
+use oxshmem_test_folder::TestFolder;
+
+use super::until;
 
 /// Where distributions put it; it insists on being called by its whole name.
 const SSHD: [&str; 2] = ["/usr/sbin/sshd", "/usr/bin/sshd"];
@@ -13,7 +15,7 @@ const SSHD: [&str; 2] = ["/usr/sbin/sshd", "/usr/bin/sshd"];
 /// A running sshd.
 pub(crate) struct Server {
     sshd: Child,
-    folder: Folder,
+    folder: TestFolder,
     address: String,
     port: u16,
     /// The words that go before a command to run it where clients are.
@@ -30,11 +32,11 @@ impl Server {
     /// An sshd at this address. `on`: the words that run a command on its host; `client`: on that of its clients.
     pub(crate) fn start_at(address: &str, port: u16, on: &[&str], client: &[&str]) -> Result<Server, String> {
         let sshd = SSHD.iter().find(|file| Path::new(file).exists()).ok_or("no sshd (package openssh-server)")?;
-        let folder = Folder::new();
-        let here = folder.0.display();
+        let folder = TestFolder::new("sshd");
+        let here = folder.display();
         for name in ["host", "user"] {
             let mut keygen = Command::new("ssh-keygen");
-            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.0.join(name));
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(name));
             if !keygen.status().is_ok_and(|status| status.success()) {
                 return Err("ssh-keygen does not work (package openssh-client)".into());
             }
@@ -47,11 +49,11 @@ impl Server {
             "Port {port}\nListenAddress {address}\nHostKey {here}/host\nAuthorizedKeysFile {here}/user.pub\nStrictModes no\n\
              PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n"
         );
-        fs::write(folder.0.join("config"), config).map_err(|error| error.to_string())?;
-        let log = fs::File::create(folder.0.join("log")).map_err(|error| error.to_string())?;
+        fs::write(folder.join("config"), config).map_err(|error| error.to_string())?;
+        let log = fs::File::create(folder.join("log")).map_err(|error| error.to_string())?;
         let words: Vec<&str> = on.iter().copied().chain([*sshd, "-D", "-e", "-f"]).collect();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg(folder.0.join("config")).stdin(Stdio::null()).stderr(log);
+        command.args(&words[1..]).arg(folder.join("config")).stdin(Stdio::null()).stderr(log);
         let sshd = command.spawn().map_err(|error| error.to_string())?;
         let client = client.iter().map(|word| word.to_string()).collect();
         let mut server = Server { sshd, folder, address: address.into(), port, client };
@@ -65,7 +67,7 @@ impl Server {
     }
 
     fn said(&self) -> String {
-        fs::read_to_string(self.folder.0.join("log")).unwrap_or_default()
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
     /// It runs and has turned somebody away.
@@ -80,7 +82,7 @@ impl Server {
         format!(
             "ssh -F /dev/null -i {}/user -p {port} -o BatchMode=yes -o StrictHostKeyChecking=no -o LogLevel=ERROR \
              -o UserKnownHostsFile=/dev/null -o HostName={address} -o HostKeyAlias=test {host}",
-            folder.0.display(),
+            folder.display(),
         )
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::{Arc, Barrier};
 
+use oxshmem_test_folder::TestFolder;
 use parking_lot::Mutex;
 
 use super::*;
@@ -163,11 +164,11 @@ fn init_with_a_descriptor_that_is_no_server() {
 
 #[test]
 fn init_with_a_descriptor_that_is_no_socket_leaves_the_file_alone() {
-    let path = std::env::temp_dir().join(format!("oxshmem-no-socket-{}", process::pid()));
+    let folder = TestFolder::new("no-socket");
+    let path = folder.join("file");
     let file = std::fs::File::create(&path).unwrap();
     let error = joined(environment(file.as_raw_fd(), 0, 2), "auto").unwrap_err().to_string();
     let written = std::fs::read(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
     assert!(error.contains("not a socket"), "{error}");
     assert_eq!(written, b"");
 }

@@ -61,6 +61,8 @@ pub(super) fn text(words: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::super::read;
     use super::*;
 
@@ -75,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_ledger_that_is_cut_off_is_named_with_its_length() {
-        let path = std::env::temp_dir().join(format!("oxshmem-cut-ledger-{}", std::process::id()));
+        let folder = TestFolder::new("cut-ledger");
+        let path = folder.join("ledger");
         let whole = whole();
         std::fs::write(&path, &whole).expect("the folder is writable");
         assert_eq!(read(&path).map(|ledger| ledger.pes), Ok(2));
@@ -93,6 +96,5 @@ mod tests {
         damaged[8 * head::RING..][..8].fill(0xff);
         std::fs::write(&path, damaged).expect("as before");
         assert!(read(&path).is_err_and(|error| error.to_string().contains("is cut off")));
-        let _ = std::fs::remove_file(path);
     }
 }

@@ -123,6 +123,7 @@ fn read(name: &str) -> Result<Vec<Row>, Error> {
 mod tests {
     use super::*;
     use oxshmem_schedule::algorithm::OperatorLaw;
+    use oxshmem_test_folder::TestFolder;
 
     fn question(collective: Collective) -> Question {
         Question { collective, size: 8, count: 4, element: 8, root_apart: false }
@@ -135,11 +136,10 @@ mod tests {
     }
 
     fn with_file<R>(name: &str, text: &str, check: impl FnOnce(String) -> R) -> R {
-        let path = std::env::temp_dir().join(format!("oxshmem-{name}-{}.json", std::process::id()));
-        std::fs::write(&path, text).expect("the folder for temporary files is writable");
-        let result = check(path.to_string_lossy().into_owned());
-        let _ = std::fs::remove_file(path);
-        result
+        let folder = TestFolder::new(name);
+        let path = folder.join("table.json");
+        std::fs::write(&path, text).expect("our folder");
+        check(path.to_string_lossy().into_owned())
     }
 
     #[test]

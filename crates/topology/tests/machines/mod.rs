@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use oxshmem_test_folder::TestFolder;
 
 /// A machine in which everything is equally divided.
 #[derive(Clone, Copy)]
@@ -110,14 +111,7 @@ pub(crate) fn machine(name: &str) -> Machine {
 }
 
 /// A folder with a machine's files in it, gone at the end of the test.
-pub(crate) struct Tree(pub(crate) PathBuf);
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        // A left-over folder in /tmp harms no later test.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+pub(crate) struct Tree(pub(crate) TestFolder);
 
 impl Machine {
     pub(crate) fn fixture(&self) -> PathBuf {
@@ -140,10 +134,7 @@ impl Machine {
 
     /// The kernel's files, in a new folder.
     pub(crate) fn tree(&self) -> Tree {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("oxshmem-{}-{}-{number}", self.name, std::process::id()));
-        let tree = Tree(folder);
+        let tree = Tree(TestFolder::new(self.name));
         let everything: Vec<u32> = (0..self.count()).collect();
         tree.write("proc/meminfo", &format!("MemTotal:       {} kB\n", self.gigabytes << 20));
         tree.write("proc/cpuinfo", "");
