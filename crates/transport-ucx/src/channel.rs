@@ -24,7 +24,7 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Amo, AwaitedState, Failed, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width,
+    Amo, AwaitedState, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
@@ -42,14 +42,11 @@ use crate::peers::Directory;
 /// Longest put that travels in one message with its signal.
 const TOGETHER: usize = 8 << 10;
 
-/// Questions of one channel that are under way at once. Beyond that the channel is busy: without a bound a caller that
-/// never waits is thousands ahead of the target's processor, and the questions of others wait behind all of them.
-const MOST_ASKED: u64 = 128;
-
 /// Longest put whose source is copied.
 pub(crate) const COPIED: usize = 8 << 10;
 
-/// Puts, gets and UCX's atomics likewise: UCX keeps a request for each that its transport has no room for.
+/// Puts, gets and UCX's atomics of one channel that are under way at once: UCX keeps a request for each that its transport has
+/// no room for.
 const MOST_UNDER_WAY: u64 = 8192;
 
 /// The outcome of issuing something.

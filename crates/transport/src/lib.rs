@@ -38,7 +38,7 @@ pub use fabric::{
     AddressBook, AwaitedState, Busy, Fabric, Failed, Lane, LaneOptions, LanesBeneath, NotIssued, Segment, TakesTurns,
 };
 pub use issuer::{Issuer, Wait, signal_behind_puts};
-pub use limits::WORD_BY_WORD;
+pub use limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
 pub use lock::OperationLock;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
 pub use numbers::{NumberHasher, NumberMap};

@@ -30,10 +30,10 @@ pub(crate) const AT_ONCE: u32 = 4;
 /// Questions of one lane that are under way at once. Beyond that the lane is busy: without a bound a caller that never
 /// waits is thousands ahead of the target's processor, and the questions of other lanes wait behind all of them. A
 /// bound.
-pub(crate) const MOST_ASKED: usize = 128;
+pub const MOST_ASKED: u64 = 128;
 /// After this many messages to a PE that expect no answer a lane asks for one, so that the operations under way stay
 /// bounded. Two processors, UCX over TCP: a barrier took 5 percent less than with one in 33.
-pub(crate) const MOST_UNACKNOWLEDGED: u32 = 256;
+pub const MOST_UNACKNOWLEDGED: u64 = 256;
 
 /// The longest time between two looks for an answer that counts as silence of the peer: a quarter of the shortest patience
 /// (`SHMEM_PEER_TIMEOUT=1`). Chosen.

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::rc::Rc;
 use std::{mem, slice};
 
-use oxshmem_transport::{Width, deliver_old};
+use oxshmem_transport::{MOST_UNACKNOWLEDGED, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK,
@@ -49,9 +49,7 @@ pub(super) struct SentQuestion {
     inbox: Rc<Inbox>,
 }
 
-/// After this many messages, or this many bytes, that expect no answer the channel asks for one, so that the operations
-/// under way stay bounded.
-pub(super) const MOST_UNACKNOWLEDGED: u64 = 256;
+/// After this many bytes of messages that expect no answer the channel asks for one, as after [`MOST_UNACKNOWLEDGED`] messages.
 const MOST_UNACKNOWLEDGED_BYTES: usize = 4 << 20;
 
 /// The data of a message.

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::rc::Rc;
 use std::{ptr, slice};
 
-use oxshmem_transport::{Amo, Remote, Width};
+use oxshmem_transport::{Amo, MOST_ASKED, Remote, Width};
 use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
 use oxshmem_ucx_sys::{
     UCP_OP_ATTR_FIELD_CALLBACK, UCP_OP_ATTR_FIELD_DATATYPE, UCP_OP_ATTR_FIELD_REPLY_BUFFER,
@@ -15,7 +15,7 @@ use oxshmem_ucx_sys::{
 
 use super::atomic::{NetworkUpdate, UpdateCall, updated};
 use super::transfer::{PUT_DONE, RemotePiece, copy_done, got};
-use super::{COPIED, Channel, Inbox, MOST_ASKED, MOST_UNDER_WAY};
+use super::{COPIED, Channel, Inbox, MOST_UNDER_WAY};
 use crate::objects::{CompletionCallback, blank};
 
 /// The parameters of UCX's calls, filled in but for what is an operation's own.

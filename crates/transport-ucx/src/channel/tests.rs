@@ -9,12 +9,13 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::AllAddresses;
-use oxshmem_transport::{Amo, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width};
+use oxshmem_transport::{
+    Amo, MOST_UNACKNOWLEDGED, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width,
+};
 use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
 };
 
-use super::question::MOST_UNACKNOWLEDGED;
 use super::{Channel, TOGETHER};
 use crate::devices::Devices;
 use crate::load;

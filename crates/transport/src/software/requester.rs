@@ -53,7 +53,7 @@ struct UnacknowledgedRequest {
 
 /// The requests to one PE that one answer will acknowledge.
 struct UnaskedRequests {
-    count: u32,
+    count: u64,
     /// The era of the first.
     era: u64,
     last: u64,
@@ -108,7 +108,7 @@ impl Requester {
         old: *mut u8,
         answered: bool,
     ) -> Result<(), Busy> {
-        if questions.waiting.len() >= MOST_ASKED {
+        if questions.waiting.len() as u64 >= MOST_ASKED {
             return Err(Busy);
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);

@@ -307,5 +307,5 @@ fn questions_are_bounded_and_unacknowledged_messages_are_not_counted_among_them(
     complete(&requester);
     requester.send_unacknowledged(0, add(8)).expect("there is room again");
     complete(&requester);
-    assert_eq!(memory, [MOST_ASKED as u64, 2, 0, 0]);
+    assert_eq!(memory, [MOST_ASKED, 2, 0, 0]);
 }
