@@ -12,6 +12,7 @@
 //! provider whose PEs are threads of one process, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod account;
+mod active_message;
 mod arguments;
 mod capabilities;
 pub mod driver;
@@ -32,6 +33,7 @@ pub mod suite;
 mod watched_time;
 
 pub use account::Account;
+pub use active_message::{ActiveMessage, MessageContent, TargetTask};
 pub use arguments::{AtomicArguments, GetArguments, PutArguments};
 pub use capabilities::{AmoDomain, Capabilities, Features};
 pub use fabric::{

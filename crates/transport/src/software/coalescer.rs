@@ -5,7 +5,7 @@
 //! is full, when the network's thread has time for it, or before anything else to that PE. So a caller that waits after each
 //! message loses nothing.
 
-use super::active_message::batch;
+use super::batch;
 use crate::NumberMap;
 use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
 

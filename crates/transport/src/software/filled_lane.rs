@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use oxshmem_base::Error;
 
-use super::active_message::TargetTask;
 use super::requester::Requester;
 use crate::{
     Account, Amo, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, LanesBeneath, OutOfRange,
-    PutArguments, RegisteredMemory, Remote, SignalUpdate, Width, deliver_old,
+    PutArguments, RegisteredMemory, Remote, SignalUpdate, TargetTask, Width, deliver_old,
 };
 
 pub(super) struct FilledLane {
@@ -46,12 +45,12 @@ impl ByMessages {
     }
 
     /// Asks the PE to do something that needs no old value.
-    fn request(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
+    fn request(&self, pe: u32, task: TargetTask, data: &[u8]) -> Result<(), Busy> {
         if self.skips_acknowledgements {
-            return self.requester.send_unacknowledged(pe, task);
+            return self.requester.send_unacknowledged(pe, task, data);
         }
         // SAFETY: null asks for no old value.
-        unsafe { self.requester.ask(pe, task, ptr::null_mut()) }
+        unsafe { self.requester.ask(pe, task, data, ptr::null_mut()) }
     }
 }
 
@@ -96,8 +95,8 @@ impl FilledLane {
         if let Some(requester) = self.asked.as_ref().and_then(|asked| asked.sends_put(to.pe, n)) {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            let sent = requester.send_unacknowledged(to.pe, TargetTask::Put { to: to.position(), data, signal: None });
-            return put.left(sent.map(|()| n));
+            let task = TargetTask::Put { to: to.position(), signal: None };
+            return put.left(requester.send_unacknowledged(to.pe, task, data).map(|()| n));
         }
         if !self.may_put_to(to.pe) {
             return n;
@@ -143,12 +142,11 @@ impl FilledLane {
             self.here(outcome.map(|value| unsafe { deliver_old(old, width, value) }));
             return Ok(());
         }
+        let task = TargetTask::Amo { at: to.position(), width, amo };
         match &self.asked {
-            Some(asked) if old.is_null() => asked.request(to.pe, TargetTask::Amo { at: to.position(), width, amo }),
+            Some(asked) if old.is_null() => asked.request(to.pe, task, &[]),
             // SAFETY: the caller keeps `old` until completion.
-            Some(asked) => unsafe {
-                asked.requester.ask(to.pe, TargetTask::Amo { at: to.position(), width, amo }, old)
-            },
+            Some(asked) => unsafe { asked.requester.ask(to.pe, task, &[], old) },
             // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
             None => unsafe { self.lane.amo(atomic) },
         }
@@ -278,10 +276,8 @@ unsafe impl Lane for FilledLane {
         if let Some(asked) = &self.asked {
             // SAFETY: the caller promises that the source is readable for `n` bytes; the message has a copy.
             let data = unsafe { bytes(source, n) };
-            return asked.request(
-                to.pe,
-                TargetTask::Put { to: to.position(), data, signal: Some((signal.position(), update)) },
-            );
+            let task = TargetTask::Put { to: to.position(), signal: Some((signal.position(), update)) };
+            return asked.request(to.pe, task, data);
         }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
         unsafe { self.lane.put_signal(to, source, n, signal, update) }

@@ -7,10 +7,9 @@ use std::{mem, ptr};
 
 use parking_lot::Mutex;
 
-use super::active_message::{ActiveMessage, TargetTask};
 use super::service::Service;
 use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
-use crate::{Account, Busy, NumberMap, OutOfRange, Width, deliver_old};
+use crate::{Account, ActiveMessage, Busy, MessageContent, NumberMap, OutOfRange, TargetTask, Width, deliver_old};
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -70,30 +69,30 @@ impl Requester {
         Self { service, account: Account::default(), questions: Mutex::default() }
     }
 
-    /// Asks a PE; the old value of an atomic goes to `old` unless that is null.
+    /// Asks a PE. `data` are those of a put. The old value of an atomic goes to `old` unless that is null.
     ///
     /// # Safety
     /// `old` is null or writable, for the width of the atomic, until completion.
-    pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask<'_>, old: *mut u8) -> Result<(), Busy> {
-        self.send(&mut self.questions.lock(), pe, task, old, true)
+    pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask, data: &[u8], old: *mut u8) -> Result<(), Busy> {
+        self.send(&mut self.questions.lock(), pe, task, data, old, true)
     }
 
     /// Has a PE do something that completes with the answer to a later question.
-    pub(super) fn send_unacknowledged(&self, pe: u32, task: TargetTask<'_>) -> Result<(), Busy> {
+    pub(super) fn send_unacknowledged(&self, pe: u32, task: TargetTask, data: &[u8]) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
         let answered = questions.unasked.get(&pe).is_some_and(|unasked| unasked.count >= MOST_UNACKNOWLEDGED);
         if answered {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
         }
-        self.send(&mut questions, pe, task, ptr::null_mut(), answered)
+        self.send(&mut questions, pe, task, data, ptr::null_mut(), answered)
     }
 
     /// Asks each PE to acknowledge what it was sent, as far as there is room. No answer comes over a network that has
     /// failed.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            let sent = self.send(questions, pe, TargetTask::Mark, ptr::null_mut(), true);
+            let sent = self.send(questions, pe, TargetTask::Mark, &[], ptr::null_mut(), true);
             if sent.is_err() || self.account.has_failed() {
                 return;
             }
@@ -104,7 +103,8 @@ impl Requester {
         &self,
         questions: &mut Requests,
         pe: u32,
-        task: TargetTask<'_>,
+        task: TargetTask,
+        data: &[u8],
         old: *mut u8,
         answered: bool,
     ) -> Result<(), Busy> {
@@ -113,7 +113,10 @@ impl Requester {
         }
         let number = self.service.last.fetch_add(1, Ordering::Relaxed);
         // The lock is held until the request is noted: its answer is taken under the same lock.
-        ActiveMessage::Ask { number, task, answered }.encode_to(&mut questions.message);
+        let message = ActiveMessage { number, answered, content: MessageContent::Ask(task) };
+        questions.message.clear();
+        questions.message.extend_from_slice(&message.encode());
+        questions.message.extend_from_slice(data);
         let sent = self.service.send(pe, &questions.message, answered).map(|()| {
             self.account.issue(1);
             if answered {

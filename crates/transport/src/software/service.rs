@@ -11,11 +11,11 @@ use std::sync::{Arc, OnceLock};
 use oxshmem_base::planted;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::active_message::{ActiveMessage, TargetTask, batch};
+use super::batch;
 use super::coalescer::Coalescer;
 use crate::driver::Drive;
 use crate::due::SleepMark;
-use crate::{NotIssued, NumberMap, OutOfRange, RegisteredMemory};
+use crate::{ActiveMessage, MessageContent, NotIssued, NumberMap, OutOfRange, RegisteredMemory};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -67,7 +67,7 @@ pub(super) struct Service {
     serving: Mutex<()>,
     pub(super) answers: Mutex<NumberMap<u64, Result<u64, OutOfRange>>>,
     /// Answers to peers for which there was no room.
-    unsent: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    unsent: Mutex<VecDeque<(u32, [u8; ActiveMessage::BYTES])>>,
     /// The number of them, stored under their lock. Every poll loads it, because a lock would cost a tenth of a short put.
     /// Relaxed: a thread that has added one sends it itself, and one that sees an old number looks again.
     owed: AtomicUsize,
@@ -111,7 +111,7 @@ impl Service {
 
     /// Longest put that one message carries.
     pub(super) fn longest_put(&self) -> usize {
-        self.messages.longest() - ActiveMessage::HEAD
+        self.messages.longest() - ActiveMessage::BYTES
     }
 
     /// As [`Service::serve`], for a caller. It waits now, perhaps for the answer to a message of its own, so the next message goes at
@@ -145,14 +145,15 @@ impl Service {
 
     fn take(&self, from: u32, message: &[u8]) {
         match ActiveMessage::decode(message) {
-            Some(ActiveMessage::Ask { number, task, answered }) => {
-                let outcome = self.execute(task);
+            Some((ActiveMessage { number, answered, content: MessageContent::Ask(task) }, data)) => {
+                let outcome = task.execute(&self.memory, data);
                 if answered || outcome.is_err() {
-                    self.unsent.lock().push_back((from, ActiveMessage::Answer { number, outcome }.encode()));
+                    let answer = ActiveMessage { number, answered: false, content: MessageContent::Answer(outcome) };
+                    self.unsent.lock().push_back((from, answer.encode()));
                     self.send_unsent();
                 }
             }
-            Some(ActiveMessage::Answer { number, outcome }) => {
+            Some((ActiveMessage { number, content: MessageContent::Answer(outcome), .. }, _)) => {
                 self.answers.lock().insert(number, outcome);
             }
             None => tracing::warn!(from, "a message that makes no sense was dropped"),
@@ -194,7 +195,7 @@ impl Service {
     /// Whether a message with `n` bytes of data is to wait for others.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
         self.gathers
-            && self.coalescer.lock().holds_back(pe, self.steps.load(Ordering::Relaxed), ActiveMessage::HEAD + n)
+            && self.coalescer.lock().holds_back(pe, self.steps.load(Ordering::Relaxed), ActiveMessage::BYTES + n)
     }
 
     /// A put has gone in the place of a message.
@@ -240,15 +241,6 @@ impl Service {
                 sleep();
             }
         });
-    }
-
-    /// Does what was asked; returns an atomic's old value.
-    fn execute(&self, task: TargetTask<'_>) -> Result<u64, OutOfRange> {
-        match task {
-            TargetTask::Amo { at, width, amo } => self.memory.amo(at.region, at.offset, width, amo),
-            TargetTask::Put { to, data, signal } => self.memory.put_signal(to, data, signal).map(|()| 0),
-            TargetTask::Mark => Ok(0),
-        }
     }
 
     /// Sends answers in the order of the questions, as far as there is room. Returns whether one went.

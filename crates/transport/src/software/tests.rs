@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::active_message::{ActiveMessage, TargetTask};
 use super::*;
 use crate::{
-    Amo, AtomicArguments, Busy, Failed, GetArguments, NotIssued, Position, PutArguments, Remote, SignalUpdate, Width,
+    ActiveMessage, Amo, AtomicArguments, Busy, Failed, GetArguments, MessageContent, NotIssued, Position, PutArguments,
+    Remote, SignalUpdate, TargetTask, Width,
 };
 
 /// A network on which nothing happens: a caller that rests there would sleep.
@@ -67,8 +67,8 @@ fn a_caller_that_rests_takes_a_message_of_which_the_network_does_not_tell_any_mo
     let word = AtomicU64::new(0);
     let at = Position { region: Region::Heap, offset: 0 };
     let task = TargetTask::Amo { at, width: Width::Eight, amo: Amo::Add(5) };
-    let message = ActiveMessage::Ask { number: 0, task, answered: false }.encode();
-    let messages = Box::new(TakenMessages(Mutex::new(vec![message])));
+    let message = ActiveMessage { number: 0, answered: false, content: MessageContent::Ask(task) }.encode();
+    let messages = Box::new(TakenMessages(Mutex::new(vec![message.to_vec()])));
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::None, inject: 0, signal: None };
     let still = Box::new(StillNetwork(capabilities));
     let fabric = fill(0, Duration::ZERO, still, Some(messages)).expect("there are messages");

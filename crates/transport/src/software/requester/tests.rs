@@ -7,7 +7,6 @@ use std::sync::mpsc;
 use super::*;
 use crate::driver::Drive;
 use crate::limits::AT_ONCE;
-use crate::software::active_message::ActiveMessage;
 use crate::software::service::Messages;
 use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 
@@ -29,7 +28,8 @@ impl Messages for Arc<Post> {
             return Err(oxshmem_base::Error::new("the post is broken").into());
         }
         self.sent.fetch_add(1, Ordering::Relaxed);
-        if let (Some((here, go)), Some(ActiveMessage::Answer { .. })) = (&self.stop, ActiveMessage::decode(message)) {
+        let content = ActiveMessage::decode(message).map(|(message, _)| message.content);
+        if let (Some((here, go)), Some(MessageContent::Answer(_))) = (&self.stop, content) {
             here.send(()).expect("the test looks");
             go.lock().recv().expect("the test lets it go");
         }
@@ -62,7 +62,7 @@ fn requester_by(post: Post, memory: &mut [u64]) -> (Arc<Post>, Requester) {
     (post.clone(), Requester::new(Arc::new(Service::new(Box::new(post), registered))))
 }
 
-fn add(offset: u64) -> TargetTask<'static> {
+fn add(offset: u64) -> TargetTask {
     TargetTask::Amo { at: Position { region: Region::Heap, offset }, width: Width::Eight, amo: Amo::Add(1) }
 }
 
@@ -78,10 +78,10 @@ fn an_answer_completes_nothing_after_its_question() {
     let mut memory = [0_u64; 4];
     let (_, requester) = requester(&mut memory);
     let mut old = 0_u64;
-    requester.send_unacknowledged(0, add(8)).expect("there is room");
+    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
     // SAFETY: `old` lives until the end of the test.
-    unsafe { requester.ask(0, add(8), (&raw mut old).cast()).expect("there is room") };
-    requester.send_unacknowledged(0, add(16)).expect("there is room");
+    unsafe { requester.ask(0, add(8), &[], (&raw mut old).cast()).expect("there is room") };
+    requester.send_unacknowledged(0, add(16), &[]).expect("there is room");
     while requester.service.serve() {}
     assert_eq!(requester.take_answers(&mut requester.questions.lock()), 2);
     assert_eq!((old, requester.account.outstanding()), (1, 1), "the last one may still be under way");
@@ -98,7 +98,7 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     let (post, requester) = requester(&mut memory);
     let sent = 3 * (MOST_UNACKNOWLEDGED as usize + 1) + 1;
     for _ in 0..sent {
-        requester.send_unacknowledged(0, add(8)).expect("there is room");
+        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
     }
     assert_eq!(post.sent.load(Ordering::Relaxed), sent);
     while requester.service.serve() {}
@@ -113,7 +113,7 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
 fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
-    let send = |pe| requester.send_unacknowledged(pe, add(8)).expect("there is room");
+    let send = |pe| requester.send_unacknowledged(pe, add(8), &[]).expect("there is room");
     (0..6).for_each(|i| send(i % 2));
     let overtaken = || [0, 1, 2].map(|pe| requester.may_be_overtaken(pe));
     assert_eq!(overtaken(), [false; 3], "there was no fence");
@@ -121,7 +121,7 @@ fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
     send(1);
     assert_eq!(overtaken(), [true, true, false]);
     // SAFETY: null asks for no old value.
-    unsafe { requester.ask(1, add(16), ptr::null_mut()) }.expect("there is room");
+    unsafe { requester.ask(1, add(16), &[], ptr::null_mut()) }.expect("there is room");
     assert_eq!(overtaken(), [true, true, false], "the question is behind the fence, and not all that it acknowledges");
     while requester.service.serve() {}
     assert_eq!(requester.take_answers(&mut requester.questions.lock()), 5);
@@ -136,7 +136,7 @@ fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
 #[test]
 fn nobody_asks_a_broken_network_for_ever() {
     let (post, requester) = requester(Box::leak(Box::new([0_u64; 4])));
-    requester.send_unacknowledged(0, add(8)).expect("there is room");
+    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
     post.broken.store(true, Ordering::Relaxed);
     let (tell, told) = mpsc::channel();
     // Not joined: a thread that asks for ever is left behind.
@@ -157,8 +157,8 @@ fn fault_B2_a_message_is_not_begun_while_another_thread_has_the_one_before() {
     let (_post, requester) = requester_by(post, &mut memory);
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
-    unsafe { requester.ask(0, add(8), (&raw mut old).cast()) }.expect("there is room");
-    requester.send_unacknowledged(0, add(16)).expect("there is room");
+    unsafe { requester.ask(0, add(8), &[], (&raw mut old).cast()) }.expect("there is room");
+    requester.send_unacknowledged(0, add(16), &[]).expect("there is room");
     std::thread::scope(|scope| {
         let service = &requester.service;
         scope.spawn(|| service.serve());
@@ -179,7 +179,7 @@ fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     let sent = || post.sent.swap(0, Ordering::Relaxed);
     let send = |many: u32, offset| {
         for _ in 0..many {
-            requester.send_unacknowledged(0, add(offset)).expect("there is room");
+            requester.send_unacknowledged(0, add(offset), &[]).expect("there is room");
         }
     };
     send(AT_ONCE, 8);
@@ -198,7 +198,7 @@ fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     assert_eq!(sent(), AT_ONCE as usize, "the first after a wait go at once");
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
-    unsafe { requester.ask(0, add(16), (&raw mut old).cast()) }.expect("there is room");
+    unsafe { requester.ask(0, add(16), &[], (&raw mut old).cast()) }.expect("there is room");
     assert_eq!(sent(), 2, "a question comes behind unacknowledged messages");
     complete(&requester);
     let (first, second) = (u64::from(AT_ONCE) + 4, u64::from(AT_ONCE) + 1);
@@ -227,11 +227,11 @@ fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
     requester.service.expect_thread(thread.clone());
     let mut slept = 0;
     for _ in 0..AT_ONCE {
-        requester.send_unacknowledged(0, add(8)).expect("there is room");
+        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
     }
     requester.service.sleep(|| {
         slept += 1;
-        requester.send_unacknowledged(0, add(8)).expect("there is room");
+        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
         assert!(thread.1.load(Ordering::Relaxed), "it waits for somebody who sends it");
     });
     requester.service.sleep(|| slept += 1);
@@ -249,9 +249,8 @@ fn a_put_and_its_signal_are_one_message() {
     assert_eq!(requester.service.longest_put(), 64);
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 24 });
     let data = [7_u8; 16];
-    requester
-        .send_unacknowledged(0, TargetTask::Put { to, data: &data, signal: Some((signal, SignalUpdate::Add(3))) })
-        .expect("there is room");
+    let task = TargetTask::Put { to, signal: Some((signal, SignalUpdate::Add(3))) };
+    requester.send_unacknowledged(0, task, &data).expect("there is room");
     while requester.service.serve() {}
     assert_eq!(post.sent.load(Ordering::Relaxed), 1);
     complete(&requester);
@@ -264,10 +263,9 @@ fn an_unacknowledged_message_that_fails_is_an_error_and_writes_nothing() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 32 });
-    requester.send_unacknowledged(0, add(0)).expect("there is room");
-    requester
-        .send_unacknowledged(0, TargetTask::Put { to, data: &[1; 8], signal: Some((signal, SignalUpdate::Set(3))) })
-        .expect("there is room");
+    requester.send_unacknowledged(0, add(0), &[]).expect("there is room");
+    let task = TargetTask::Put { to, signal: Some((signal, SignalUpdate::Set(3))) };
+    requester.send_unacknowledged(0, task, &[1; 8]).expect("there is room");
     complete(&requester);
     let error = requester.account.error().expect("the signal is outside").to_string();
     assert!(error.contains("outside its registered memory"), "{error}");
@@ -281,9 +279,9 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
         let mut memory = [0_u64; 4];
         let (_post, requester) = requester(&mut memory);
         for _ in 0..before {
-            requester.send_unacknowledged(0, add(0)).expect("there is room");
+            requester.send_unacknowledged(0, add(0), &[]).expect("there is room");
         }
-        requester.send_unacknowledged(0, add(32)).expect("there is room");
+        requester.send_unacknowledged(0, add(32), &[]).expect("there is room");
         requester.mark(&mut requester.questions.lock());
         // The message is refused, the mark answered, and both answers are taken.
         while requester.service.serve() {}
@@ -298,14 +296,14 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
 fn questions_are_bounded_and_unacknowledged_messages_are_not_counted_among_them() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
-    requester.send_unacknowledged(0, add(8)).expect("there is room");
+    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
     for _ in 0..MOST_ASKED {
         // SAFETY: null asks for no old value.
-        unsafe { requester.ask(0, add(0), std::ptr::null_mut()) }.expect("there is room");
+        unsafe { requester.ask(0, add(0), &[], std::ptr::null_mut()) }.expect("there is room");
     }
-    assert_eq!(requester.send_unacknowledged(0, add(8)), Err(Busy));
+    assert_eq!(requester.send_unacknowledged(0, add(8), &[]), Err(Busy));
     complete(&requester);
-    requester.send_unacknowledged(0, add(8)).expect("there is room again");
+    requester.send_unacknowledged(0, add(8), &[]).expect("there is room again");
     complete(&requester);
     assert_eq!(memory, [MOST_ASKED, 2, 0, 0]);
 }
