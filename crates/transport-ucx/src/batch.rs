@@ -30,7 +30,7 @@ impl<'a> Iterator for Batch<'a> {
 
 #[cfg(test)]
 mod tests {
-    use oxshmem_transport::{Position, Region};
+    use oxshmem_transport::{Position, Region, TargetTask};
 
     use super::*;
     use crate::message::Ask;
@@ -38,7 +38,8 @@ mod tests {
     #[test]
     fn requests_come_out_as_they_went_in_and_garbage_ends_them() {
         let to = Position { region: Region::Heap, offset: 64 };
-        let question = |number| AskMessage { pe: 3, number, ask: Ask::Put { to, signal: None }, answered: false };
+        let ask = Ask::Task(TargetTask::Put { to, signal: None });
+        let question = |number| AskMessage { pe: 3, number, ask, answered: false };
         let mut batch = Vec::new();
         add(&mut batch, &question(7).encode(), b"seven");
         add(&mut batch, &question(8).encode(), b"");

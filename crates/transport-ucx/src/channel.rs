@@ -24,7 +24,8 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Amo, AwaitedState, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate, WatchedTime, Width,
+    Amo, AwaitedState, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate, TargetTask, WatchedTime,
+    Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
@@ -152,11 +153,11 @@ impl Channel {
     /// # Safety
     /// `old` is null, or writable for `width` bytes until completion.
     pub(crate) unsafe fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
-        let ask = Ask::Amo { at: to.position(), width, amo };
+        let task = TargetTask::Amo { at: to.position(), width, amo };
         if self.skips_acknowledgements {
             self.start_message(peers)?;
             if old.is_null() {
-                self.send_unacknowledged(peers, to.pe, ask, RequestData::Borrowed(&[]));
+                self.send_unacknowledged(peers, to.pe, task, RequestData::Borrowed(&[]));
                 return Ok(());
             }
         } else {
@@ -166,7 +167,7 @@ impl Channel {
             // SAFETY: the caller keeps `old` until completion, as this function demands.
             return unsafe { self.atomic(peers, to, width, amo, old) };
         }
-        self.ask(peers, to.pe, ask, &[], Expected::Old(width, old));
+        self.ask(peers, to.pe, Ask::Task(task), &[], Expected::Old(width, old));
         Ok(())
     }
 
@@ -206,8 +207,8 @@ impl Channel {
         }
         // SAFETY: the caller keeps the source until completion, which is when the answer has come.
         let data = unsafe { slice::from_raw_parts(source, n) };
-        let ask = Ask::Put { to: to.position(), signal: Some((signal.position(), update)) };
-        self.ask(peers, to.pe, ask, data, Expected::Word);
+        let task = TargetTask::Put { to: to.position(), signal: Some((signal.position(), update)) };
+        self.ask(peers, to.pe, Ask::Task(task), data, Expected::Word);
         Ok(())
     }
 

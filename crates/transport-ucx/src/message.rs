@@ -1,36 +1,27 @@
-//! The active messages between PEs: questions to a serving worker, and its answers.
+//! The active messages between PEs: questions to a serving worker, and its answers. The header of each is a message as all providers
+//! have it, and the PE that sends it.
 
-use std::mem;
-
-use oxshmem_transport::{Amo, OutOfRange, Position, Region, SignalUpdate, Width};
+use oxshmem_transport::{ActiveMessage, MessageContent, OutOfRange, Position, Region, TargetTask};
 
 /// Kinds of active messages, as UCX numbers them.
 pub(crate) const ASK: u32 = 1;
 pub(crate) const ANSWER: u32 = 2;
 
 /// Bytes of the header of either kind.
-pub(crate) const HEADER: usize = 48;
+pub(crate) const HEADER: usize = ActiveMessage::BYTES + size_of::<u32>();
 
-/// Kinds of questions.
-const AMO: u8 = 0;
-const PUT_SIGNAL: u8 = 1;
-const KEYS: u8 = 2;
-const BYE: u8 = 3;
-const PUT: u8 = 4;
-const MARK: u8 = 5;
-const MANY: u8 = 6;
+/// Kinds of questions that are no tasks.
+const KEYS: u8 = 0;
+const BYE: u8 = 1;
+const MANY: u8 = 2;
 
 /// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// An atomic.
-    Amo { at: Position, width: Width, amo: Amo },
-    /// A put of the data that comes with it, then an update of the signal if there is one.
-    Put { to: Position, signal: Option<(Position, SignalUpdate)> },
+    /// A task. The data of a put come with it.
+    Task(TargetTask),
     /// The keys of a region, from the one with this number on.
     Keys { region: Region, from: u64 },
-    /// Nothing: its answer says that what was asked before has been done.
-    Mark,
     /// The asking PE will ask no more.
     Bye,
     /// The questions that come with it as data (`batch`).
@@ -48,53 +39,26 @@ pub(crate) struct AskMessage {
 
 impl AskMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
-        let (kind, small, numbers) = match self.ask {
-            Ask::Amo { at, width, amo } => {
-                let (operation, value, cond) = amo.to_parts();
-                (AMO, [at.region as u8, width as u8, operation], [at.offset, value, cond])
-            }
-            Ask::Put { to, signal: Some((signal, update)) } => {
-                let (operation, value, _) = update.amo().to_parts();
-                (PUT_SIGNAL, [to.region as u8, signal.region as u8, operation], [to.offset, value, signal.offset])
-            }
-            Ask::Put { to, signal: None } => (PUT, [to.region as u8, 0, 0], [to.offset, 0, 0]),
-            Ask::Keys { region, from } => (KEYS, [region as u8, 0, 0], [from, 0, 0]),
-            Ask::Bye => (BYE, [0; 3], [0; 3]),
-            Ask::Mark => (MARK, [0; 3], [0; 3]),
-            Ask::Many => (MANY, [0; 3], [0; 3]),
+        let own = |kind, region, offset| MessageContent::Own(kind, Position { region, offset });
+        let content = match self.ask {
+            Ask::Task(task) => MessageContent::Ask(task),
+            Ask::Keys { region, from } => own(KEYS, region, from),
+            Ask::Bye => own(BYE, Region::Heap, 0),
+            Ask::Many => own(MANY, Region::Heap, 0),
         };
-        let mut header = [0; HEADER];
-        header[..5].copy_from_slice(&[kind, small[0], small[1], small[2], self.answered.into()]);
-        header[8..12].copy_from_slice(&self.pe.to_le_bytes());
-        write(&mut header, [self.number, numbers[0], numbers[1], numbers[2]]);
-        header
+        encode(self.pe, ActiveMessage { number: self.number, answered: self.answered, content })
     }
 
     pub(crate) fn decode(header: &[u8]) -> Option<Self> {
-        let header: &[u8; HEADER] = header.try_into().ok()?;
-        let &[kind, first, second, operation, answered, ..] = header;
-        let [number, offset, value, last] = read(header);
-        let region = Region::try_from(first).ok()?;
-        let place = Position { region, offset };
-        let ask = match kind {
-            AMO => {
-                let (width, amo) = (Width::try_from(second).ok()?, Amo::from_parts(operation, value, last)?);
-                Ask::Amo { at: place, width, amo }
-            }
-            PUT_SIGNAL => {
-                let signal = Position { region: Region::try_from(second).ok()?, offset: last };
-                let update = SignalUpdate::try_from(Amo::from_parts(operation, value, 0)?).ok()?;
-                Ask::Put { to: place, signal: Some((signal, update)) }
-            }
-            PUT => Ask::Put { to: place, signal: None },
-            KEYS => Ask::Keys { region, from: offset },
-            BYE => Ask::Bye,
-            MARK => Ask::Mark,
-            MANY => Ask::Many,
-            _ => return None,
+        let (pe, ActiveMessage { number, answered, content }) = decode(header)?;
+        let ask = match content {
+            MessageContent::Ask(task) => Ask::Task(task),
+            MessageContent::Own(KEYS, Position { region, offset }) => Ask::Keys { region, from: offset },
+            MessageContent::Own(BYE, _) => Ask::Bye,
+            MessageContent::Own(MANY, _) => Ask::Many,
+            MessageContent::Own(..) | MessageContent::Answer(_) => return None,
         };
-        let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
-        Some(Self { pe, number, ask, answered: answered != 0 })
+        Some(Self { pe, number, ask, answered })
     }
 }
 
@@ -109,78 +73,65 @@ pub(crate) struct AnswerMessage {
 
 impl AnswerMessage {
     pub(crate) fn encode(&self) -> [u8; HEADER] {
-        let mut header = [0; HEADER];
-        header[8..12].copy_from_slice(&self.pe.to_le_bytes());
-        match self.outcome {
-            Ok(value) => write(&mut header, [self.number, value, 0, 0]),
-            Err(OutOfRange { region, offset, bytes, registered }) => {
-                header[..2].copy_from_slice(&[1, region as u8]);
-                write(&mut header, [self.number, offset, bytes as u64, registered as u64]);
-            }
-        }
-        header
+        let content = MessageContent::Answer(self.outcome);
+        encode(self.pe, ActiveMessage { number: self.number, answered: false, content })
     }
 
     pub(crate) fn decode(header: &[u8]) -> Option<Self> {
-        let header: &[u8; HEADER] = header.try_into().ok()?;
-        let [number, first, bytes, registered] = read(header);
-        let outcome = match header[0] {
-            0 => Ok(first),
-            _ => Err(OutOfRange {
-                region: Region::try_from(header[1]).ok()?,
-                offset: first,
-                bytes: usize::try_from(bytes).ok()?,
-                registered: usize::try_from(registered).ok()?,
-            }),
-        };
-        let pe = u32::from_le_bytes(header[8..12].try_into().ok()?);
+        let (pe, ActiveMessage { number, content, .. }) = decode(header)?;
+        let MessageContent::Answer(outcome) = content else { return None };
         Some(Self { pe, number, outcome })
     }
 }
 
-const NUMBERS: usize = 16;
-const WORD: usize = mem::size_of::<u64>();
-
-fn write(header: &mut [u8; HEADER], numbers: [u64; 4]) {
-    for (place, number) in header[NUMBERS..].chunks_exact_mut(WORD).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
-    }
+fn encode(pe: u32, message: ActiveMessage) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..ActiveMessage::BYTES].copy_from_slice(&message.encode());
+    header[ActiveMessage::BYTES..].copy_from_slice(&pe.to_le_bytes());
+    header
 }
 
-fn read(header: &[u8; HEADER]) -> [u64; 4] {
-    let word = |i: usize| &header[NUMBERS + i * WORD..][..WORD];
-    [0, 1, 2, 3].map(|i| u64::from_le_bytes(word(i).try_into().expect("eight bytes")))
+fn decode(header: &[u8]) -> Option<(u32, ActiveMessage)> {
+    let (message, pe) = ActiveMessage::decode(header)?;
+    Some((u32::from_le_bytes(pe.try_into().ok()?), message))
 }
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_transport::{Amo, Width};
+
     use super::*;
 
     #[test]
     fn messages_survive_and_garbage_does_not() {
-        let [at, to] =
-            [(Region::Statics, 7), (Region::Control, u64::MAX)].map(|(region, offset)| Position { region, offset });
+        let at = Position { region: Region::Statics, offset: 7 };
         let asks = [
-            Ask::Amo { at, width: Width::Four, amo: Amo::CompareSwap { cond: 3, value: 9 } },
-            Ask::Put { to, signal: Some((at, SignalUpdate::Add(5))) },
-            Ask::Put { to: at, signal: Some((to, SignalUpdate::Set(6))) },
-            Ask::Put { to, signal: None },
+            Ask::Task(TargetTask::Amo { at, width: Width::Four, amo: Amo::Add(9) }),
             Ask::Keys { region: Region::Control, from: 2 },
-            Ask::Mark,
             Ask::Bye,
             Ask::Many,
         ];
         for (i, ask) in asks.into_iter().enumerate() {
             let question = AskMessage { pe: 70_000, number: 1 << 40, ask, answered: i % 2 == 0 };
-            assert_eq!(AskMessage::decode(&question.encode()), Some(question));
+            let header = question.encode();
+            assert_eq!(AskMessage::decode(&header), Some(question));
+            assert_eq!(AnswerMessage::decode(&header), None);
         }
         let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };
         for outcome in [Ok(u64::MAX), Err(wrong)] {
             let answer = AnswerMessage { pe: 70_000, number: 8, outcome };
-            assert_eq!(AnswerMessage::decode(&answer.encode()), Some(answer));
+            let header = answer.encode();
+            assert_eq!(AnswerMessage::decode(&header), Some(answer));
+            assert_eq!(AskMessage::decode(&header), None);
         }
-        for garbage in [&[0xFF; HEADER][..], &[], &[0; HEADER - 1]] {
+        let last = AskMessage { pe: 0, number: 0, ask: Ask::Many, answered: true }.encode();
+        let (mut unknown, mut nowhere) = (last, last);
+        unknown[0] += 1;
+        nowhere[1] = 3;
+        let long = [&last[..], &[0]].concat();
+        for garbage in [&unknown[..], &nowhere, &long, &last[1..], &[0xFF; HEADER], &[0; HEADER], &[]] {
             assert_eq!(AskMessage::decode(garbage), None);
+            assert_eq!(AnswerMessage::decode(garbage), None);
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 
 use oxshmem_base::Error;
+use oxshmem_transport::TargetTask;
 use oxshmem_ucx_sys::inline::Started;
 use oxshmem_ucx_sys::{UCS_OK, ucp_ep_h, ucs_status_t};
 
@@ -41,7 +42,7 @@ impl Net {
     /// # Safety
     /// The caller is a callback of the serving worker. The endpoint `reply` is open until the asking PE has its answer.
     pub(crate) unsafe fn receive(&self, question: AskMessage, reply: ucp_ep_h, announced: &AnnouncedData) -> Receipt {
-        let (Ask::Put { to, .. }, Some(receiver)) = (question.ask, self.backlog.receiver()) else {
+        let (Ask::Task(TargetTask::Put { to, .. }), Some(receiver)) = (question.ask, self.backlog.receiver()) else {
             tracing::warn!("UCX: an announced message that is no put was dropped");
             return Receipt::Refused;
         };

@@ -113,10 +113,9 @@ impl Net {
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
     fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
-        let (memory, mut keys) = (&self.regions.memory, Vec::new());
+        let mut keys = Vec::new();
         let outcome = match question.ask {
-            Ask::Amo { at, width, amo } => memory.amo(at.region, at.offset, width, amo),
-            Ask::Put { to, signal } => memory.put_signal(to, data, signal).map(|()| 0),
+            Ask::Task(task) => task.execute(&self.regions.memory, data),
             Ask::Keys { region, from } => {
                 keys = self.regions.keys(region, from);
                 Ok(0)
@@ -125,7 +124,7 @@ impl Net {
                 self.forget_guest(question.pe);
                 Ok(0)
             }
-            Ask::Mark | Ask::Many => Ok(0),
+            Ask::Many => Ok(0),
         };
         let is_owed = question.answered || outcome.is_err();
         let header = || AnswerMessage { pe: self.peers.me, number: question.number, outcome }.encode();

@@ -56,15 +56,18 @@ pub enum MessageContent {
     Ask(TargetTask),
     /// The outcome of a task, or why nothing was done.
     Answer(Result<u64, OutOfRange>),
+    /// A question of a provider's own: its kind, below 64, and a place.
+    Own(u8, Position),
 }
 
-/// The kinds. A message that expects no answer has the flag as well.
+/// The kinds. From `OWN` on they are a provider's. A message that expects no answer has the flag as well.
 const AMO: u8 = 1;
 const PUT: u8 = 2;
 const PUT_SIGNAL: u8 = 3;
 const MARK: u8 = 4;
 const DONE: u8 = 5;
 const REFUSED: u8 = 6;
+const OWN: u8 = 64;
 const UNANSWERED: u8 = 0x80;
 
 impl ActiveMessage {
@@ -91,6 +94,7 @@ impl ActiveMessage {
             MessageContent::Answer(Err(OutOfRange { region, offset, bytes, registered })) => {
                 (REFUSED, [region as u8, 0, 0], [offset, bytes as u64, registered as u64])
             }
+            MessageContent::Own(kind, place) => (OWN + kind, [place.region as u8, 0, 0], [place.offset, 0, 0]),
         };
         let kind = if self.answered { kind } else { kind | UNANSWERED };
         let numbers = [self.number, numbers[0], numbers[1], numbers[2]];
@@ -128,6 +132,7 @@ impl ActiveMessage {
                 let (bytes, registered) = (usize::try_from(b).ok()?, usize::try_from(c).ok()?);
                 MessageContent::Answer(Err(OutOfRange { region, offset: a, bytes, registered }))
             }
+            own @ OWN.. => MessageContent::Own(own - OWN, place),
             _ => return None,
         };
         Some((Self { number, answered: kind & UNANSWERED == 0, content }, rest))
@@ -155,6 +160,8 @@ mod tests {
             MessageContent::Ask(TargetTask::Mark),
             MessageContent::Answer(Ok(u64::MAX)),
             MessageContent::Answer(Err(wrong)),
+            MessageContent::Own(0, AT),
+            MessageContent::Own(63, TO),
         ];
         for content in contents {
             for answered in [false, true] {

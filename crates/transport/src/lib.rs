@@ -8,8 +8,9 @@
 //! A provider never waits: a lane without room returns [`Busy`] or what is left, and [`Issuer`] tries again in the way its
 //! caller waits.
 //! Software above the trait ([`software`]) does a PE's operations on itself and fills in the operations that a provider
-//! lacks, by its [`Capabilities`] and not by its name. A lane counts its operations in an [`Account`]. [`loopback`] is a
-//! provider whose PEs are threads of one process, and [`suite`] (a feature, for tests) is what every provider has to pass.
+//! lacks, by its [`Capabilities`] and not by its name. A [`TargetTask`] is for the target's processor, and travels in an
+//! [`ActiveMessage`]. A lane counts its operations in an [`Account`]. [`loopback`] is a provider whose PEs are threads of one
+//! process, and [`suite`] (a feature, for tests) is what every provider has to pass.
 
 mod account;
 mod active_message;

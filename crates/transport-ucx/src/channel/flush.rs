@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::{mem, ptr};
 
-use oxshmem_transport::{NotIssued, Position, Remote, SignalUpdate, Width};
+use oxshmem_transport::{NotIssued, Position, Remote, SignalUpdate, TargetTask, Width};
 use oxshmem_ucx_sys::inline::Started;
 use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 
@@ -109,7 +109,7 @@ impl Channel {
                 }
                 continue;
             }
-            let ask = Ask::Amo { at, width: Width::Eight, amo: update.amo() };
+            let ask = Ask::Task(TargetTask::Amo { at, width: Width::Eight, amo: update.amo() });
             self.ask(peers, pe, ask, &[], Expected::Word);
         }
         self.spare_late = signals;

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::rc::Rc;
 use std::{mem, slice};
 
-use oxshmem_transport::{MOST_UNACKNOWLEDGED, Width, deliver_old};
+use oxshmem_transport::{MOST_UNACKNOWLEDGED, TargetTask, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK,
@@ -74,7 +74,7 @@ impl RequestData<'_> {
 
 impl Channel {
     /// Sends what completes with the answer to a later question.
-    pub(super) fn send_unacknowledged(&mut self, peers: &Directory, pe: u32, ask: Ask, data: RequestData<'_>) {
+    pub(super) fn send_unacknowledged(&mut self, peers: &Directory, pe: u32, task: TargetTask, data: RequestData<'_>) {
         let peer = match self.peer(peers, pe) {
             Ok(peer) => peer,
             Err(error) => return self.inbox.note(|| error),
@@ -82,9 +82,9 @@ impl Channel {
         let ReachedPeer { unacknowledged, unacknowledged_bytes, .. } = self.peers[peer];
         let has_room = unacknowledged < MOST_UNACKNOWLEDGED && unacknowledged_bytes < MOST_UNACKNOWLEDGED_BYTES;
         if has_room && self.joins_batch(peer, data.bytes()) {
-            return self.add_to_batch(peers, peer, ask, data.bytes());
+            return self.add_to_batch(peers, peer, Ask::Task(task), data.bytes());
         }
-        self.send(peers, peer, ask, data, if has_room { Expected::Later } else { Expected::Word });
+        self.send(peers, peer, Ask::Task(task), data, if has_room { Expected::Later } else { Expected::Word });
         self.peers[peer].sent = Some(self.steps);
     }
 
@@ -94,7 +94,7 @@ impl Channel {
             return;
         }
         for pe in self.peers.iter().filter(|peer| peer.unacknowledged > 0).map(|peer| peer.pe).collect::<Vec<_>>() {
-            self.ask(peers, pe, Ask::Mark, &[], Expected::Word);
+            self.ask(peers, pe, Ask::Task(TargetTask::Mark), &[], Expected::Word);
         }
     }
 

@@ -4,11 +4,10 @@
 
 use std::slice;
 
-use oxshmem_transport::{NotIssued, Remote, SignalUpdate};
+use oxshmem_transport::{NotIssued, Remote, SignalUpdate, TargetTask};
 
 use super::question::RequestData;
 use super::{COPIED, Channel, Issued};
-use crate::message::Ask;
 use crate::peers::Directory;
 
 /// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
@@ -41,13 +40,9 @@ impl Channel {
             let data = if len == 0 { &[] } else { unsafe { slice::from_raw_parts(source.add(start), len) } };
             let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
             start += len;
-            let ask = Ask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
-            self.send_unacknowledged(
-                peers,
-                to.pe,
-                ask,
-                if n < LONG { RequestData::Borrowed(data) } else { RequestData::Long(data) },
-            );
+            let task = TargetTask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
+            let data = if n < LONG { RequestData::Borrowed(data) } else { RequestData::Long(data) };
+            self.send_unacknowledged(peers, to.pe, task, data);
             if start == n {
                 return Ok(());
             }
@@ -70,12 +65,8 @@ impl Channel {
             self.start_message(peers)?;
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
             let data = unsafe { slice::from_raw_parts(source, n) };
-            self.send_unacknowledged(
-                peers,
-                to.pe,
-                Ask::Put { to: to.position(), signal: None },
-                RequestData::Copied(data),
-            );
+            let task = TargetTask::Put { to: to.position(), signal: None };
+            self.send_unacknowledged(peers, to.pe, task, RequestData::Copied(data));
         }
         Ok(n)
     }

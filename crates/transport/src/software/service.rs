@@ -156,7 +156,9 @@ impl Service {
             Some((ActiveMessage { number, content: MessageContent::Answer(outcome), .. }, _)) => {
                 self.answers.lock().insert(number, outcome);
             }
-            None => tracing::warn!(from, "a message that makes no sense was dropped"),
+            Some((ActiveMessage { content: MessageContent::Own(..), .. }, _)) | None => {
+                tracing::warn!(from, "a message that makes no sense was dropped");
+            }
         }
     }
 
