@@ -36,11 +36,7 @@ pub(crate) fn open(me: u32, pes: u32, settings: &Settings, secret: &[u8; 48]) ->
 /// The port on which a PE listens.
 pub(crate) fn port(pe: &MemoryPe) -> u16 {
     let address = String::from_utf8(pe.fabric.address()).expect("an address is text");
-    address
-        .split_whitespace()
-        .nth(1)
-        .and_then(|port| port.parse().ok())
-        .expect("an address begins with name and port")
+    address.split_whitespace().nth(1).and_then(|port| port.parse().ok()).expect("an address begins with name and port")
 }
 
 /// The address of a PE, with another port.
