@@ -196,7 +196,7 @@ fn release(memory: &SharedMemory, part: &Range<u64>) {
 }
 
 fn unchecked(why: impl std::fmt::Display) -> Error {
-    Error::new("races are not looked for in this job").because(why).fix("see \"Races\" in the book's page on debugging")
+    Error::new("races are not looked for in this job").because(why).fix("see the book's page \"Races between PEs\"")
 }
 
 fn make() -> Result<RaceNode, Error> {
