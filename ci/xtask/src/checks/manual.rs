@@ -14,7 +14,10 @@ use crate::{Outcome, command, target};
 const LANGUAGES: &[(&str, &str, &[&str], &str)] =
     &[("c", "oshcc", &["-std=c11"], "c"), ("fortran", "oshfort", &[], "f90")];
 
-/// Compiles every program of the manual as a user would, runs it on 4 PEs, and lets groff look at every page.
+/// Numbers of PEs of each program. The last one is more than a word has bits, and more than a short array has elements.
+const PES: [&str; 3] = ["1", "4", "65"];
+
+/// Compiles every program of the manual as a user would, runs it on [`PES`], and lets groff look at every page.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("manual");
     fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
@@ -93,7 +96,12 @@ fn run(prefix: &Path, compiler: &Path, options: &[&str], source: &Path) -> Outco
     let mut compile = Command::new(compiler);
     compile.args(options).args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source);
     command::read(compile.current_dir(source.parent().unwrap_or(source)))?;
-    command::read(Command::new(prefix.join("bin/oshrun")).args(["--timeout", "60", "-n", "4"]).arg(&program)).map(drop)
+    PES.into_iter().try_for_each(|pes| {
+        let mut oshrun = Command::new(prefix.join("bin/oshrun"));
+        // A transfer beyond an array ends the program.
+        oshrun.env("SHMEM_CHECK", "2").args(["--timeout", "60", "-n", pes]).arg(&program);
+        command::read(&mut oshrun).map(drop)
+    })
 }
 
 /// Warnings go to the standard error output; the status does not tell of them.
