@@ -90,6 +90,33 @@ pub(super) const PREDEFINED: &str = "
 
 ";
 
+/// How programs call the procedures here that have a page of the manual.
+pub(super) const USAGES: [(&str, &[&str]); 3] = [
+    ("shmem_info_get_name", &["call shmem_info_get_name(name)", "    character(*) :: name"]),
+    (
+        "shmemx_team_split",
+        &[
+            "call shmemx_team_split(parent_team, color, key, newteam)",
+            "    type(shmem_team) :: parent_team",
+            "    integer :: color",
+            "    integer :: key",
+            "    type(shmem_team) :: newteam",
+        ],
+    ),
+    (
+        "shmemx_team_split_strided",
+        &[
+            "call shmemx_team_split_strided(parent_team, PE_start, PE_stride, &",
+            "        PE_size, newteam)",
+            "    type(shmem_team) :: parent_team",
+            "    integer :: PE_start",
+            "    integer :: PE_stride",
+            "    integer :: PE_size",
+            "    type(shmem_team) :: newteam",
+        ],
+    ),
+];
+
 /// Generics of the procedures in [`BODIES`], and Cray's splits: by colour, and the one that the members alone call.
 pub(super) const INTERFACES: &str = "
     public :: operator(==), operator(/=), shmem_info_get_name, shmemx_team_split, shmemx_team_split_strided
