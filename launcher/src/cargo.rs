@@ -62,7 +62,9 @@ const RACE_FEATURE: [&str; 2] = ["--features", "oxshmem/race"];
 
 /// The text of `cargo oxrun --help`: the options of both programs, from their own lists.
 pub fn help() -> String {
-    let oshrun = OshrunOptions::command().help_template("{options}").render_help();
+    // The option of this name goes to `cargo build`, and programs in Rust have no profile.
+    let oshrun = OshrunOptions::command().mut_arg("profile", |option| option.hide(true));
+    let oshrun = oshrun.help_template("{options}").render_help();
     format!(
         "usage: cargo oxrun [OPTIONS] [-- ARGUMENTS]\n\n\
          Builds a program with cargo build and runs it with oshrun. ARGUMENTS are the program's.\n\n\
@@ -196,6 +198,7 @@ mod tests {
     fn help_lists_the_options_of_both() {
         let help = help();
         assert!(help.contains("--example") && help.contains("--locked") && help.contains("--timeout"), "{help}");
+        assert!(!help.contains("Record what the program does"), "--profile goes to cargo build: {help}");
     }
 
     #[test]
