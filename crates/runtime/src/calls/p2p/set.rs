@@ -167,13 +167,27 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
         count
     }
 
+    /// [`all`](Self::all) for a wait, whose looks in vain leave the place `at` of the variable that was not satisfied. The next look begins
+    /// there and goes around: while it waits for one of many variables it loads that one alone.
+    ///
+    /// # Safety
+    /// See [`satisfied`](Self::satisfied).
+    unsafe fn all_from(self, at: &mut usize) -> bool {
+        let mut order = (*at..self.nelems).chain(0..*at);
+        // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
+        let missing = order.find(|&i| unsafe { self.chosen(i) && !self.satisfied(i) });
+        *at = missing.unwrap_or(*at);
+        missing.is_none()
+    }
+
     /// Waits for [`all`](Self::all).
     ///
     /// # Safety
     /// See [`satisfied`](Self::satisfied), as long as it waits.
     unsafe fn wait_all(self, call: &'static str) {
+        let mut at = 0;
         // SAFETY: the caller promises `nelems` variables that others change atomically, for as long as the wait lasts.
-        wait::until_interrupted(self.reason(call), None, move || unsafe { self.all() }.then_some(()));
+        wait::until_interrupted(self.reason(call), None, move || unsafe { self.all_from(&mut at) }.then_some(()));
     }
 
     /// Waits for [`any`](Self::any); the largest number if none counts.
@@ -284,6 +298,32 @@ set_calls! {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+    use std::ptr;
+
+    #[test]
+    fn a_wait_for_all_looks_first_at_the_variable_that_was_missing_and_then_at_all_others() {
+        let mut ivars = [1_u64, 1, 0, 1, 1];
+        let status = [0, 0, 0, 0, 1];
+        let mut at = 0;
+        let mut look = |changes: &[(usize, u64)], status: *const c_int| {
+            changes.iter().for_each(|&(i, value)| ivars[i] = value);
+            let comparison = CmpOperator::Eq;
+            let set = Set { ivars: ivars.as_mut_ptr(), nelems: ivars.len(), status, comparison, values: Same(1) };
+            // SAFETY: there are as many variables, and statuses unless null, and no other thread has them.
+            (unsafe { set.all_from(&mut at) }, at)
+        };
+        assert_eq!(look(&[], ptr::null()), (false, 2));
+        // The first one does not count while the third is missing.
+        assert_eq!(look(&[(0, 7)], ptr::null()), (false, 2));
+        assert_eq!(look(&[(2, 1)], ptr::null()), (false, 0));
+        assert_eq!(look(&[(0, 1), (4, 0)], ptr::null()), (false, 4));
+        assert!(look(&[], status.as_ptr()).0, "the last one is left out");
+        assert!(look(&[(4, 1)], ptr::null()).0);
+        let (ivars, status, comparison) = (ptr::null_mut::<u64>(), ptr::null(), CmpOperator::Eq);
+        let none = Set { ivars, nelems: 0, status, comparison, values: Same(1) };
+        // SAFETY: there are no variables.
+        assert!(unsafe { none.all_from(&mut 0) });
+    }
 
     #[test]
     fn searches_of_a_set_begin_everywhere_however_many_sets_take_turns() {
