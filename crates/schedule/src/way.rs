@@ -100,7 +100,18 @@ impl TeamFacts<'_> {
         // No schedule keeps the order of the team, on which the bits of floating-point sums depend.
         let by_schedule = || self.on_node(collective, plan, call.element, false);
         let scheduled = if call.law == OperatorLaw::FixedTree { None } else { by_schedule() };
-        scheduled.unwrap_or(if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members })
+        if let Some(way) = scheduled {
+            return way;
+        }
+        match &self.span {
+            _ if call.bytes() <= PAYLOAD => CollectiveWay::Exchange,
+            // Each member folds the operands that it needs, in the order of the team.
+            Some(span) => {
+                let shares = NodeShares::blocks(self.size, span, call.bytes());
+                self.gathered(span, shares).unwrap_or(CollectiveWay::Members)
+            }
+            None => CollectiveWay::Members,
+        }
     }
 
     /// The way of a broadcast of `bytes` bytes, which go to the root's own destination unless that stays `apart`.

@@ -150,9 +150,11 @@ fn reductions_of_different_lengths() {
 
 #[test]
 fn scans_into_different_places() {
+    // So long that each member writes to the other one between nodes, too.
+    const N: usize = 20_000;
     ends_with("the members of the team name different destinations", 2, |world| {
-        let numbers = world.allocate_slice(300, 0_u64).unwrap();
-        let mine = &numbers[100 * world.my_pe()..][..100];
+        let numbers = world.allocate_slice(2 * N, 0_u64).unwrap();
+        let mine = &numbers[N * world.my_pe()..][..N];
         world.sum_inscan(mine, mine);
     });
 }

@@ -53,7 +53,7 @@ use reach::There;
 
 pub(crate) use blocks::{alltoall, gather};
 pub(crate) use channel::give_back;
-pub(crate) use eager::by_ring;
+pub(crate) use eager::{by_ring, fold_first};
 pub(crate) use line_exchange::exchange;
 pub(crate) use reduce::scan;
 
@@ -79,7 +79,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: CollectiveWay, red
         match way {
             CollectiveWay::Inline(way) => combine(call, span, way, reduction),
             CollectiveWay::Eager(way) => eager::reduce(call, span, way, reduction),
-            CollectiveWay::Gathered(way) => eager::reduce_in_order(call, span, way, reduction),
+            CollectiveWay::Gathered(way) => eager::fold_first(call, span, way, reduction, call.team.size),
             CollectiveWay::Slices { parts, results } => slices::reduce(call, span, parts, results, reduction),
             CollectiveWay::Rendezvous(way) => reduce::reduce_by_nodes(call, span, way, reduction),
             CollectiveWay::Members => reduce::reduce_in_order(call, reduction),

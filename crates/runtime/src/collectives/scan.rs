@@ -7,7 +7,7 @@ use oxshmem_reduce::{Kernel, Op, Operand, Sum};
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
-use crate::collectives::arguments::allowed;
+use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, member_share};
 use crate::collectives::limits::PAYLOAD_BYTES;
@@ -69,6 +69,12 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
             }
         });
         return;
+    }
+    if let (CollectiveWay::Gathered(way), Some(span)) = (way, &call.team.span) {
+        let (kernel, terms) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
+        let reduction = Reduction { law, kernel, element, dest: dest.cast(), source: source.cast(), n };
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint; at most all members come up to itself.
+        return unsafe { between_nodes::fold_first(call, span, way, reduction, terms) };
     }
     if call.team.span.is_some() {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.

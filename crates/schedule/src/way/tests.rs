@@ -64,6 +64,19 @@ fn a_maximum_between_nodes_goes_inline_then_eagerly_then_in_slices_then_by_rende
 }
 
 #[test]
+fn a_prefix_sum_between_nodes_is_gathered_while_all_operands_fit() {
+    let sizes = [8, PAYLOAD + 8, GATHER / 8, GATHER / 8 + 8];
+    let ways = |team: TeamFacts<'_>, law| {
+        [true, false].map(|inclusive| sizes.map(|bytes| name(team.scan(reduction(law, bytes), inclusive))))
+    };
+    let team = between(4, 2);
+    for law in [OperatorLaw::Exact, FLOATING_SUM] {
+        assert_eq!(ways(team, law), [["exchange", "gathered", "gathered", "members"]; 2]);
+        assert_eq!(ways(team.without_buffers(), law), [["exchange", "members", "members", "members"]; 2]);
+    }
+}
+
+#[test]
 fn a_broadcast_between_nodes_goes_through_rings_if_there_are_any() {
     let ways = |team: TeamFacts<'_>| {
         [8, EAGER_BROADCAST, GATHER, GATHER + 1].map(|bytes| name(team.broadcast(bytes, 5, 1, false)))

@@ -47,12 +47,13 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
 }
 
-/// A reduction in team order: each member gets all operands, and folds them.
+/// A reduction in team order: each member gets all operands, and folds those of the first `terms` members. Prefix sums have as many as the
+/// member says; without any they are zero.
 ///
 /// # Safety
-/// As for `collectives::reduce`.
+/// As for `collectives::reduce`, with at most as many terms as members.
 #[cold]
-pub(super) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction, terms: u32) {
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes) = (call.team, reduction.bytes());
     let lay = |buffer: *mut u8| {
@@ -61,9 +62,16 @@ pub(super) unsafe fn reduce_in_order(call: Call<'_>, span: &Span, way: LeaderSch
     };
     let take = |buffer: *const u8| {
         let operand = |member| buffer.wrapping_add(span.place(member) as usize * bytes);
-        let operands: Vec<*const u8> = (0..team.size).map(operand).collect();
-        // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements.
-        unsafe { kernel.fold(dest, &operands, n, Store::Cached) };
+        let operands: Vec<*const u8> = (0..terms).map(operand).collect();
+        // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements. All bits zero is the number
+        // zero of every type that has a sum.
+        unsafe {
+            if terms == 0 {
+                ptr::write_bytes(dest, 0, bytes);
+            } else {
+                kernel.fold(dest, &operands, n, Store::Cached);
+            }
+        }
     };
     // SAFETY: every member lays down its part.
     unsafe { share(call, span, way, |node| u64::from(span.start(node)) * bytes as u64, lay, take) }
