@@ -247,15 +247,21 @@ fn find(call: &'static str, name: SetName) -> MeetingPlace {
         return MeetingPlace::Slot(team);
     }
     let (key, my) = identify(call, &name);
+    // Where the pair has met before, nobody looks at each member for its node.
+    #[cfg(not(loom))]
+    if let Some(team) = across_nodes::known(&key) {
+        return MeetingPlace::Slot(team);
+    }
+    let again = known(&key).filter(|known| known.enter());
     let members = Members::Triplet { start: key.start, stride: key.stride as i32 };
     #[cfg(not(loom))]
-    if members.span(key.size).is_some() {
+    if again.is_none() && members.span(key.size).is_some() {
         return match across_nodes::team(call, name, &key, members, my) {
             Ok(team) => MeetingPlace::Slot(team),
             Err(meeting) => MeetingPlace::Temporary(meeting),
         };
     }
-    let known = meet(call, name, &key, members, my);
+    let known = again.unwrap_or_else(|| meet(call, name, &key, members, my));
     if known.is_shown() {
         RECENT.keep(known);
     }

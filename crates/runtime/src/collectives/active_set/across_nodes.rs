@@ -47,7 +47,14 @@ pub(super) fn recent(name: &SetName) -> Option<&'static TeamState> {
     unsafe { RECENT.find(name) }.map(|set| &set.team)
 }
 
-/// The team of a pair; where no slot is free, a meeting for this one collective.
+/// The team of a pair that has met.
+pub(super) fn known(key: &Key) -> Option<&'static TeamState> {
+    let set = SETS.lock().as_ref()?.get(key).copied()?;
+    RECENT.keep(set);
+    Some(&set.team)
+}
+
+/// The team of a pair that meets for the first time; where no slot is free, a meeting for this one collective.
 pub(super) fn team(
     call: &'static str,
     name: SetName,
@@ -55,10 +62,6 @@ pub(super) fn team(
     members: Members,
     my: u32,
 ) -> Result<&'static TeamState, Box<TemporaryMeeting>> {
-    if let Some(&set) = SETS.lock().get_or_insert_default().get(key) {
-        RECENT.keep(set);
-        return Ok(&set.team);
-    }
     let meeting = TemporaryMeeting::enter(call, key, members.clone(), my);
     let Some(lease) = leasing::meet_as_set(call, &meeting.team, key.array) else { return Err(meeting) };
     meeting.leave();
