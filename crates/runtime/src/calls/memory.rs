@@ -1,10 +1,11 @@
 //! The collective heap calls.
 //!
-//! Each ends with an exchange on the world that is its barrier and carries four words: whether the PE has a place for the
-//! block, a hash of all heap calls so far, how many bytes it must back with pages first, and the bytes that it asks for. So all PEs fail together
-//! (HEAP-5), and PEs whose calls differ are told. If any PE must back pages, the PEs ask their nodes' accounts for the
-//! memory, and a second exchange tells whether all have it.
+//! Each ends with a meeting of the world that is its barrier, and in which the PEs compare words: whether the PE has a place for the
+//! block, a hash of all heap calls so far, how many bytes it must back with pages first; where these differ, also the bytes that it asks for. So
+//! all PEs fail together (HEAP-5), and PEs whose calls differ are told. If any PE must back pages, the PEs ask their nodes' accounts for the
+//! memory, and a second meeting tells whether all have it.
 
+mod agreement;
 mod differing;
 mod failed;
 mod misplaced;
@@ -14,12 +15,11 @@ mod resize;
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 
-use oxshmem_base::{Error, planted};
+use oxshmem_base::Error;
 use oxshmem_flight::calls::CallSubject;
 use oxshmem_heap::MIN_ALIGN;
 use parking_lot::MutexGuard;
 
-use crate::calls::order;
 use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
@@ -30,9 +30,10 @@ use crate::memory::heap::SymmetricHeap;
 use crate::network;
 use crate::start::job;
 use crate::start::state::{self, LibraryState};
-use crate::teams::team::{TeamHandle, TeamState};
+use crate::teams::team::TeamState;
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
+use agreement::agree;
 use failed::{FailedAllocation, warn};
 use misplaced::no_block;
 use proposal::Proposal;
@@ -45,44 +46,6 @@ fn open_life(call: &'static str) -> &'static LibraryState {
 
 fn lock(life: &LibraryState) -> MutexGuard<'_, SymmetricHeap> {
     life.heap.lock()
-}
-
-/// The outcomes of all PEs at the end of a heap call.
-struct Agreement {
-    /// The first PE that has not succeeded.
-    failed: Option<u32>,
-    /// A PE must back memory first.
-    growing: bool,
-}
-
-/// The barrier at the end of a heap call; this PE must back `missing` bytes.
-fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
-    let Some(world) = TeamHandle::world().state() else { errors::not_initialised(call) };
-    if planted!("heap-call-without-quiet", true, false) {
-        // SAFETY: the default context is never destroyed.
-        unsafe { order::quiet(crate::InWorld(call)) };
-    }
-    let (mut failed, mut growing) = (None, false);
-    let mut other = None;
-    let meeting = Call::of(world, call, CallKind::Heap);
-    let _recorded = meeting.record(0);
-    node_exchange::exchange(meeting, &[succeeded.into(), sequence, missing, bytes as u64], |pe, words| {
-        if words[0] == 0 {
-            failed = failed.or(Some(pe));
-        }
-        growing |= words[2] != 0;
-        if words[1] != sequence {
-            other = Some((pe, words[3]));
-        }
-    });
-    if let Some((pe, theirs)) = other {
-        errors::fail(
-            &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
-                .because(differing::sizes(pe, theirs, bytes as u64))
-                .fix(differing::remedy(theirs, bytes as u64)),
-        );
-    }
-    Agreement { failed, growing }
 }
 
 /// Nodes may have different memory; the same calls must find the same places everywhere.

@@ -60,7 +60,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
     }
     let chain = PieceChain { in_order: reduction.law == OperatorLaw::FixedTree };
     let plan = NodePlan::in_pieces(reduction.n as u64, reduction.element as u64);
-    agree_on_dest(call, reduction);
+    call.enter_to_write(reduction.dest, reduction.bytes());
     let before = call.team.pass_exchanges(plan.pieces() + 1);
     // SAFETY: all members name the same destination, and the caller vouches for the arrays.
     unsafe { run(call, &chain, &plan, before, Data::of(reduction)) };
@@ -83,11 +83,11 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
     true
 }
 
-/// Ends the job with a message unless all members name the same destination.
-fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
-    let words = [call.compared_name(reduction.dest), reduction.bytes() as u64];
-    let mut both = [0_u64; 4];
-    fill_with_complements(&mut both, &words);
+/// Whether all members have the same words, at most three; all learn the same. `false` also if they have not enough lines.
+pub(crate) fn agree(call: Call<'_>, words: &[u64]) -> bool {
+    let mut both = [0_u64; PAYLOAD_WORDS - 1];
+    let both = &mut both[..2 * words.len()];
+    fill_with_complements(both, words);
     let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
     let and = Reduction {
         law: OperatorLaw::Idempotent,
@@ -98,10 +98,8 @@ fn agree_on_dest(call: Call<'_>, reduction: Reduction) {
         n,
     };
     // SAFETY: a short reduction touches no other member's arrays, and these are the caller's.
-    let agreed = unsafe { reduce_short(call, and) } && had_same_words(&both);
-    if !agreed {
-        call.enter_to_write(reduction.dest, reduction.bytes());
-    }
+    let has_lines = unsafe { reduce_short(call, and) };
+    has_lines && had_same_words(both)
 }
 
 /// A broadcast through the levels, for which the members have enough lines.

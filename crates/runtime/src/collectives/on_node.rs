@@ -14,6 +14,7 @@ use oxshmem_base::Error;
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
+use crate::collectives::levels;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
@@ -53,16 +54,23 @@ impl Call<'_> {
         node_exchange::synchronise(self);
     }
 
+    /// Whether all members have the same words, at most three. They meet by this for the price of a barrier: no member looks at what each of
+    /// the others has. `false`, on all members alike, also where the team has no such way; then they may not have met.
+    pub(crate) fn have_same(self, words: &[u64]) -> bool {
+        match &self.team.span {
+            Some(span) => between_nodes::agree(self, span, words),
+            None => self.team.leveled && levels::agree(self, words),
+        }
+    }
+
     /// [`Self::enter`] of a collective that writes into the other members' memory: all members must name the same `bytes`
     /// bytes of `dest`.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
         let words = [self.compared_name(dest), bytes as u64];
-        if let Some(span) = &self.team.span
-            && between_nodes::agree(self, span, &words)
-        {
+        if self.have_same(&words) {
             return;
         }
-        // Between nodes this only finds out which member differs.
+        // Between nodes and in large teams this only finds out which member differs.
         node_exchange::exchange(self, &words, |member, theirs| {
             if theirs[..2] != words {
                 self.other_destination(member, dest, bytes);

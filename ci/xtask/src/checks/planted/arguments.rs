@@ -140,7 +140,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     ),
     argument(
         "memory is freed when no transfer to it is under way",
-        "runtime/src/calls/memory.rs",
+        "runtime/src/calls/memory/agreement.rs",
         &["heap-call-without-quiet"],
         &[],
     ),

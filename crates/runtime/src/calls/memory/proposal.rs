@@ -3,8 +3,9 @@
 use oxshmem_base::Error;
 use oxshmem_flight::calls::CallSubject;
 
+use super::agreement::{Agreement, agree};
 use super::failed::FailedAllocation;
-use super::{Agreement, agree, lock};
+use super::lock;
 use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::account;
 use crate::memory::heap::SymmetricHeap;

@@ -60,6 +60,19 @@ fn everybody_sees_everybodys_payload_of_this_exchange() {
 }
 
 #[test]
+fn members_learn_whether_all_have_the_same_words() {
+    meet(19, 27, 3, |team| {
+        let call = Call::new(team, "test");
+        for round in 0..6 {
+            assert!(call.have_same(&[round, u64::MAX, 0]));
+            let other = u64::from(team.my == 7) << (10 * round);
+            assert!(!call.have_same(&[round, other]));
+        }
+        assert_eq!(team.exchanges(), 3 + 12);
+    });
+}
+
+#[test]
 fn short_reductions_have_the_result_of_a_fold_in_team_order() {
     for (slot, size) in [(24, 3), (25, 8), (26, 17)] {
         meet(size, slot, 5, |team| {
