@@ -290,7 +290,7 @@ pub unsafe trait Lane: Send + Sync {
         self.completion()
     }
 
-    /// What [`Lane::poll_completion`] returns, without progress.
+    /// The answer of [`Lane::poll_completion`], without progress.
     fn completion(&self) -> Result<bool, Failed> {
         // Before the look at failures: another thread may complete the last operation now.
         let is_complete = self.outstanding() == 0;
@@ -303,7 +303,7 @@ pub unsafe trait Lane: Send + Sync {
         Ok(if self.poll_completion()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
     }
 
-    /// What [`Lane::poll_awaited`] returns, without progress, of a lane that has just counted `awaited` of these operations.
+    /// The answer of [`Lane::poll_awaited`], without progress, of a lane that has just counted `awaited` of these operations.
     fn awaited_state(&self, awaited: u64) -> Result<AwaitedState, Failed> {
         // Before the look at failures, as in `completion`.
         let state = match awaited {
