@@ -100,7 +100,7 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
     let scattered = span(&|span| span.in_order = false);
     assert_eq!([8, 64, 64 << 10].map(|bytes| name(scattered.fcollect(bytes))), ["exchange", "gathered", "members"]);
     let uneven = |size| TeamFacts { size, ..span(&|span| span.fewest = 1) };
-    // Five members in the room of six, and three: long parts would be empty for the most.
+    // In the room of six, five members leave little empty; of the long parts of four, more than half would be.
     assert_eq!([64, 4 << 10].map(|bytes| name(uneven(5).alltoall(bytes, false))), ["parts", "parts"]);
     assert_eq!([64, 4 << 10].map(|bytes| name(uneven(4).alltoall(bytes, false))), ["parts", "members"]);
 }
