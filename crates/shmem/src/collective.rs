@@ -314,9 +314,9 @@ scans! {
     "" sum_exscan "shmem_sum_exscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32; 3]);";
 }
 
-/// Waits until all that has been begun is there, if some of it may be under way. The race detector is told of gets that
-/// wait, and of no quiet: the program has made none.
-fn complete(get: runtime::InWorld, under_way: bool) {
+/// Waits until all that `begin_get` has begun is there, if some of it may be under way. The race detector is told of gets
+/// that wait, and of no quiet: the program has made none.
+pub(crate) fn complete(get: runtime::InWorld, under_way: bool) {
     if under_way {
         // SAFETY: the default context is never destroyed.
         unsafe { runtime::calls::order::quiet(get) }

@@ -7,6 +7,7 @@ use oxshmem_runtime as runtime;
 
 use super::Array;
 use crate::backend::{number, rma};
+use crate::collective::complete;
 use crate::{Plain, Symmetric};
 
 impl<T: Plain> Array<'_, T> {
@@ -65,12 +66,8 @@ impl<T: Plain> JoinedGets<T> {
 }
 
 impl<T> JoinedGets<T> {
-    /// The race detector is told of gets that wait, and of no quiet: the program has made none.
     fn complete(&mut self) {
-        if mem::take(&mut self.under_way) {
-            // SAFETY: the default context is never destroyed.
-            unsafe { runtime::calls::order::quiet(GET) }
-        }
+        complete(GET, mem::take(&mut self.under_way));
     }
 }
 
