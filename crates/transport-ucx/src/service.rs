@@ -56,7 +56,7 @@ unsafe extern "C" fn on_ask(
         // SAFETY: this is a callback of the serving worker. UCX keeps the endpoint as long as its PE does, which is until it has its
         // answer.
         let receipt = unsafe { net.receive(question, reply, &announced) };
-        // UCX drops what is refused.
+        // UCX drops what is refused, and what it could not receive.
         return if receipt == Receipt::Coming { UCS_INPROGRESS } else { UCS_OK };
     }
     // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
