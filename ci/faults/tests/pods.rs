@@ -183,7 +183,7 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     let mark = place.file("running");
     let job = launch("key", "60", &["stay", mark.to_str().unwrap()]);
     until("the job runs", LIMIT, || mark.exists());
-    launch("key", "1", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 1s", "is in another job"]);
+    launch("key", "10", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 10s", "is in another job"]);
     drop(job);
     waiter.wait(LIMIT).expect(1).says(&["198.51.100.10 has another key and is refused", "the launcher is lost"]);
     // Nobody comes; and nobody is there.
@@ -191,7 +191,7 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     let alone = words(&["--wait-for-launch", "--key-file", &key_file]);
     let nobody = pod(1, &alone, Path::new("--wait-timeout"), &["0.2"]).wait(LIMIT).expect(1);
     nobody.says(&["no job has been started here within 200ms"]);
-    launch("key", "1", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 1s", "refused"]);
+    launch("key", "10", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 10s", "refused"]);
     place.write("short", "0123\n");
     launch("short", "1", &["end"]).wait(LIMIT).expect(1).says(&["it has 4 bytes, and 16 are the least"]);
 }
