@@ -183,7 +183,10 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     let mark = place.file("running");
     let job = launch("key", "60", &["stay", mark.to_str().unwrap()]);
     until("the job runs", LIMIT, || mark.exists());
-    launch("key", "10", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 10s", "is in another job"]);
+    launch("key", "10", &["end"])
+        .wait(LIMIT)
+        .expect(1)
+        .says(&["no agent has answered within 10s", "is in another job"]);
     drop(job);
     waiter.wait(LIMIT).expect(1).says(&["198.51.100.10 has another key and is refused", "the launcher is lost"]);
     // Nobody comes; and nobody is there.
