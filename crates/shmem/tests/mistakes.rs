@@ -150,7 +150,7 @@ fn reductions_of_different_lengths() {
 
 #[test]
 fn scans_into_different_places() {
-    // So long that each member writes to the other one between nodes, too.
+    // At this length each member writes to the other one between nodes, too.
     const N: usize = 20_000;
     ends_with("the members of the team name different destinations", 2, |world| {
         let numbers = world.allocate_slice(2 * N, 0_u64).unwrap();
