@@ -1,8 +1,9 @@
-/* Gathers and all-to-alls of teams whose members hosts get in any numbers and any order: each byte says which PE has brought it for which
- * one, and the sizes lie on both sides of those at which the library changes its way. */
+/* Gathers, all-to-alls and prefix sums of teams whose members hosts get in any numbers and any order: each byte says which PE has brought
+ * it for which one, each sum has the bits of one order, and the sizes lie on both sides of those at which the library changes its way. */
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { LONGEST = 100000, MOST = 8, DST = 2, SST = 3 };
 
@@ -72,6 +73,38 @@ static void scatter(shmem_team_t team, size_t length, unsigned call, size_t dst,
         }
 }
 
+/* The number at this place of a member. Those of neighbours differ by up to 2^40, so another order of the operands rounds differently. */
+static double term(int member, size_t at, unsigned call)
+{
+    const size_t other = (size_t)member;
+    return (double)(UINT64_C(1) << (at * 13 + other * 29 + call) % 41) / (double)(3 + 7 * at + 11 * other);
+}
+
+/* Each sum has the bits of a fold of the members up to this one, in the order of the team. */
+static void add_up(shmem_team_t team, size_t count, unsigned call, int inclusive)
+{
+    const int my = shmem_team_my_pe(team);
+    double *terms = (void *)source, *sums = (void *)dest;
+    for (size_t i = 0; i < count; i++)
+        terms[i] = term(my, i, call);
+    memset(sums, 0xff, count * sizeof *sums);
+    shmem_team_sync(team);
+    if (inclusive)
+        shmem_double_sum_inscan(team, sums, terms, count);
+    else
+        shmem_double_sum_exscan(team, sums, terms, count);
+    for (size_t i = 0; i < count; i++) {
+        double expected = 0;
+        for (int from = 0; from < my + inclusive; from++)
+            expected += term(from, i, call);
+        if (memcmp(&sums[i], &expected, sizeof expected) == 0)
+            continue;
+        printf("PE %d: %s of %zu numbers: sum %zu is %a, not %a\n", me, inclusive ? "inscan" : "exscan", count, i, sums[i], expected);
+        fflush(stdout);
+        shmem_global_exit(3);
+    }
+}
+
 static void all_calls(shmem_team_t team)
 {
     unsigned call = 0;
@@ -84,6 +117,8 @@ static void all_calls(shmem_team_t team)
             gather(team, lengths[number], call++, 1);
             scatter(team, lengths[number], call++, 1, 1);
             scatter(team, lengths[number], call++, DST, SST);
+            add_up(team, lengths[number], call++, 0);
+            add_up(team, lengths[number], call++, 1);
         }
 }
 

@@ -118,7 +118,8 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
     }
 }
 
-/// Nodes have unequal numbers of PEs, and those of a node no numbers in a row.
+/// Nodes have unequal numbers of PEs, and those of a node no numbers in a row. The prefix sums of doubles show that operands are
+/// folded in the order of the team, whichever node brings them.
 #[test]
 fn blocks_come_to_their_pes_however_hosts_get_the_pes() {
     let blocks = program("dealt_blocks.c");
