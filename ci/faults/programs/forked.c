@@ -8,6 +8,7 @@
 
 static long counter, words[4];
 static long lock;
+static long most, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
 static shmem_team_t team;
 static shmem_ctx_t context;
 static int me, npes;
@@ -31,11 +32,12 @@ static void call(int which)
     case 11: shmem_global_exit(3); break;
     case 12: shmem_long_wait_until(&words[3], SHMEM_CMP_EQ, 99); break;
     case 13: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &words[0], &words[1], 1); break;
-    case 14: break;
+    case 14: shmem_long_max_to_all(&most, &words[1], 1, 0, 0, npes, work, sync_words); break;
+    case 15: break;
     }
 }
 
-enum { CALLS = 15 };
+enum { CALLS = 16 };
 
 int main(void)
 {
@@ -43,6 +45,10 @@ int main(void)
     me = shmem_my_pe(), npes = shmem_n_pes();
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
     shmem_ctx_create(0, &context);
+    for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++) sync_words[i] = SHMEM_SYNC_VALUE;
+    shmem_barrier_all();
+    /* The set has met before the forks. */
+    shmem_long_max_to_all(&most, &words[1], 1, 0, 0, npes, work, sync_words);
     int other = (me + 1) % npes;
     /* The connections are there before the forks. */
     shmem_ctx_long_atomic_inc(context, &counter, other);

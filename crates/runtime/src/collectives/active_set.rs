@@ -165,7 +165,7 @@ pub(crate) fn begin(pes: u32, me: u32) {
     *KNOWN.lock() = None;
 }
 
-/// Ends a life: no set has met.
+/// Ends a life, or leaves it to the parent of this process: no set has met. Only stores to atomics.
 pub(crate) fn end() {
     RECENT.clear();
     #[cfg(not(loom))]

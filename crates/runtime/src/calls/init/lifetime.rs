@@ -240,6 +240,7 @@ extern "C" fn forked() {
     deadlock::has_forked();
     job::become_stranger();
     FAST.close();
+    active_set::end();
     state::leave_to_parent();
     network::leave_to_parent();
     lane::leave_to_parent();
