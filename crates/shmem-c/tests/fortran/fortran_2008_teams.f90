@@ -72,6 +72,19 @@ contains
         call even%destroy()
         call x%destroy()
         call y%destroy()
+        x = world
+        call x%split_2d(width, xaxis_team=x, yaxis_team=y, ierr=error)
+        call check(error == 0 .and. x%my_pe() == mod(me, width) .and. y%my_pe() == me / width, 'a row in the place of its parent')
+        call x%destroy()
+        call y%destroy()
+        even = world
+        call shmem_team_split_strided(even, npes - 1, -1, npes, new_team=even, ierr=error)
+        call check(error == 0 .and. even%my_pe() == npes - 1 - me, 'a team in the place of its parent')
+        call even%destroy()
+        even = world
+        call shmemx_team_split_strided(even, me, 1, 1, even)
+        call check(even%n_pes() == 1, 'a team of one in the place of its parent')
+        call even%destroy()
     end subroutine
 
     subroutine moves()

@@ -45,7 +45,8 @@ pub(super) fn argument(form: &ServingRoutine<'_>, parameter: &Parameter, first: 
         }
         ("shmem_ctx_t *" | "shmem_team_t *" | "shmem_req_h *", _) => {
             let kind = ctype.trim_end_matches("_t *").trim_end_matches("_h *");
-            let intent = if kind == "shmem_req" { "inout" } else { "out" };
+            // A team whose intent is out is invalid when the call begins, also where its parent has the same variable.
+            let intent = if kind == "shmem_ctx" { "out" } else { "inout" };
             let declaration = format!("{holder}({kind}), intent({intent})");
             converted(
                 name,

@@ -127,13 +127,13 @@ pub(super) const INTERFACES: &str = "
             import
             type(shmem_team), intent(in) :: parent_team
             integer, intent(in) :: color, key
-            type(shmem_team), intent(out) :: newteam
+            type(shmem_team), intent(inout) :: newteam
         end subroutine
         subroutine shmemx_team_split_strided(parent_team, PE_start, PE_stride, PE_size, newteam)
             import
             type(shmem_team), intent(in) :: parent_team
             integer, intent(in) :: PE_start, PE_stride, PE_size
-            type(shmem_team), intent(out) :: newteam
+            type(shmem_team), intent(inout) :: newteam
         end subroutine
     end interface
     interface operator(==)
