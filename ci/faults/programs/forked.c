@@ -9,7 +9,7 @@
 static long counter, words[4];
 static long lock;
 static long most, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
-static shmem_team_t team;
+static shmem_team_t team, row, column;
 static shmem_ctx_t context;
 static int me, npes;
 
@@ -33,11 +33,12 @@ static void call(int which)
     case 12: shmem_long_wait_until(&words[3], SHMEM_CMP_EQ, 99); break;
     case 13: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &words[0], &words[1], 1); break;
     case 14: shmem_long_max_to_all(&most, &words[1], 1, 0, 0, npes, work, sync_words); break;
-    case 15: break;
+    case 15: shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, &column); break;
+    case 16: break;
     }
 }
 
-enum { CALLS = 16 };
+enum { CALLS = 17 };
 
 int main(void)
 {

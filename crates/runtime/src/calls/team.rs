@@ -102,7 +102,7 @@ pub unsafe fn split_strided(
     }
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
-    let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
+    let Some(parent) = splitting(NAME, parent) else { return FAILED };
     check_config(NAME, "config", config, mask);
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
@@ -141,7 +141,7 @@ pub unsafe fn split_2d(
         x_team.write(TeamHandle::INVALID);
         y_team.write(TeamHandle::INVALID);
     }
-    let Some(parent) = parent.named(NAME, "parent_team") else { return FAILED };
+    let Some(parent) = splitting(NAME, parent) else { return FAILED };
     check_config(NAME, "xaxis_config", x_config, x_mask);
     check_config(NAME, "yaxis_config", y_config, y_mask);
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
@@ -159,6 +159,12 @@ pub unsafe fn split_2d(
         y_team.write(make(parent.subset(&grid.column), grid.column.size, grid.y, y_lease, y_config, y_mask));
     }
     0
+}
+
+/// The parent of a split, unless it is `SHMEM_TEAM_INVALID`, for which the standard has a result. Without the library there is no parent:
+/// the job ends with a message.
+fn splitting(call: &'static str, parent: TeamHandle) -> Option<&'static TeamState> {
+    (parent != TeamHandle::INVALID).then(|| live_argument(call, "parent_team", parent))
 }
 
 /// At `SHMEM_CHECK=2`: a mask that names a field comes with a configuration. Otherwise the field keeps its default, as the number of

@@ -53,6 +53,12 @@ TEST(INIT_1_malloc_before, "shmem_malloc before init ends with a message", .bare
     CHECK(shmem_malloc(8) != NULL);
 }
 
+TEST(INIT_1_split_before, "a split before init ends with a message", .bare = 1, .aborts = 1, .says = "shmem_team_split_2d|init")
+{
+    shmem_team_t row, column;
+    shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, &column);
+}
+
 TEST(INIT_1_put_after, "a put after the last finalize ends with a message", .bare = 1, .aborts = 1,
      .says = "shmem_long_p")
 {
