@@ -112,10 +112,12 @@ pub(crate) fn agree_whether_full(call: &'static str, team: &TeamState) -> bool {
 
 /// Finds a slot for a team whose members alone meet, as `meeting`. The agreement grants this one; teams that are split agree again.
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
-    meet_in(call, meeting, identity, search_all(identity, between_nodes::slots()))
+    let lease = meet_in(call, meeting, identity, search_all(identity, between_nodes::slots()))?;
+    with_free_slots(|free| free.teams += 1);
+    Some(lease)
 }
 
-/// The same for an active set, which has one of the slots that sets may have.
+/// The same for an active set, which has one of the slots that sets may have and counts as no team.
 pub(crate) fn meet_as_set(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
     meet_in(call, meeting, identity, Slots::<PIECES>::search_in(identity, SET_PIECES))
 }
@@ -124,7 +126,6 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
     let mut held = TeamLeases::default();
     agree(call, meeting, search, &mut held)?;
     let slot = held.leases.pop()?;
-    with_free_slots(|free| free.teams += 1);
     debug_assert_eq!(held.leases.left(), 0, "the first agreement grants one lease");
     let name_hash = mix(&[identity, slot.into(), held.base]);
     Some(Lease { slot, base: held.base, name_hash, children: Leases::default() })
@@ -168,12 +169,9 @@ fn and_and_max(call: &'static str, team: &TeamState, words: [u64; WORDS], passed
     (agreed, base)
 }
 
-/// The slot and the number for what is no team of the user's, and is never split.
+/// The slot and the number for an active set, which is never split.
 pub(crate) fn without_children(mut lease: Lease) -> (u32, u64) {
-    with_free_slots(|free| {
-        free.slots.release_all(&mut lease.children);
-        free.teams -= 1;
-    });
+    with_free_slots(|free| free.slots.release_all(&mut lease.children));
     (lease.slot.into(), lease.base)
 }
 
@@ -249,9 +247,11 @@ mod tests {
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
 
-        // As many active sets as there can be leave slots to teams.
+        // As many active sets as there can be leave slots to teams, and count as none.
+        let counted = with_free_slots(|free| free.teams);
         let as_set = |array| meet_as_set("test", &world, array).map(|lease| lease.slot);
         let sets: BTreeSet<u16> = (0..).map_while(as_set).collect();
+        assert_eq!(with_free_slots(|free| free.teams), counted);
         assert!(sets.len() > 1000 && sets.iter().all(|slot| usize::from(*slot) < SET_PIECES * 64 * WORDS));
         assert!(teams.iter().all(|team| team.slot.is_some_and(|slot| !sets.contains(&(slot as u16)))));
         let left: BTreeSet<u16> = (0..100).map(|_| lease(&world).slot).collect();
