@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 
@@ -104,6 +105,25 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(maximum.unwrap_or(u64::MAX))
 }
 
+/// Opens /dev/null in the place of each standard stream that is closed, so that no file or socket of the library gets its number: what
+/// the program writes to the stream would go there, into memory that PEs share. Reads and writes fail as those of a closed stream do.
+/// Only makes system calls.
+pub fn occupy_standard_streams() {
+    for (number, access) in [(0, OFlags::WRONLY), (1, OFlags::RDONLY), (2, OFlags::RDONLY)] {
+        // SAFETY: the call takes no pointers.
+        if unsafe { syscall!(fcntl(number, libc::F_GETFD)) }.is_ok() {
+            continue;
+        }
+        // The lowest free number is that of the stream, unless another thread has taken it meanwhile. Without the device the stream
+        // stays closed.
+        if let Ok(file) = rustix::fs::open(c"/dev/null", access, Mode::empty())
+            && file.as_raw_fd() == number
+        {
+            std::mem::forget(file);
+        }
+    }
+}
+
 /// Room for the descriptors of one message, aligned as the kernel wants it.
 const CONTROL: usize = 16 + AT_A_TIME * size_of::<i32>() / size_of::<usize>();
 
@@ -195,6 +215,31 @@ mod tests {
                 assert_eq!(SharedMemory::from_fd(fd).expect("memory").len(), 12345);
             }
         }
+    }
+
+    #[test]
+    fn a_closed_standard_stream_gives_its_number_to_no_memory() {
+        const CHILD: &str = "OXSHMEM_CLOSED_STREAMS_TEST";
+        const HELD: i32 = 7;
+        if std::env::var_os(CHILD).is_some() {
+            for stream in [0, 2] {
+                // SAFETY: the calls take no pointers, and nothing else in this process uses these streams.
+                unsafe { syscall!(close(stream)) }.expect("it was open");
+            }
+            occupy_standard_streams();
+            let memory = SharedMemory::create(c"streams", 12345, Pages::Small).expect("memory");
+            let mut byte = 0_u8;
+            // SAFETY: the kernel reads or writes the one byte, which is ours.
+            let fails = unsafe {
+                syscall!(read(0, (&raw mut byte).cast(), 1)).is_err()
+                    && syscall!(write(2, (&raw const byte).cast(), 1)).is_err()
+            };
+            std::process::exit(if fails && memory.fd().as_raw_fd() > 2 { HELD } else { 1 });
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().expect("the test itself"));
+        let name = "descriptors::tests::a_closed_standard_stream_gives_its_number_to_no_memory";
+        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+        assert_eq!(child.status().expect("it starts").code(), Some(HELD));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! writes the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
 use crate::bystanders;
+use crate::descriptors;
 use crate::executable::{Executable, Writable};
 use crate::limits;
 use crate::mappings;
@@ -93,6 +94,7 @@ macro_rules! share_statics {
 
 /// The functions that [`share_statics!`](crate::share_statics) has called before `main`.
 pub extern "C" fn before_main() {
+    descriptors::occupy_standard_streams();
     // In a static executable this variable lies in the static data itself. That is why it is set only here, after the
     // copy has taken the place of the original.
     let _ = STATE.set(share());

@@ -8,7 +8,7 @@ use oxshmem_base::knobs::{self, Settings};
 use oxshmem_base::planted;
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
-use oxshmem_os::process;
+use oxshmem_os::{descriptors, process};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::calls::{order, request};
@@ -63,6 +63,8 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
         *inits += 1;
         return Ok(state::current().map_or(requested, |life| life.thread_level));
     }
+    // The program may have closed them since it was started.
+    descriptors::occupy_standard_streams();
     let (settings, warnings) = Settings::from_env()?;
     let before = deadlock::before_init();
     let job = job::join(&settings, leave, forked)?;
