@@ -69,6 +69,17 @@ fn a_pe_that_ends_the_job_in_a_trap_has_written_its_output() {
     assert!(!ended.stderr.lines().any(str::is_empty), "{ended}");
 }
 
+/// A script may run one program after the other in a PE. The marks of PEs of the first one that are gone stay with the launcher.
+#[test]
+fn fault_W3_a_pe_of_a_program_before_is_not_taken_for_one_that_is_gone() {
+    let (first, next) = (program("ends.c"), program("late.c"));
+    for options in ["-n 3 --nodes 3", "-H n1,n2,n3 -N 1"] {
+        let script = [OsStr::new("-c"), OsStr::new("\"$0\" return && \"$1\""), first.as_os_str(), next.as_os_str()];
+        let ended = Job::new(options).limit(LIMIT).run(Path::new("sh"), script).expect(0);
+        assert!(!ended.stderr.contains("without shmem_finalize"), "{options}: {ended}");
+    }
+}
+
 /// Functions of `atexit` that a program registers before its init, and destructors of C++, run when its exit has begun.
 #[test]
 fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {

@@ -8,7 +8,7 @@ pub(crate) mod neighbours;
 pub(crate) mod vote;
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -52,11 +52,12 @@ pub(crate) fn is_crowded_host() -> bool {
 }
 
 /// The job's fabric from now on, and whether its nodes are one [crowded host](CROWDED_HOST); `reasons` for `SHMEM_INFO`.
-pub(crate) fn begin(fabric: Box<dyn Fabric>, epoch: u32, crowded_host: bool, reasons: String) {
+/// `life` is a number of its own for each life of a job.
+pub(crate) fn begin(fabric: Box<dyn Fabric>, life: u64, crowded_host: bool, reasons: String) {
     CROWDED_HOST.store(crowded_host, Relaxed);
     ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
     *REASONS.lock() = reasons;
-    EPOCH.store(epoch, Relaxed);
+    LIFE.store(life, Relaxed);
     FABRIC.store(Box::into_raw(Box::new(fabric)), Release);
 }
 
@@ -170,15 +171,16 @@ pub(crate) fn lost() -> Option<Error> {
     fabric()?.lost()
 }
 
-/// The life in which PEs are marked as gone; they are asked for no more often than this.
-static EPOCH: AtomicU32 = AtomicU32::new(0);
+/// The life in which PEs are marked as gone, by a random number: a script may run several programs one after the other, and the marks of
+/// one stay with the launcher. They are asked for no more often than this.
+static LIFE: AtomicU64 = AtomicU64::new(0);
 static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// The key by which a PE publishes that it, or another PE, has ended without finalize.
 fn gone_key(pe: Option<u32>) -> String {
-    let epoch = EPOCH.load(Relaxed);
-    pe.map_or_else(|| format!("gone.{epoch}"), |pe| format!("gone.{epoch}.{pe}"))
+    let life = LIFE.load(Relaxed);
+    pe.map_or_else(|| format!("gone.{life:016x}"), |pe| format!("gone.{life:016x}.{pe}"))
 }
 
 /// A process that ends without finalize serves its peers until nothing has come for the first time span, but for the second

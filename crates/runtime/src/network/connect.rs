@@ -55,7 +55,9 @@ pub(crate) fn open(
     fabric.connect(Box::new(Published(wireup::PublishedAddresses::new(job, epoch, circle)?)))?;
     tracing::debug!(fabric = fabric.describe(), "network");
     let rejected = if rejected.is_empty() { String::new() } else { format!("; rejected: {}", rejected.join(", ")) };
-    network::begin(fabric, epoch, crowded && one_host, format!("; atomics by {atomics}{rejected}"));
+    // The identity, which is no secret. All PEs have the same one, and the next program of a script has another.
+    let life = u64::from_le_bytes(*secret.first_chunk().expect("an identity is longer"));
+    network::begin(fabric, life, crowded && one_host, format!("; atomics by {atomics}{rejected}"));
     Ok(())
 }
 
