@@ -6,7 +6,7 @@ use oxshmem_base::knobs::Settings;
 use crate::claim::{self, Claim};
 use crate::manager::{Alone, Manager};
 use crate::pmi1::client::{self as pmi1, TaskFacts};
-use crate::wire::PmiSocket;
+use crate::wire::{self, PmiSocket};
 use crate::{library, pmi2, pmix};
 
 /// The manager of this process: the first that answers. Without one the process is a job of its own, unless the
@@ -63,9 +63,16 @@ fn unanswered(Claim { what, remedy }: &Claim, settings: &Settings, refused: &str
         "auto" => (String::new(), ""),
         pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),
     };
+    // Python's subprocess, sudo and programs that become daemons close all descriptors that they do not know.
+    let keep = if refused.contains(wire::CLOSED) {
+        "let that program keep the descriptors that it does not know (Python: subprocess.run(…, close_fds=False)); \
+         or else "
+    } else {
+        ""
+    };
     Error::new(format!("this process was started as {what}, but no PMI server answered"))
         .because(format!("{named}{refused}"))
-        .fix(format!("{unset}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
+        .fix(format!("{unset}{keep}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
 }
 
 /// The error of a job that cannot begin. Slurm's library believes the numbers in the environment and joins without a server; then the
@@ -129,6 +136,20 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_descriptor_that_was_not_handed_on_has_a_remedy() {
+        let variable = |name: &str| match name {
+            "PMI_FD" => Some(i32::MAX.to_string()),
+            "PMI_RANK" => Some("0".to_owned()),
+            "PMI_SIZE" => Some("2".to_owned()),
+            _ => None,
+        };
+        let settings = Settings { pmi: "pmi1".into(), ..Settings::default() };
+        let told = manager(&variable, &settings).expect_err("nothing has that number").to_string();
+        assert!(told.contains("(os error 9): this program, or one between the launcher"), "{told}");
+        assert!(told.contains("to fix:  unset SHMEM_PMI; or else let that program keep"), "{told}");
+    }
 
     #[test]
     fn a_library_that_joins_without_a_server_is_told_as_such() {

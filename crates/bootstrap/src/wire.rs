@@ -15,6 +15,9 @@ use crate::stream::{Incoming, Malformed};
 /// How long a server may take for its first answers. A process that takes longer is no PMI server.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
+/// The end of the reason why the launcher's descriptor is not there.
+pub(crate) const CLOSED: &str = "this program, or one between the launcher and it, has closed it";
+
 /// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
 #[derive(Debug)]
 pub(crate) struct PmiSocket {
@@ -26,7 +29,7 @@ pub(crate) struct PmiSocket {
 impl PmiSocket {
     /// On a descriptor that the launcher has left open; the error says why it is none.
     pub(crate) fn inherited(number: i32) -> Result<PmiSocket, String> {
-        PmiSocket::on(sockets::inherited(number).map_err(|error| error.to_string())?)
+        PmiSocket::on(sockets::inherited(number).map_err(|error| format!("{error}: {CLOSED}"))?)
     }
 
     /// To a server that listens on a port.
