@@ -74,9 +74,10 @@ pub(crate) fn joined() -> Option<&'static Membership> {
     JOB.get()
 }
 
-/// Whether this process is the one that joined, and not a child of it.
+/// Whether this process is the one that joined, and not a child of it. A child may have the same number in a namespace of its own, and
+/// one that the C library did not make is no stranger.
 pub(crate) fn is_this_process() -> bool {
-    PROCESS.load(Relaxed) == process::pid()
+    PROCESS.load(Relaxed) == process::pid() && !is_stranger()
 }
 
 /// This process is the child of a fork from now on, and no PE.

@@ -76,6 +76,28 @@ impl Roll {
         }
         // A process that has closed all of its descriptors (`closefrom`) has lost the lock and still is a PE. If it can be
         // seen from here, its mappings tell: with another program they would be gone.
-        !process::maps(ControlBlock::of(window).process.load(Relaxed), CONTROL)
+        !is_seen(ControlBlock::of(window).process.load(Relaxed))
+    }
+}
+
+/// Whether another PE with this number of a process is seen to be one. In containers with processes of their own PEs may have the same
+/// number, such as 1. Here it is the caller's then, and its mappings tell nothing of the other PE.
+fn is_seen(number: u32) -> bool {
+    number != process::pid() && process::maps(number, CONTROL)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
+
+    use super::*;
+
+    #[test]
+    fn the_callers_own_mappings_are_those_of_no_other_pe() {
+        let memory = SharedMemory::create(CONTROL, page_size() as u64, Pages::Small).expect("memory");
+        let mut range = AddressRange::reserve(page_size(), 1).expect("addresses");
+        range.map(0, &memory, 0, page_size()).expect("a mapping");
+        assert!(process::maps(process::pid(), CONTROL));
+        assert!(!is_seen(process::pid()));
     }
 }
