@@ -25,6 +25,8 @@ pub enum Pages {
 pub struct SharedMemory {
     file: OwnedFd,
     len: u64,
+    /// The device and the number of the file.
+    identity: (u64, u64),
 }
 
 impl SharedMemory {
@@ -41,18 +43,23 @@ impl SharedMemory {
         let file = create_allowed(|more| rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | huge | more))?;
         within_limit(len, rustix::process::getrlimit(rustix::process::Resource::Fsize).current)?;
         uninterrupted(|| Ok(rustix::fs::ftruncate(&file, size_of_file(len)?)?))?;
-        Ok(SharedMemory { file, len })
+        Self::from_fd(file)
     }
 
     /// Takes over a memory file that another process made.
     pub fn from_fd(file: OwnedFd) -> io::Result<Self> {
-        let len = rustix::fs::fstat(&file)?.st_size as u64;
-        Ok(SharedMemory { file, len })
+        let found = rustix::fs::fstat(&file)?;
+        Ok(SharedMemory { file, len: found.st_size as u64, identity: (found.st_dev, found.st_ino) })
     }
 
     /// The descriptor, to hand to another process.
     pub fn fd(&self) -> BorrowedFd<'_> {
         std::os::fd::AsFd::as_fd(&self.file)
+    }
+
+    /// Whether the descriptor is that of the memory: the program may have closed it, and another file may have its number.
+    pub fn is_there(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
 
     /// Its size in bytes, backed or not.
@@ -63,7 +70,7 @@ impl SharedMemory {
 
     /// A second descriptor of the same memory.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(SharedMemory { file: self.file.try_clone()?, len: self.len })
+        Ok(SharedMemory { file: self.file.try_clone()?, len: self.len, identity: self.identity })
     }
 
     /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
@@ -85,6 +92,9 @@ impl SharedMemory {
 
     fn allocate(&self, mode: FallocateFlags, offset: u64, len: u64) -> io::Result<()> {
         let (offset, len) = (size_of_file(offset)?, size_of_file(len)?);
+        if !self.is_there() {
+            return Err(io::Error::other("the descriptor of this memory has been closed"));
+        }
         Ok(rustix::fs::fallocate(&self.file, mode, offset, len)?)
     }
 }

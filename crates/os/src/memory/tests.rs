@@ -62,6 +62,16 @@ fn a_file_costs_nothing_until_it_is_committed_and_again_after_release() {
 }
 
 #[test]
+fn a_descriptor_that_has_become_that_of_another_file_changes_nothing_there() {
+    let (mut ours, other) = (memory(1 << 20), memory(1 << 20));
+    other.commit(0, 1 << 20).expect("1 MiB");
+    rustix::io::dup2(&other.file, &mut ours.file).expect("the number is open");
+    assert!(!ours.is_there() && other.is_there());
+    assert!(ours.commit(0, 1).is_err() && ours.release(0, 1 << 20).is_err());
+    assert_eq!(backed(&other), 1 << 20);
+}
+
+#[test]
 fn pages_are_provided_where_the_addresses_begin_in_the_middle_of_one() {
     let page = page_size();
     let memory = memory(4 * page as u64);
