@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 
 use crate::memory::page_size;
+use crate::uninterrupted;
 
 /// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
 /// is, or the system does not tell.
@@ -30,6 +31,25 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
         }
     }
     file.filter(|&(_, number)| number != "0").map(|_| end - address)
+}
+
+/// Copies `len` bytes of this process from `start` to `copy`. The kernel does it, so that threads may write there meanwhile.
+///
+/// # Safety
+/// `copy` is writable for `len` bytes, which no other code uses.
+pub(crate) unsafe fn copy_own(start: usize, copy: *mut c_void, len: usize) -> io::Result<()> {
+    let own = std::process::id() as libc::pid_t;
+    let mut done = 0;
+    while done < len {
+        let part = |base: *mut c_void| libc::iovec { iov_base: base.wrapping_byte_add(done), iov_len: len - done };
+        let (to, from) = (part(copy), part(start as *mut c_void));
+        // SAFETY: the caller promises that `copy` is writable to its end, and the kernel checks what it reads.
+        match uninterrupted(|| unsafe { syscall!(process_vm_readv(own, &to, 1, &from, 1, 0)) })? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            copied => done += copied as usize,
+        }
+    }
+    Ok(())
 }
 
 /// The number of the memory file of this name whose shared mapping begins at `address`. An error: the system does not tell.
@@ -102,6 +122,18 @@ mod tests {
         let found = [0x404000, 0x404800, 0x405000, 0x406000, 0x407000, 0x408000, 0x409000]
             .map(|address| memory_file_in(maps, address, c"oxshmem statics"));
         assert_eq!(found, [Some(1024), None, None, None, None, None, None]);
+    }
+
+    #[test]
+    fn the_kernel_copies_memory_of_this_process() {
+        let words: Vec<u8> = (0..100_000).map(|i| i as u8).collect();
+        let mut copy = vec![0_u8; words.len()];
+        // SAFETY: the copy is as long, and nothing else uses it.
+        let copied = unsafe { copy_own(words.as_ptr() as usize, copy.as_mut_ptr().cast(), words.len()) };
+        copied.expect("this process may read its own memory");
+        assert!(copy == words);
+        // SAFETY: the copy has room for the byte.
+        assert!(unsafe { copy_own(0, copy.as_mut_ptr().cast(), 1) }.is_err(), "nothing is mapped there");
     }
 
     #[test]

@@ -40,6 +40,13 @@ pub struct Statics {
     is_ours: bool,
 }
 
+impl Statics {
+    /// The memory, unless the program has closed its descriptor.
+    fn file(&self) -> Option<&SharedMemory> {
+        self.memory.is_there().then_some(&self.memory)
+    }
+}
+
 /// The shared static data, or the reason why it is not shared.
 pub fn region() -> Result<&'static Statics, &'static str> {
     // Relaxed: only the thread that forked can see true, and it set it itself.
@@ -48,6 +55,7 @@ pub fn region() -> Result<&'static Statics, &'static str> {
     }
     match STATE.get() {
         None => Err("the library was not there when the program started"),
+        Some(Ok(statics)) if statics.file().is_none() => Err("the program has closed the descriptor of their memory"),
         Some(Ok(statics)) => Ok(statics),
         Some(Err(reason)) => Err(reason),
     }
@@ -284,9 +292,11 @@ fn replace_in_child(statics: &Statics) {
     let copy = SNAPSHOT.replace(ptr::null_mut());
     let replaced = if copy.is_null() {
         // Without a copy the file itself, privately: not a snapshot, but the parent is safe.
-        let (fd, flags) = (statics.memory.fd().as_raw_fd(), libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE);
-        // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
-        unsafe { syscall!(mmap(place, len, statics.access, flags, fd, 0)) }
+        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        statics.file().ok_or(io::Error::from(io::ErrorKind::NotFound)).and_then(|memory| {
+            // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
+            unsafe { syscall!(mmap(place, len, statics.access, flags, memory.fd().as_raw_fd(), 0)) }
+        })
     } else {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // Not by the C library's function: UCX's hook takes its place and loses the last argument.
@@ -311,14 +321,23 @@ fn affords(bytes: u64, spare: impl FnOnce() -> u64) -> bool {
 
 /// A private copy of the static data.
 fn snapshot(statics: &Statics) -> io::Result<*mut c_void> {
-    let backed = rustix::fs::fstat(statics.memory.fd())?.st_blocks as u64 * 512;
+    let file = statics.file();
+    let backed = match file {
+        Some(memory) => rustix::fs::fstat(memory.fd())?.st_blocks as u64 * 512,
+        None => statics.len as u64,
+    };
     if !affords(backed, || limits::tightest().spare()) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the system chooses an address that is not in use.
     let copy = unsafe { syscall!(mmap(ptr::null_mut(), statics.len, statics.access, flags, -1, 0)) }?;
-    read_data(&statics.memory, copy).map(|()| copy).inspect_err(|_| {
+    let read = match file {
+        Some(memory) => read_data(memory, copy),
+        // SAFETY: the copy has this size, and nobody else knows it.
+        None => unsafe { mappings::copy_own(statics.start, copy, statics.len) },
+    };
+    read.map(|()| copy).inspect_err(|_| {
         // SAFETY: nobody else knows the copy.
         unsafe { libc::munmap(copy, statics.len) };
     })

@@ -1,5 +1,6 @@
 /* Looks at its own variables through the eyes of a peer. Ends with 0 and a last line "ok" if all is as it should be. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,9 +19,16 @@ const char *probe_build_id(void);
         if (!(truth)) { printf("line %d: %s\n", __LINE__, #truth); exit(1); } \
     } while (0)
 
+/* Without a descriptor the copy for a child has all of it. */
+#ifdef CLOSED
+#define UNTOUCHED (1L << 20)
+#else
+#define UNTOUCHED (1L << 30)
+#endif
+
 static volatile long initialised = 42;
 static volatile long zero;
-static volatile char untouched[1L << 30];
+static volatile char untouched[UNTOUCHED];
 static volatile long set_before_main;
 static volatile long *volatile pointer = &initialised;
 static const char *const sealed[] = {"a pointer", "in RELRO"};
@@ -64,10 +72,10 @@ static void peer_and_program_see_the_same(void) {
 
 static void an_unused_array_is_symmetric_and_free(void) {
     CHECK(probe_backed() < 16 << 20);
-    volatile char *seen = probe_peer_view(untouched + (1 << 29));
+    volatile char *seen = probe_peer_view(untouched + UNTOUCHED / 2);
     CHECK(seen && *seen == 0);
     *seen = 9;
-    CHECK(untouched[1 << 29] == 9);
+    CHECK(untouched[UNTOUCHED / 2] == 9);
     CHECK(probe_backed() < 16 << 20);
 }
 
@@ -82,7 +90,7 @@ static void a_child_has_variables_of_its_own(void) {
     CHECK(child >= 0);
     if (child == 0) {
         CHECK(read(to_child[0], &go, 1) == 1);
-        CHECK(zero == 7 && untouched[1 << 29] == 9 && initialised == 44);
+        CHECK(zero == 7 && untouched[UNTOUCHED / 2] == 9 && initialised == 44);
         zero = 70;
         CHECK(*seen == 8);
         CHECK(strstr(probe_reason(), "fork"));
@@ -103,6 +111,25 @@ static void a_child_has_variables_of_its_own(void) {
     CHECK(system("exit 4") >> 8 == 4 && zero == 8);
 }
 
+/* As in a program that becomes a daemon. */
+__attribute__((unused)) static void a_closed_descriptor_harms_no_child(void) {
+    int status;
+    for (int number = 3; number < 1024; number++) close(number);
+    CHECK(open("/proc/self/exe", O_RDONLY) == 3);
+    CHECK(probe_reason() && strstr(probe_reason(), "closed the descriptor"));
+    zero = 11;
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(zero == 11 && initialised == 44 && untouched[UNTOUCHED / 2] == 9);
+        zero = 110;
+        _exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3 && zero == 11);
+}
+
 int main(void) {
 #ifdef SECOND
     CHECK(dlopen(getenv("SECOND"), RTLD_NOW | RTLD_LOCAL));
@@ -115,6 +142,9 @@ int main(void) {
     peer_and_program_see_the_same();
     an_unused_array_is_symmetric_and_free();
     a_child_has_variables_of_its_own();
+#ifdef CLOSED
+    a_closed_descriptor_harms_no_child();
+#endif
     char *memory = malloc(100000);
     CHECK(memory && initialised_later == 1);
     free(memory);

@@ -178,6 +178,11 @@ fn what_cannot_be_shared_says_why_and_works() {
 }
 
 #[test]
+fn in_a_program_that_closes_its_descriptors() {
+    Program::archive("closed", "cc", &["-DCLOSED"]).shares_its_variables();
+}
+
+#[test]
 fn the_build_id_is_the_linkers() {
     let id = "0123456789abcdef";
     let program = Program::archive("build-id", "cc", &[&format!("-Wl,--build-id=0x{id}")]);

@@ -295,7 +295,7 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     let error = Error::new(what);
     let error = if state::in_heap_reservation(address) {
         error.because(format!("it lies beyond the {heap_len} bytes of the symmetric heap that are allocated"))
-    } else if let Err(reason) = oxshmem_os::statics::region() {
+    } else if let (0, Err(reason)) = (statics_len, oxshmem_os::statics::region()) {
         error.because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"))
     } else if is_constant(address) {
         error.because("it is a constant of the program, and only static variables that are not const are symmetric")
