@@ -325,20 +325,28 @@ fn argument(item: &str, element: &str) -> Parameter {
     Parameter::new(&ctype, item)
 }
 
+/// A linker symbol of gfortran's as other compilers and options spell it: in upper case, and with a second underscore where one
+/// is in the name.
+fn other_spellings(symbol: &str) -> Vec<String> {
+    let name = symbol.trim_end_matches('_');
+    let doubled = name.contains('_').then(|| format!("{symbol}_"));
+    [name.to_ascii_uppercase()].into_iter().chain(doubled).collect()
+}
+
 impl FortranEntry {
     /// Its name without what the compiler adds, in upper case.
     pub fn name(&self) -> String {
         self.symbol.trim_end_matches('_').to_ascii_uppercase()
     }
 
-    /// Linker symbols of other compilers and options: upper case, and a second underscore where one is in the name.
+    /// Its other linker symbols: those of [`LOGICALS`] that it serves, and the spellings of other compilers and options.
     pub fn aliases(&self) -> Vec<String> {
-        let doubled = self.symbol.trim_end_matches('_').contains('_').then(|| format!("{}_", self.symbol));
         let specific = LOGICALS
             .iter()
             .filter(|logical| self.pattern == logical.1 && self.kind.is_some_and(|kind| kind.name == logical.2));
         let specific = specific.flat_map(|logical| (0..=RANKS).map(|rank| logical_get(logical.0, rank) + "_"));
-        [self.name()].into_iter().chain(doubled).chain(specific).collect()
+        let specific = specific.flat_map(|symbol| [other_spellings(&symbol), vec![symbol]].concat());
+        other_spellings(&self.symbol).into_iter().chain(specific).collect()
     }
 
     /// The statement that uses it, as a Fortran programmer writes it.

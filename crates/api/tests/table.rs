@@ -112,6 +112,20 @@ fn fortran_symbols_are_unique() {
     }
 }
 
+/// Each linker symbol of gfortran's has the spellings of other compilers and options.
+#[test]
+fn fortran_symbols_have_all_spellings() {
+    for entry in fortran::entries() {
+        let aliases = entry.aliases();
+        let of_gfortran = aliases.iter().filter(|name| name.ends_with('_') && !name.ends_with("__"));
+        for symbol in of_gfortran.chain([&entry.symbol]) {
+            let name = symbol.trim_end_matches('_');
+            assert!(aliases.contains(&name.to_ascii_uppercase()), "{symbol} in upper case");
+            assert!(!name.contains('_') || aliases.contains(&format!("{symbol}_")), "{symbol} with a second underscore");
+        }
+    }
+}
+
 /// Include files serve both source forms; free form has lines of 132 characters.
 #[test]
 fn fortran_sources_keep_to_their_columns() {

@@ -90,6 +90,7 @@ const MODULES: &str = "program main
     real(8), save :: work(SHMEM_REDUCE_MIN_WRKDATA_SIZE)
     character(len=SHMEM_MAX_NAME_LEN) :: name
     complex(4), save :: odd(2), both(2)
+    logical, save :: answers(2) = .true., answer = .false.
     integer(8) :: team, block, inside
     integer :: error
     call shmem_init()
@@ -114,6 +115,11 @@ const MODULES: &str = "program main
     odd = [(1.0, 2.0), (-3.0, 4.0)]
     call shmem_comp4_xor_to_all(both, odd, 2, 0, 0, 1, work, psync)
     if (any(both /= odd)) stop 8
+    call shmem_get(answers(2), answer, 1, 0)
+    if (answers(2) .or. .not. answers(1)) stop 14
+    answers(2) = .true.
+    call shmem_get(answers, answer, 1, 0)
+    if (answers(1) .or. .not. answers(2)) stop 15
     call shpalloc(block, 2147483647, error, 0)
     if (error /= -2) stop 13
     call shpalloc(block, 64, error, 0)
