@@ -9,6 +9,8 @@ program named_lines
   real(8), pointer :: block(:)
   real(8), save :: rows(3, 4) = 0
   integer :: here(4) = 0
+  character(len=4), save :: names(2) = ' '
+  character(len=8), save :: words(2) = ' '
 
   call get_command_argument(1, mistake)
   call shmem_init()
@@ -21,6 +23,7 @@ program named_lines
   if (mistake == 'apart') call shmem_put(rows(1, :), [1d0, 2d0, 3d0, 4d0], pe=1) ! apart
   if (mistake == 'apart source') call shmem_put(rows, rows(1, :), 4, 1) ! apart source
   if (mistake == 'short') call shmem_put(rows(:, 1), rows(:, 2:3), pe=1) ! short
+  if (mistake == 'strings') call shmem_put(names, words, pe=1) ! strings
   if (mistake == 'root') call inner() ! outer
   call shmem_finalize()
 contains

@@ -212,6 +212,11 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
     let line = line_of("named_lines.f90", "! short");
     short("2").expect(1).says(&[told, "or nelems=3", &format!(" at named_lines.f90:{line}\n")]);
     short("1").expect(0);
+    // The strings of the source are twice as long.
+    let strings = Job::new("-n 2").env("SHMEM_CHECK", "2").run(&compiled, ["strings"]);
+    let told = "shmem_put: dest has 1 of the 2 elements that the call moves";
+    let line = line_of("named_lines.f90", "! strings");
+    strings.expect(1).says(&[told, "or nelems=1", &format!(" at named_lines.f90:{line}\n")]);
 }
 
 #[test]

@@ -244,6 +244,15 @@ pub(super) const BODIES: &str = "
             has, needs)
     end subroutine
 
+    ! The number of strings of another length for which an array of strings has room; below zero where it is not known, and for
+    ! strings without characters.
+    pure function strings_in(strings, length, wanted) result(answer)
+        integer(c_size_t), intent(in) :: strings, length, wanted
+        integer(c_size_t) :: answer
+        answer = -1
+        if (strings >= 0 .and. wanted > 0) answer = strings * length / wanted
+    end function
+
     ! The number of elements: the program's, or all.
     pure function count_of(given, all) result(answer)
         integer, intent(in), optional :: given

@@ -215,7 +215,7 @@ fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argum
     for Argument { name, .. } in arguments.iter().filter(|argument| argument.is_block()) {
         text += &format!("        if (.not. is_contiguous({name})) call lies_apart('{generic}', '{name}', {name})\n");
     }
-    text += &length_check(generic, arguments).unwrap_or_default();
+    text += &length_check(generic, form, arguments).unwrap_or_default();
     let passed: Vec<&str> = arguments.iter().map(|argument| argument.passed.as_str()).collect();
     let call = |before: &str, behind: &str| head(&format!("        {before}routine("), &passed, &format!("){behind}"));
     text += &match outcome {
@@ -234,7 +234,7 @@ fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argum
 
 /// The check of a call without a number of elements: the array that does not decide the number is as long. A scalar there is the first
 /// element of what the call accesses. The sizes of a collect differ between its members.
-fn length_check(generic: &str, arguments: &[Argument]) -> Option<String> {
+fn length_check(generic: &str, form: &ServingRoutine<'_>, arguments: &[Argument]) -> Option<String> {
     let count = &arguments.iter().find(|argument| argument.passed.starts_with("count_of("))?.name;
     let is_block = |name: &str| arguments.iter().any(|argument| argument.name == name && argument.is_block());
     if generic.contains("_collect") || !is_block("dest") || !is_block("source") {
@@ -242,10 +242,17 @@ fn length_check(generic: &str, arguments: &[Argument]) -> Option<String> {
     }
     let (deciding, other) = if generic.starts_with("shmem_get") { ("dest", "source") } else { ("source", "dest") };
     let members = if generic.contains("_fcollect") { " * shmem_team_n_pes(team)" } else { "" };
+    let has = match form.element {
+        // The strings of the two arrays may have different lengths.
+        Some(element) if element.name == "character" => {
+            format!("strings_in(size({other}, kind=c_size_t), len({other}, c_size_t), len({deciding}, c_size_t))")
+        }
+        _ => format!("size({other}, kind=c_size_t)"),
+    };
     Some(format!(
         "        if (.not. present({count}) .and. rank({other}) > 0) &\n            \
          call check_length('{generic}', '{other}', '{deciding}', '{count}', &\n                \
-         size({other}, kind=c_size_t), size({deciding}, kind=c_size_t){members})\n"
+         {has}, &\n                size({deciding}, kind=c_size_t){members})\n"
     ))
 }
 
