@@ -58,5 +58,37 @@ class Sizes(unittest.TestCase):
             shmem.free(array)
 
 
+class Names(unittest.TestCase):
+    def test_a_context_ends_under_all_its_names(self) -> None:
+        a, ctx = shmem.zeros(1), shmem.Ctx.create()
+        names = [shmem.Ctx(ctx), shmem.Ctx(shmem.Ctx(ctx))]
+        names.pop().destroy()
+        for ended in (ctx, *names):
+            self.assertFalse(ended)
+            with self.assertRaisesRegex(ValueError, "^put: this context has been destroyed"):
+                shmem.put(a, np.ones(1), ME, ctx=ended)
+            ended.destroy()
+        default = shmem.Ctx(shmem.CTX_DEFAULT)
+        default.destroy()
+        self.assertFalse(default)
+        shmem.put(a, np.ones(1), ME, ctx=shmem.CTX_DEFAULT)
+        self.assertEqual(a.tolist(), [1])
+        shmem.sync_all()
+        shmem.free(a)
+
+    def test_a_team_ends_under_all_its_names(self) -> None:
+        team = shmem.TEAM_WORLD.split_strided(0, 1, PES)
+        name, found = shmem.Team(team), team.create_ctx().get_team()
+        self.assertEqual((name, found), (team, team))
+        name.destroy()
+        for ended in (team, name, found):
+            self.assertFalse(ended)
+            with self.assertRaisesRegex(RuntimeError, "the team has been destroyed"):
+                ended.sync()
+            ended.destroy()
+        self.assertTrue(shmem.TEAM_WORLD)
+        self.assertTrue(shmem.Team(shmem.TEAM_WORLD))
+
+
 if __name__ == "__main__":
     unittest.main()

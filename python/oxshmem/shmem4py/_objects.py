@@ -134,11 +134,16 @@ class Ctx(_Ctx):
         return new
 
     def destroy(self) -> None:
-        """Completes the operations and ends the context. The default one stays."""
-        if self._handle != _start.CTX_DEFAULT:
-            super().destroy()
-        elif self is not CTX_DEFAULT:
-            self._handle = 0
+        """Completes the operations and ends the context, under all of its names. The default one stays."""
+        if self._handle == _start.CTX_DEFAULT:
+            if self is not CTX_DEFAULT:
+                self._handle = 0
+            return
+        stream = self._stream
+        super().destroy()
+        for name in list(_start.of_this_life.values()):
+            if stream is not None and getattr(name, "_stream", None) is stream:
+                _Ctx.destroy(name)
 
     def get_team(self) -> "Team":
         """The team of the context."""
@@ -169,11 +174,14 @@ class Team(_Team):
         _start.until_end(self)
 
     def destroy(self) -> None:
-        """Ends the team. The world and the team of the node stay."""
+        """Ends the team, under all of its names. The world and the team of the node stay."""
         if self._predefined:
             return
         if self._handle in (_start.TEAM_WORLD, _start.TEAM_SHARED):
             self._handle = 0
+        for name in list(_start.of_this_life.values()):
+            if name is not self and isinstance(name, _Team) and name._handle == self._handle:
+                name._handle = 0  # before another team can have the handle
         super().destroy()
 
     def split_strided(self, start: int = 0, stride: int = 1, size: Optional[int] = None,  # type: ignore[override]
