@@ -57,6 +57,18 @@ class Sizes(unittest.TestCase):
         for array in (a, b):
             shmem.free(array)
 
+    def test_an_exchange_moves_what_fits_with_its_strides(self) -> None:
+        a, b = shmem.array([ME] * 4 * PES, dtype="i4"), shmem.zeros(4 * PES, dtype="i4")
+        shmem.alltoalls(b, a, tst=3)
+        each = -(-b.size // 3) // PES
+        self.assertEqual(b[::3][:each * PES].tolist(), [pe for pe in range(PES) for _ in range(each)])
+        for strides in ((0, 1), (1, 0), (-1, 1)):
+            with self.assertRaisesRegex(ValueError, "alltoalls: strides are at least 1"):
+                shmem.alltoalls(b, a, *strides)
+        shmem.sync_all()
+        for array in (a, b):
+            shmem.free(array)
+
 
 class Names(unittest.TestCase):
     def test_a_context_ends_under_all_its_names(self) -> None:

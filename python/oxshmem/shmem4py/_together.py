@@ -10,7 +10,7 @@ import oxshmem as _shmem
 from .. import _core, _start, _waits
 from .._needs import SYMMETRIC
 from .._start import address
-from ._calls import _cut, _flat, _size, free, new_lock
+from ._calls import _cut, _fitting, _flat, _size, free, new_lock
 from ._objects import CMP, OP, Ctx, Team
 
 Array = NDArray[Any]
@@ -51,8 +51,7 @@ def alltoalls(target: Array, source: Array, tst: int = 1, sst: int = 1, size: Op
               team: Optional[Team] = None) -> None:
     """An exchange of size elements between any two PEs, tst apart in target and sst apart in source."""
     to, of, members = _flat(target), _flat(source), _members(team)
-    number = min(-(-(to.size // members) // tst), -(-(of.size // members) // sst)) if size is None else size
-    _shmem.alltoalls(to, of, tst, sst, number, team)
+    _shmem.alltoalls(to, of, tst, sst, _fitting(to, of, tst, sst) // members if size is None else size, team)
 
 
 def reduce(target: Array, source: Array, op: OP = OP.SUM, size: Optional[int] = None, team: Optional[Team] = None) -> None:
