@@ -61,20 +61,25 @@ unsafe fn transfer<V: Via, T>(
     unsafe {
         if atomic_window(via.world(pe)).is_none() {
             let n = length::bytes::<T>(nelems);
-            let update = match sig_op {
-                SET => SignalUpdate::Set(signal),
-                ADD => SignalUpdate::Add(signal),
-                _ => unknown(via.call(), sig_op),
-            };
             let (call, context) = (via.call(), via.context());
+            let update = signal_update(call, sig_op, signal);
             return updates::put_signal(call, context, dest.cast(), source.cast(), n, sig_addr, update, nbi, pe);
         }
         rma::put(via, dest, source, nelems, pe);
-        match sig_op {
-            SET => signal_set(via, sig_addr, signal, pe),
-            ADD => signal_add(via, sig_addr, signal, pe),
-            _ => unknown(via.call(), sig_op),
+        match signal_update(via.call(), sig_op, signal) {
+            SignalUpdate::Set(value) => signal_set(via, sig_addr, value, pe),
+            SignalUpdate::Add(value) => signal_add(via, sig_addr, value, pe),
         }
+    }
+}
+
+/// The update that `sig_op` asks for.
+#[inline(always)]
+fn signal_update(call: &'static str, sig_op: c_int, signal: u64) -> SignalUpdate {
+    match sig_op {
+        SET => SignalUpdate::Set(signal),
+        ADD => SignalUpdate::Add(signal),
+        _ => unknown(call, sig_op),
     }
 }
 
