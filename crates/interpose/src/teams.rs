@@ -52,7 +52,7 @@ pub(crate) fn age() -> u64 {
 
 /// The team of a handle.
 pub(crate) fn of_team(handle: usize) -> Option<&'static TeamEntry> {
-    named(TeamName::Handle(handle), || library().members(handle), false)
+    find_or_add(TeamName::Handle(handle), || library().members(handle))
 }
 
 /// The team of a context.
@@ -73,7 +73,7 @@ pub(crate) fn of_set(start: i32, stride: i32, size: i32) -> Option<&'static Team
         let distance = 1_u32.checked_shl(stride as u32).unwrap_or(0);
         (0..size.max(0) as u32).map(|member| (start as u32).wrapping_add(member.wrapping_mul(distance))).collect()
     };
-    named(TeamName::Set(start, stride, size), members, true)
+    find_or_add(TeamName::Set(start, stride, size), members)
 }
 
 /// Forgets a handle that is about to become invalid.
@@ -98,19 +98,22 @@ pub(crate) fn forget_all() {
     }
 }
 
-fn named(name: TeamName, members: impl FnOnce() -> Vec<u32>, is_set: bool) -> Option<&'static TeamEntry> {
+/// The entry of a handle or an active set. A new handle reuses the entry of a team of the same members whose handle has become
+/// invalid. `None`: there are no members, or ledgers have no room for another team.
+fn find_or_add(name: TeamName, members: impl FnOnce() -> Vec<u32>) -> Option<&'static TeamEntry> {
     let mut registry = REGISTRY.lock();
     let registry = registry.get_or_insert_default();
     if let Some(entry) = registry.names.get(&name) {
         return Some(entry);
     }
+    let is_set = matches!(name, TeamName::Set(..));
     let members = members();
     let (first, size) = (*members.first()?, members.len() as u64);
     let same = |entry: &&&'static TeamEntry| {
         (entry.identity[team::NUMBER] == team::ACTIVE_SET) == is_set && entry.members == members
     };
-    let dead = registry.teams.iter().filter(same).find(|entry| is_set || !entry.lives.load(Relaxed)).copied();
-    let entry = match dead {
+    let reusable = registry.teams.iter().filter(same).find(|entry| is_set || !entry.lives.load(Relaxed)).copied();
+    let entry = match reusable {
         Some(entry) => entry,
         None if registry.teams.len() >= TEAMS.records => return None,
         None => {
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_team_that_is_made_anew_takes_the_place_of_the_former() {
-        let make = |handle| named(TeamName::Handle(handle), || vec![40, 43, 41], false).unwrap();
+        let make = |handle| find_or_add(TeamName::Handle(handle), || vec![40, 43, 41]).unwrap();
         let (first, beside) = (make(1), make(2));
         assert_eq!((first.identity[team::NUMBER], beside.identity[team::NUMBER]), (0, 1));
         assert_eq!((first.identity[team::STRIDE], first.identity[team::SUM]), (0, beside.identity[team::SUM]));
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(make(3).slot, first.slot);
         // In another life of the library the handle is that of another team.
         forget_all();
-        let other = named(TeamName::Handle(3), || vec![7, 9], false).unwrap();
+        let other = find_or_add(TeamName::Handle(3), || vec![7, 9]).unwrap();
         assert_eq!(other.members, [7, 9]);
     }
 }
