@@ -153,7 +153,7 @@ impl Strand<'_, '_> {
 
     /// The PE has got a lock of the library.
     pub fn lock(&self, lock: u64) {
-        self.learn(mix(lock ^ 0x6c6f_636b));
+        self.learn(lock_number(lock));
         if self.pe.scattered {
             self.learn_from_all();
         }
@@ -161,7 +161,7 @@ impl Strand<'_, '_> {
 
     /// The PE gives a lock of the library back, after a quiet.
     pub fn unlock(&self, lock: u64) {
-        self.publish(mix(lock ^ 0x6c6f_636b), None);
+        self.publish(lock_number(lock), None);
         self.tick();
     }
 
@@ -169,6 +169,11 @@ impl Strand<'_, '_> {
     pub fn forget(&self, place: SymmetricPlace, len: usize) {
         self.pe.state.cells(place, len).for_each(|(_, cell, _)| cell.forget(|_| true));
     }
+}
+
+/// The number under which a lock's holders publish what they know.
+fn lock_number(lock: u64) -> u64 {
+    mix(lock ^ 0x6c6f_636b)
 }
 
 /// A fingerprint of the members of a team or active set, by their world numbers.
