@@ -91,9 +91,7 @@ impl TcpLane {
         })?;
         Ok(n)
     }
-}
 
-impl TcpLane {
     /// Begins a get.
     ///
     /// # Safety
