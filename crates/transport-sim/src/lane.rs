@@ -11,7 +11,7 @@ use oxshmem_transport::{
 };
 
 use crate::network::{Pe, describe};
-use crate::operation::{LanePlace, Movement, OperationPart, PutSource, parts};
+use crate::operation::{LanePlace, Movement, PutSource, parts};
 use crate::queue::OperationQueue;
 use crate::turns::StepKind;
 
@@ -76,6 +76,8 @@ impl SimLane {
         LanePlace { since: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, after }
     }
 
+    /// Adds an operation on `n` bytes to the queue, in parts as the network cuts them; an object is updated as a whole. A signal comes
+    /// `after` its put. Returns the number of the operation.
     fn push(
         &self,
         queue: &mut OperationQueue,
@@ -83,9 +85,10 @@ impl SimLane {
         after: Option<u64>,
         to: Remote,
         action: Movement,
-        parts: Vec<OperationPart>,
+        n: usize,
     ) -> u64 {
-        let n = parts.last().map_or(0, |part| part.bytes.end);
+        let whole = matches!(action, Movement::Amo(..)) || !self.is_moody();
+        let parts = parts(n, to.offset, whole, &self.pe.chance());
         let target = self.pe.story.as_ref().map_or_else(String::new, |story| story.target(to, n));
         let number = queue.push(account, self.place(after), to, action, parts, target);
         if let Some(issued) = queue.operations.last() {
@@ -102,10 +105,6 @@ impl SimLane {
         }
         let less = 1 + chance.below(n - 1);
         if n > WORD_BY_WORD { less } else { n.min((8 - offset as usize % 8) + less / 8 * 8) }
-    }
-
-    fn cut(&self, n: usize, offset: u64) -> Vec<OperationPart> {
-        parts(n, offset, !self.is_moody(), &self.pe.chance())
     }
 
     /// A step of a caller that waits for the lane.
@@ -131,7 +130,7 @@ impl SimLane {
                 // SAFETY: the caller promises that the destination is writable until completion, and reads it after that.
                 unsafe { ptr::write_bytes(dest, POISON, n) };
             }
-            self.push(queue, account, None, from, Movement::Get(dest), self.cut(n, from.offset));
+            self.push(queue, account, None, from, Movement::Get(dest), n);
             n
         }))
     }
@@ -147,8 +146,7 @@ impl SimLane {
                 // SAFETY: the caller promises that `old` is writable for `width` bytes until completion.
                 unsafe { ptr::write_bytes(old, POISON, width.bytes()) };
             }
-            let parts = parts(width.bytes(), 0, true, &self.pe.chance());
-            self.push(queue, account, None, to, Movement::Amo(width, amo, old), parts);
+            self.push(queue, account, None, to, Movement::Amo(width, amo, old), width.bytes());
         })
     }
 }
@@ -163,7 +161,7 @@ unsafe impl Lane for SimLane {
             let mut copy = vec![0; n].into_boxed_slice();
             // SAFETY: the caller promises that the source is readable for at least `n` bytes; `copy` has as many.
             unsafe { ptr::copy(source, copy.as_mut_ptr(), n) };
-            self.push(queue, &self.account, None, to, Movement::Put(PutSource::Copied(copy)), self.cut(n, to.offset));
+            self.push(queue, &self.account, None, to, Movement::Put(PutSource::Copied(copy)), n);
             n
         }))
     }
@@ -172,14 +170,7 @@ unsafe impl Lane for SimLane {
         let &PutArguments { to, source, n } = put;
         put.left(self.issue(|queue| {
             let n = self.at_once(n, to.offset);
-            self.push(
-                queue,
-                &self.account,
-                None,
-                to,
-                Movement::Put(PutSource::Borrowed(source)),
-                self.cut(n, to.offset),
-            );
+            self.push(queue, &self.account, None, to, Movement::Put(PutSource::Borrowed(source)), n);
             n
         }))
     }
@@ -213,18 +204,10 @@ unsafe impl Lane for SimLane {
         update: SignalUpdate,
     ) -> Result<(), Busy> {
         self.issue(|queue| {
-            let data = (n > 0).then(|| {
-                self.push(
-                    queue,
-                    &self.account,
-                    None,
-                    to,
-                    Movement::Put(PutSource::Borrowed(source)),
-                    self.cut(n, to.offset),
-                )
-            });
+            let put = Movement::Put(PutSource::Borrowed(source));
+            let data = (n > 0).then(|| self.push(queue, &self.account, None, to, put, n));
             let action = Movement::Amo(Width::Eight, update.amo(), ptr::null_mut());
-            self.push(queue, &self.account, data, signal, action, parts(8, 0, true, &self.pe.chance()));
+            self.push(queue, &self.account, data, signal, action, Width::Eight.bytes());
         })
     }
 
