@@ -46,29 +46,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays) };
     }
     if way == CollectiveWay::Exchange {
-        // SAFETY: the size was looked at.
-        let words = unsafe { payload(source.cast(), bytes) };
-        if !inclusive && call.team.my == 0 {
-            // SAFETY: `dest` has `n` elements; all bits zero is the number zero of every type that has a sum.
-            unsafe { ptr::write_bytes(dest, 0, n) };
-        }
-        let last = if inclusive { i64::from(call.team.my) } else { i64::from(call.team.my) - 1 };
-        node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-            if i64::from(member) > last {
-                return;
-            }
-            let theirs = theirs.as_ptr().cast::<T>();
-            for i in 0..n {
-                // SAFETY: the payload and the destination hold `n` elements.
-                unsafe {
-                    let value = theirs.add(i).read_unaligned();
-                    let value =
-                        if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
-                    dest.add(i).write(value);
-                }
-            }
-        });
-        return;
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a payload where the way is an exchange.
+        return unsafe { by_exchange(call, dest, source, n, inclusive) };
     }
     if let (CollectiveWay::Gathered(way), Some(span)) = (way, &call.team.span) {
         let (kernel, terms) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
@@ -91,6 +70,35 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         at += count;
     }
     call.leave();
+}
+
+/// A scan of numbers that travel as payloads.
+///
+/// # Safety
+/// As for [`scan`], and the `n` numbers fit a payload.
+unsafe fn by_exchange<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
+    let bytes = length::bytes::<T>(n);
+    // SAFETY: the caller promises `n` numbers at `source`, which fit a payload.
+    let words = unsafe { payload(source.cast(), bytes) };
+    let terms = call.team.my + u32::from(inclusive);
+    if terms == 0 {
+        // SAFETY: `dest` has `n` elements; all bits zero is the number zero of every type that has a sum.
+        unsafe { ptr::write_bytes(dest, 0, n) };
+    }
+    node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
+        if member >= terms {
+            return;
+        }
+        let theirs = theirs.as_ptr().cast::<T>();
+        for i in 0..n {
+            // SAFETY: the payload and the destination hold `n` elements.
+            unsafe {
+                let value = theirs.add(i).read_unaligned();
+                let sum = if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
+                dest.add(i).write(sum);
+            }
+        }
+    });
 }
 
 /// Carries the running sums of elements `at .. at + count` along all members.
