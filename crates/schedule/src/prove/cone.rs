@@ -28,6 +28,37 @@ enum Symmetry {
 }
 
 impl Symmetry {
+    /// The symmetry between the partners of the first PE and of the last one.
+    fn of(algorithm: &dyn Algorithm, plan: &Plan, size: u32) -> Self {
+        let partners_of = |rank| {
+            let step = |pc| algorithm.step(plan, &Caller::new(rank), pc);
+            let puts = (0..).map(step).take_while(|step| *step != Step::Done).filter_map(|step| match step {
+                Step::Put { to, .. } => Some(to),
+                _ => None,
+            });
+            puts.collect::<Vec<u32>>()
+        };
+        let rotated = partners_of(0).into_iter().map(|to| Self::Rotated.partner(plan, to, size - 1));
+        if rotated.eq(partners_of(size - 1)) { Self::Rotated } else { Self::Paired }
+    }
+
+    /// Compares a step of PE 0 with those of a sample of PEs.
+    fn check(self, algorithm: &dyn Algorithm, plan: &Plan, size: u32, pc: u64, step: Step) -> Result<(), Fault> {
+        for rank in [1, size / 3, size / 2, size - 1] {
+            let other = algorithm.step(plan, &Caller::new(rank), pc);
+            let expected = match step {
+                Step::Put { to, from, into, len, signal } => {
+                    Step::Put { to: self.partner(plan, to, rank), from, into, len, signal }
+                }
+                same => same,
+            };
+            if other != expected {
+                return Err(fault!(Result, "size {size}, step {pc}: PE {rank} does {other:?}, not {expected:?}"));
+            }
+        }
+        Ok(())
+    }
+
     /// The partner of `rank`, if PE 0's is `to`.
     fn partner(self, plan: &Plan, to: u32, rank: u32) -> u32 {
         match self {
@@ -82,34 +113,12 @@ fn key(loc: Loc) -> Key {
 /// Proves the result of an invariant reduction of one element for any size; returns the steps of a PE.
 pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, law: OperatorLaw) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
-    let partners_of = |rank| {
-        let step = |pc| algorithm.step(&plan, &Caller::new(rank), pc);
-        let puts = (0..).map(step).take_while(|step| *step != Step::Done).filter_map(|step| match step {
-            Step::Put { to, .. } => Some(to),
-            _ => None,
-        });
-        puts.collect::<Vec<u32>>()
-    };
-    let moves = |moved: Symmetry| {
-        partners_of(0).into_iter().map(|to| moved.partner(&plan, to, size - 1)).eq(partners_of(size - 1))
-    };
-    let moved = if moves(Symmetry::Rotated) { Symmetry::Rotated } else { Symmetry::Paired };
+    let moved = Symmetry::of(algorithm, &plan, size);
     let mut runs: BTreeMap<Key, ConeRun> = [((0, 0), ConeRun { last: 0, len: 1 })].into();
     let mut sent: BTreeMap<u32, (Option<ConeRun>, u32, Loc)> = BTreeMap::new();
     for pc in 0.. {
         let step = algorithm.step(&plan, &Caller::new(0), pc);
-        for rank in [1, size / 3, size / 2, size - 1] {
-            let other = algorithm.step(&plan, &Caller::new(rank), pc);
-            let expected = match step {
-                Step::Put { to, from, into, len, signal } => {
-                    Step::Put { to: moved.partner(&plan, to, rank), from, into, len, signal }
-                }
-                same => same,
-            };
-            if other != expected {
-                return Err(fault!(Result, "size {size}, step {pc}: PE {rank} does {other:?}, not {expected:?}"));
-            }
-        }
+        moved.check(algorithm, &plan, size, pc, step)?;
         let undefined = || fault!(Result, "size {size}, step {pc}: an operand is undefined");
         match step {
             Step::Copy { into, from, .. } => {
