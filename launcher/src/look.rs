@@ -62,13 +62,13 @@ fn read(mut known: Witness, pid: u32, maps: &Maps, calls: usize, symbols: &mut S
             wait.object = symbols.object(wait.address, maps);
         }
     }
-    let ring = || words(&memory, window + u64::from(layout.calls), calls::BYTES);
+    let ring = |at: u64| words(&memory, at, calls::BYTES);
     let name = |address: u64, length: usize| {
         let mut name = vec![0; length];
         memory.read_exact_at(&mut name, address).ok()?;
         String::from_utf8(name).ok()
     };
-    let made = calls::decode(&ring()?, &ring()?, calls, now, name);
+    let made = calls::decode_all(window + u64::from(layout.calls), ring, calls, now, name)?;
     (known.calls, known.made, known.bytes) = (made.last, made.made, made.bytes);
     Ok(known)
 }

@@ -1,4 +1,4 @@
-//! The last calls of a PE: a ring that its threads write and any process may read.
+//! The last calls of a PE: rings that its threads write and any process may read.
 //!
 //! A record costs some stores and no clock. The time is that of the last reading of the clock, which happens in every
 //! [`BATCH`]th call and wherever a wait got long, so it lags by at most that many short calls. A record holds the address of
@@ -7,12 +7,22 @@
 //! Where PEs share a processor, a call finds nothing in the caches and in the table of pages that the PEs before it have used. So
 //! what a call writes is small: a head of one line and [`RECENT`] records, which fit into the page of the slots where the PE
 //! synchronises anyhow. Before records are used again, a batch at a time, they are copied to a longer ring.
+//!
+//! Threads that make calls at once have rings of their own, so that no call writes a line that other threads use. The PE's first ring
+//! leads to them; they lie in the memory of its process. Each of their calls reads the clock, because a reader puts the calls of all
+//! rings in order by their times.
 
 use core::sync::atomic::{AtomicU64 as Word, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, fence};
 
 use serde::{Deserialize, Serialize};
 
-/// How many calls are kept.
+mod reading;
+
+pub use reading::{CallEntry, Calls, decode, decode_all};
+
+/// How many rings the first one of a PE leads to; more threads than that share them.
+pub const MOST_RINGS: usize = 64;
+/// How many calls a ring keeps.
 pub const KEPT: usize = 256;
 /// How many of them have not been copied.
 const RECENT: usize = 64;
@@ -21,7 +31,7 @@ const BATCH: u64 = 32;
 /// The longest name that a reader believes.
 const LONGEST_NAME: usize = 64;
 
-/// The ring. It has one writer, unless [`CallRing::begin_recording`] says otherwise.
+/// One ring. It has one writer, unless [`CallRing::begin_recording`] says otherwise.
 #[repr(C, align(128))]
 pub struct CallRing {
     /// Copies of records, each at its number modulo [`KEPT`].
@@ -40,7 +50,8 @@ pub struct CallRing {
     turn: Word,
     /// The time in ticks.
     ticks: Word,
-    _apart: u64,
+    /// The address of the next ring of the PE in the memory of its process; 0: there is none.
+    next: Word,
     recent: [CallRecord; RECENT],
 }
 
@@ -136,6 +147,8 @@ const WORDS: usize = size_of::<CallRecord>() / 8;
 /// Words before the head and before the records behind it.
 const HEAD: usize = OLDER_BYTES / 8;
 const TAIL: usize = core::mem::offset_of!(CallRing, recent) / 8;
+/// The word that leads on.
+const NEXT: usize = core::mem::offset_of!(CallRing, next) / 8;
 /// Bytes of a ring.
 pub const BYTES: usize = size_of::<CallRing>();
 /// Bytes of its part that few calls write.
@@ -195,23 +208,6 @@ impl CallSubject {
     }
 }
 
-/// A call, as its record tells it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CallEntry {
-    /// Its number among the calls of the PE.
-    pub number: u64,
-    /// The name of the C call.
-    pub name: String,
-    /// Its peer, team and bytes.
-    pub subject: CallSubject,
-    /// Nanoseconds since it began.
-    #[serde(rename = "age_ns")]
-    pub age: u64,
-    /// Nanoseconds that it took; `None`: it has not ended.
-    #[serde(rename = "took_ns")]
-    pub took: Option<u64>,
-}
-
 impl Default for CallRing {
     fn default() -> Self {
         Self::new()
@@ -230,7 +226,7 @@ impl CallRing {
             straight: Word::new(0),
             turn: Word::new(0),
             ticks: Word::new(0),
-            _apart: 0,
+            next: Word::new(0),
             recent: [const { CallRecord::none() }; RECENT],
         }
     }
@@ -249,18 +245,52 @@ impl CallRing {
         self.ticks.store(ticks(now >> TICK), Relaxed);
     }
 
-    /// A call begins; returns its number.
+    /// Whether several threads may write.
+    pub fn has_many_writers(&self) -> bool {
+        self.writers.load(Relaxed) == MANY
+    }
+
+    /// Leads readers on to another ring of the PE.
+    pub fn lead_to(&self, next: &'static Self) {
+        // A reader that finds the ring finds it whole.
+        self.next.store(core::ptr::from_ref(next).addr() as u64, Release);
+    }
+
+    /// Whether it leads to another ring.
+    pub fn leads_on(&self) -> bool {
+        self.next.load(Relaxed) != 0
+    }
+
+    /// A call begins in a ring that has one writer; returns its number. `None`: the ring has several or none.
     #[inline(always)]
+    pub fn begin_alone(&self, name: &'static str, subject: CallSubject) -> Option<u64> {
+        if self.writers.load(Relaxed) != ONE {
+            return None;
+        }
+        let number = self.made.load(Relaxed);
+        self.made.store(number + 1, Relaxed);
+        self.write(number, name, subject);
+        Some(number)
+    }
+
+    /// A call begins; returns its number.
+    #[inline]
     pub fn begin(&self, name: &'static str, subject: CallSubject) -> u64 {
-        let number = match self.writers.load(Relaxed) {
-            ONE => {
-                let number = self.made.load(Relaxed);
-                self.made.store(number + 1, Relaxed);
-                number
-            }
-            MANY => self.made.fetch_add(1, Relaxed),
-            _ => return UNRECORDED,
-        };
+        if let Some(number) = self.begin_alone(name, subject) {
+            return number;
+        }
+        if !self.has_many_writers() {
+            return UNRECORDED;
+        }
+        self.set_time(oxshmem_os::time::coarse());
+        let number = self.made.fetch_add(1, Relaxed);
+        self.write(number, name, subject);
+        number
+    }
+
+    /// Writes the record of a call that has just been counted.
+    #[inline(always)]
+    fn write(&self, number: u64, name: &'static str, subject: CallSubject) {
         if number.is_multiple_of(BATCH) {
             self.begin_batch(number);
         }
@@ -273,7 +303,6 @@ impl CallRing {
         record.place.store(subject.place(), Relaxed);
         record.begin.store(stamp(subject.bytes.min(MOST), self.ticks.load(Relaxed)), Relaxed);
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | turn(number), Release);
-        number
     }
 
     /// Copies the records that this call and the next ones use again, and reads the clock.
@@ -304,22 +333,23 @@ impl CallRing {
         }
     }
 
-    /// A call begins and ends: what [`CallRing::begin`] and [`CallRing::end`] tell, in one word less.
+    /// A call begins and ends: what [`CallRing::begin`] and [`CallRing::end`] tell, in one word less. Returns whether it is noted: it is
+    /// not where it would begin a batch, nor in a ring that has several writers or none.
     #[inline(always)]
-    pub fn note(&self, name: &'static str, subject: CallSubject) {
-        let (place, bytes) = (subject.place(), subject.bytes);
+    pub fn note(&self, name: &'static str, subject: CallSubject) -> bool {
         let number = self.made.load(Relaxed);
         if number >= self.straight.load(Relaxed) {
-            return self.note_seldom(name, place, bytes);
+            return false;
         }
         self.made.store(number + 1, Relaxed);
-        self.count_bytes(bytes);
+        self.count_bytes(subject.bytes);
         let record = &self.recent[number as usize % RECENT];
         // The count is seen before the record.
         fence(Release);
-        record.place.store(place, Relaxed);
-        record.begin.store(stamp(bytes.min(MOST), self.ticks.load(Relaxed)), Relaxed);
+        record.place.store(subject.place(), Relaxed);
+        record.begin.store(stamp(subject.bytes.min(MOST), self.ticks.load(Relaxed)), Relaxed);
         record.name.store(name.as_ptr() as u64 | (name.len() as u64) << 48 | self.turn.load(Relaxed), Release);
+        true
     }
 
     /// Adds the bytes of a call to the count, which wraps: a call that will be refused may ask for any number.
@@ -328,71 +358,12 @@ impl CallRing {
         self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
     }
 
-    /// [`CallRing::note`] where there are several writers or none, or a batch begins.
-    #[cold]
-    #[inline(never)]
-    fn note_seldom(&self, name: &'static str, place: u64, bytes: u64) {
-        self.end(self.begin(name, CallSubject::of(place, bytes)));
-    }
-
     /// The ring's words as a reader copies them.
     pub fn words(&self) -> Vec<u64> {
-        let Self { made, bytes, time, writers, straight, turn, ticks, .. } = self;
-        let head = [made, bytes, time, writers, straight, turn, ticks].map(|word| word.load(Relaxed));
-        let older = self.older.iter().flat_map(CallRecord::words);
-        older.chain(head).chain([self._apart]).chain(self.recent.iter().flat_map(CallRecord::words)).collect()
+        let Self { older, made, bytes, time, writers, straight, turn, ticks, next, recent } = self;
+        let head = [made, bytes, time, writers, straight, turn, ticks, next].map(|word| word.load(Relaxed));
+        older.iter().flat_map(CallRecord::words).chain(head).chain(recent.iter().flat_map(CallRecord::words)).collect()
     }
-}
-
-/// A ring as it was read.
-#[derive(Debug, Default)]
-pub struct Calls {
-    /// How many calls have begun.
-    pub made: u64,
-    /// How many bytes they have moved.
-    pub bytes: u64,
-    /// The last ones, the latest first.
-    pub last: Vec<CallEntry>,
-}
-
-/// The calls in the words of a ring, read twice: records that changed meanwhile, or that are half written, are left out. `name`
-/// reads a name of this many bytes at an address of the PE's process; `now` is the time of the same machine.
-pub fn decode(
-    first: &[u64],
-    again: &[u64],
-    most: usize,
-    now: u64,
-    name: impl Fn(u64, usize) -> Option<String>,
-) -> Calls {
-    let whole = TAIL + RECENT * WORDS;
-    if first.len() < whole || again.len() < whole {
-        return Calls::default();
-    }
-    let (made, bytes) = (again[HEAD], again[HEAD + 1]);
-    let record = |number: u64| {
-        let at = if made - number <= RECENT as u64 {
-            TAIL + (number as usize % RECENT) * WORDS
-        } else {
-            (number as usize % KEPT) * WORDS
-        };
-        let (record, later) = (&first[at..at + WORDS], &again[at..at + WORDS]);
-        if record[0] & TURNS != turn(number) || record[0] == 0 || record[..3] != later[..3] {
-            return None;
-        }
-        let (address, length) = (record[0] & ((1 << 48) - 1), (record[0] >> 48) as usize & 0x7f);
-        let begin = ticks(record[2]);
-        let end = if record[0] & AT_ONCE != 0 { stamp(number + 1, begin) } else { later[3] };
-        let has_ended = end >> TIME_BITS == (number + 1) & MOST;
-        Some(CallEntry {
-            number,
-            name: name(address, length.min(LONGEST_NAME))?,
-            subject: CallSubject::of(record[1], record[2] >> TIME_BITS),
-            age: since(begin, now >> TICK),
-            took: has_ended.then(|| since(begin, end)),
-        })
-    };
-    let last = (made.saturating_sub(KEPT as u64)..made).rev().filter_map(record).take(most).collect();
-    Calls { made, bytes, last }
 }
 
 #[cfg(test)]

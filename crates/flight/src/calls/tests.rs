@@ -155,3 +155,31 @@ fn threads_that_share_a_ring_get_numbers_of_their_own() {
     let distinct: std::collections::BTreeSet<u64> = all.iter().copied().collect();
     assert_eq!(distinct.len(), 2000);
 }
+
+#[test]
+fn the_calls_of_all_rings_come_in_the_order_of_their_times() {
+    static RINGS: [CallRing; 3] = [const { CallRing::new() }; 3];
+    let address = |ring: &CallRing| core::ptr::from_ref(ring).addr() as u64;
+    let read = |at: u64| RINGS.iter().find(|&ring| address(ring) == at).map(CallRing::words).ok_or(at);
+    let now = oxshmem_os::time::coarse();
+    let told = |most: usize| {
+        let all = decode_all(address(&RINGS[0]), read, most, now, |_, length| Some("x".repeat(length)));
+        let Calls { made, bytes, last } = all.expect("all rings can be read");
+        (made, bytes, last.iter().map(|call| call.name.len()).collect::<Vec<_>>())
+    };
+    for (ring, (name, ticks)) in RINGS.iter().zip([("a", 100), ("bb", 300), ("ccc", 200)]) {
+        // Call 0 reads the clock.
+        ring.begin("shmem_fence", NOTHING);
+        ring.set_time(now - (ticks << TICK));
+        ring.begin(name, CallSubject { bytes: 8, ..NOTHING });
+    }
+    assert_eq!(told(9), (2, 8, vec![1, 11]));
+    RINGS[0].lead_to(&RINGS[1]);
+    RINGS[1].lead_to(&RINGS[2]);
+    assert_eq!(told(9), (6, 24, vec![11, 11, 11, 1, 3, 2]));
+    assert_eq!(told(4), (6, 24, vec![11, 11, 11, 1]));
+    // Rings in a circle, which a reader may find in memory that is no ring, come to an end.
+    RINGS[2].lead_to(&RINGS[1]);
+    assert_eq!(told(1).2, [1]);
+    assert_eq!(decode_all(7, read, 9, now, |_, _| None).err(), Some(7));
+}

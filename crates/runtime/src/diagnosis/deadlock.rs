@@ -34,6 +34,7 @@ use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
 use crate::diagnosis::program_line;
+use crate::diagnosis::recorder;
 use crate::memory::control::{self, ControlBlock, State};
 use crate::network;
 use crate::start::job;
@@ -131,7 +132,7 @@ impl LongWait {
 
     fn close(&mut self) {
         if let (Some((_, Some(record))), Some(own)) = (self.record.take(), ControlBlock::if_open()) {
-            own.call_words().calls.set_time(oxshmem_os::time::fine());
+            recorder::note_time(oxshmem_os::time::fine());
             own.records.close(record);
         }
     }
