@@ -10,7 +10,8 @@ use parking_lot::MutexGuard;
 use crate::channel::Channel;
 use crate::peers::Directory;
 
-/// A channel that a lane uses and others may nudge.
+/// A channel that a lane uses and others may nudge. No two share a line: threads with a context each use theirs at once.
+#[repr(align(128))]
 pub(crate) struct SharedChannel {
     channel: OperationLock<Channel>,
     /// The channel's operations that are not complete. Stored with release before the channel is unlocked, loaded with acquire: a thread that

@@ -23,7 +23,9 @@ use crate::wait::{self, Needs, Reason};
 use owned::OwnedLane;
 use patience::Patience;
 
-/// The lane of one context. The provider takes the only lock of an operation; a thread that finds no room waits here.
+/// The lane of one context. The provider takes the only lock of an operation; a thread that finds no room waits here. No two share a line,
+/// because threads with a context each write to theirs at once.
+#[repr(align(128))]
 pub(crate) struct ContextLane {
     lane: &'static dyn Lane,
     /// The lanes that take its puts to PEs without a window, its gets from them, and its atomics, as `lane` would: [`Lane::beneath`].
@@ -47,7 +49,8 @@ pub(crate) struct ContextLane {
 }
 
 impl ContextLane {
-    fn new(options: LaneOptions) -> Self {
+    /// `serialized`: no two threads use it at once, whatever the thread level.
+    fn new(options: LaneOptions, serialized: bool) -> Self {
         let lane = match network::lane(options) {
             Some(lane) => lane.unwrap_or_else(|error| errors::fail(&error)),
             // Lanes are made for PEs of other nodes only.
@@ -56,10 +59,10 @@ impl ContextLane {
         let Some(capabilities) = network::capabilities().cloned() else {
             errors::not_initialised("an operation between nodes")
         };
-        Self::over(lane, capabilities)
+        Self::over(lane, capabilities, serialized)
     }
 
-    fn over(lane: Box<dyn Lane>, capabilities: Capabilities) -> Self {
+    fn over(lane: Box<dyn Lane>, capabilities: Capabilities, serialized: bool) -> Self {
         let owned = OwnedLane::new(lane);
         // SAFETY: the references stay in this lane, which has the owner as well.
         let lane = unsafe { owned.lane() };
@@ -74,7 +77,7 @@ impl ContextLane {
             capabilities,
             impatient: AtomicU32::new(0),
             near: AtomicBool::new(false),
-            counters: OperationCounters::new(threads::one_calls_at_a_time()),
+            counters: OperationCounters::new(serialized || threads::one_calls_at_a_time()),
         }
     }
 
@@ -237,7 +240,7 @@ static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Collectives wait for each other's signals, and for completion only where the network reads an operand of the caller's.
 fn own() -> &'static ContextLane {
-    made(&OWN, LaneOptions { rarely_completed: true })
+    made(&OWN, LaneOptions { rarely_completed: true }, false)
 }
 
 /// Issues operations of the runtime on behalf of `call`.
@@ -282,20 +285,20 @@ fn is_quiet() -> bool {
     lanes.iter().all(|lane| lane.lane.progress().is_ok() && lane.is_idle())
 }
 
-/// The lane that is kept at `place`, made when it is first needed.
+/// The lane that is kept at `place`, made when it is first needed: for one thread at a time if it is `serialized`.
 #[inline]
-pub(crate) fn at(place: &'static AtomicPtr<ContextLane>) -> &'static ContextLane {
-    made(place, LaneOptions::default())
+pub(crate) fn at(place: &'static AtomicPtr<ContextLane>, serialized: bool) -> &'static ContextLane {
+    made(place, LaneOptions::default(), serialized)
 }
 
 #[inline]
-fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
-    known(place).unwrap_or_else(|| make(place, options))
+fn made(place: &'static AtomicPtr<ContextLane>, options: LaneOptions, serialized: bool) -> &'static ContextLane {
+    known(place).unwrap_or_else(|| make(place, options, serialized))
 }
 
 #[cold]
-fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions) -> &'static ContextLane {
-    let new = Arc::new(ContextLane::new(options));
+fn make(place: &'static AtomicPtr<ContextLane>, options: LaneOptions, serialized: bool) -> &'static ContextLane {
+    let new = Arc::new(ContextLane::new(options, serialized));
     let kept = Arc::into_raw(new.clone()).cast_mut();
     // A thread that finds the lane at its place and waits for it finds it in the list as well.
     let mut lanes = lanes();

@@ -43,6 +43,9 @@ pub struct ContextObject {
     _reserved: [u64; 2],
 }
 
+/// The options with which a program promises that no two threads use the context at once: `SHMEM_CTX_PRIVATE` and `SHMEM_CTX_SERIALIZED`.
+const SERIALIZED: u32 = 0b11;
+
 const _: () = assert!(size_of::<ContextObject>() == size_of::<predefined_handles::Object>());
 
 impl ContextObject {
@@ -171,7 +174,7 @@ impl ContextHandle {
     #[inline]
     pub(crate) fn lane(self) -> &'static ContextLane {
         match self.object() {
-            Some(object) => lane::at(&object.lane),
+            Some(object) => lane::at(&object.lane, object.options.load(Relaxed) & SERIALIZED != 0),
             None => errors::invalid_handle("an operation", "context", "SHMEM_CTX_INVALID"),
         }
     }

@@ -71,7 +71,7 @@ fn lane(account: Option<usize>) -> Arc<ContextLane> {
 fn lane_that(account: Option<usize>, is_free: impl Fn() -> bool + Send + Sync + 'static) -> Arc<ContextLane> {
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal: None };
     let lane = IdleLane { account, is_free: Box::new(is_free) };
-    let lane = Arc::new(ContextLane::over(Box::new(lane), capabilities));
+    let lane = Arc::new(ContextLane::over(Box::new(lane), capabilities, false));
     lane.clone().join(&mut lanes());
     lane
 }
@@ -144,6 +144,17 @@ fn a_lane_outlives_its_context_while_a_call_waits_for_it() {
     PLACE.store(Arc::into_raw(lane(None)).cast_mut(), Release);
     forget(&PLACE);
     assert_eq!(Arc::strong_count(&used), 1);
+}
+
+/// Processors fetch lines in pairs.
+#[test]
+fn lanes_of_two_contexts_share_no_pair_of_lines() {
+    let [one, other] = [None, None].map(lane);
+    let pair = |lane: &Arc<ContextLane>, byte: usize| (Arc::as_ptr(lane).addr() + byte) / 128;
+    let pairs = |lane: &Arc<ContextLane>| pair(lane, 0)..=pair(lane, size_of::<ContextLane>() - 1);
+    assert!([&one, &other].iter().all(|lane| Arc::as_ptr(lane).addr().is_multiple_of(128)));
+    assert!(pairs(&one).all(|pair| !pairs(&other).contains(&pair)));
+    remove(&[one, other]);
 }
 
 #[test]
