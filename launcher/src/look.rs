@@ -27,14 +27,17 @@ pub(crate) fn witnesses(pes: &[(u32, u32)], calls: usize) -> Vec<Witness> {
 
 fn witness(pe: u32, started: u32, calls: usize, symbols: &mut Symbols) -> Witness {
     let family = family(started);
-    let found = family.iter().find_map(|&pid| Maps::of(pid).filter(Maps::is_pe).map(|maps| (pid, maps)));
-    let Some((pid, maps)) = found else {
+    let found = family.iter().find_map(|&pid| {
+        let thread = live_thread(pid);
+        Maps::of(thread).filter(Maps::is_pe).map(|maps| (pid, thread, maps))
+    });
+    let Some((pid, thread, maps)) = found else {
         let activity = activity(started);
         return Witness { activity, process: Some(started), ..Witness::new(pe, State::Starting, Vec::new()) };
     };
     let known =
         Witness { activity: activity(pid), process: Some(pid), ..Witness::new(pe, State::Starting, Vec::new()) };
-    match read(known.clone(), pid, &maps, calls, symbols) {
+    match read(known.clone(), thread, &maps, calls, symbols) {
         Ok(witness) => witness,
         // It may have ended meanwhile.
         Err(_) if known.activity == Activity::Ended => known,
@@ -42,9 +45,9 @@ fn witness(pe: u32, started: u32, calls: usize, symbols: &mut Symbols) -> Witnes
     }
 }
 
-/// Reads the control window of a PE.
-fn read(mut known: Witness, pid: u32, maps: &Maps, calls: usize, symbols: &mut Symbols) -> std::io::Result<Witness> {
-    let memory = File::open(format!("/proc/{pid}/mem"))?;
+/// Reads the control window of a PE, by the number of one of its threads.
+fn read(mut known: Witness, thread: u32, maps: &Maps, calls: usize, symbols: &mut Symbols) -> std::io::Result<Witness> {
+    let memory = File::open(format!("/proc/{thread}/mem"))?;
     let Some((window, layout)) = window(&memory, maps, known.pe)? else { return Ok(known) };
     let mut state = [0; 4];
     memory.read_exact_at(&mut state, window + u64::from(layout.state))?;
@@ -120,16 +123,27 @@ fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// The state of a process: it computes if any of its threads uses a processor.
-fn activity(pid: u32) -> Activity {
+/// The threads of a process that have not ended, and the letters of their states. Its first thread may end before others.
+fn threads(pid: u32) -> Vec<(u32, char)> {
     let letter = |path: std::path::PathBuf| {
         let stat = fs::read_to_string(path.join("stat")).ok()?;
         stat.rsplit_once(')')?.1.trim_start().chars().next()
     };
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let letters: Vec<char> = threads.filter_map(|thread| letter(thread.path())).collect();
-    match letters.first() {
-        None | Some('Z' | 'X') => Activity::Ended,
+    let thread = |entry: fs::DirEntry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, letter(entry.path())?));
+    threads.filter_map(thread).filter(|(_, letter)| !matches!(letter, 'Z' | 'X')).collect()
+}
+
+/// A thread of a process by which its memory can be reached: that of a thread that has ended cannot.
+fn live_thread(pid: u32) -> u32 {
+    threads(pid).first().map_or(pid, |&(thread, _)| thread)
+}
+
+/// The state of a process: it computes if any of its threads uses a processor.
+fn activity(pid: u32) -> Activity {
+    let letters: Vec<char> = threads(pid).into_iter().map(|(_, letter)| letter).collect();
+    match &letters[..] {
+        [] => Activity::Ended,
         _ if letters.iter().any(|letter| matches!(letter, 'T' | 't')) => Activity::Stopped,
         _ if letters.contains(&'R') => Activity::Computes,
         _ => Activity::Sleeps,

@@ -146,6 +146,20 @@ static void threads(void)
     pthread_join(thread, NULL);
 }
 
+static void *last_thread(void *unused)
+{
+    wait_for(&flag, 1);
+    shmem_finalize();
+    return unused;
+}
+
+static void first_thread_leaves(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, last_thread, NULL);
+    pthread_exit(NULL);
+}
+
 /* A team that no arithmetic describes. */
 static void colours(void)
 {
@@ -180,7 +194,7 @@ int main(int argc, char **argv)
         { "root_in_lock", root_in_lock }, { "own_value", own_value },
         { "team_against_world", team_against_world }, { "two_contexts", two_contexts },
         { "finalize", finalize }, { "alone", alone }, { "threads", threads }, { "colours", colours },
-        { "serve", serve },
+        { "serve", serve }, { "first_thread_leaves", first_thread_leaves },
     };
     int provided;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);

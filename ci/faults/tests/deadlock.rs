@@ -131,6 +131,11 @@ fn fault_D13_all_threads_of_all_pes_wait() {
 }
 
 #[test]
+fn fault_D13_the_first_threads_have_left() {
+    reported("first_thread_leaves", 2, &["PE 0: in shmem_wait_until", "PE 1: in shmem_wait_until"]);
+}
+
+#[test]
 fn fault_D14_a_team_of_a_list_of_pes_names_who_is_missing() {
     reported("colours", 4, &["in shmem_team_sync of all PEs", "without PE 2", "PE 2: in shmem_wait_until"]);
 }

@@ -15,16 +15,26 @@ pub fn thread_number() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// All threads of this process at one moment.
+/// All threads of this process at one moment that have not ended.
 pub fn threads() -> Option<BTreeSet<Thread>> {
-    let mut threads = BTreeSet::new();
+    let (mut threads, mut ended) = (BTreeSet::new(), 0);
     for entry in fs::read_dir("/proc/self/task").ok()? {
         let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        threads.insert((number, field(&fs::read_to_string(format!("/proc/self/task/{number}/stat")).ok()?, STARTED)?));
+        let stat = fs::read_to_string(format!("/proc/self/task/{number}/stat")).ok()?;
+        if has_ended(&stat) {
+            ended += 1;
+        } else {
+            threads.insert((number, field(&stat, STARTED)?));
+        }
     }
     // A listing may miss a thread that begins meanwhile. The kernel's count is of one moment.
     let count = field(&fs::read_to_string("/proc/self/stat").ok()?, COUNT)?;
-    (count == threads.len() as u64).then_some(threads)
+    (count == threads.len() as u64 + ended).then_some(threads)
+}
+
+/// Whether a thread has ended, as its line of `stat` tells. The first thread of a process stays in the list until the last one ends.
+fn has_ended(stat: &str) -> bool {
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Places in a line of `stat`, counted behind the name.
@@ -36,15 +46,21 @@ pub(crate) fn field(stat: &str, place: usize) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 
-/// A line of what the kernel tells of this process.
+/// A line of what the kernel tells of this process by the calling thread: when the first one has ended, nothing leads from it to memory
+/// and descriptors any more.
 fn status(name: &str) -> Option<String> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
+    status_of("thread-self", name)
+}
+
+fn status_of(entry: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{entry}/status")).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
 }
 
-/// Whether a debugger is attached.
+/// Whether a debugger is attached to the first thread or the calling one.
 pub fn is_traced() -> Option<bool> {
-    status("TracerPid:").map(|tracer| tracer != "0")
+    let tracer = |entry| status_of(entry, "TracerPid:");
+    Some(tracer("self")? != "0" || tracer("thread-self")? != "0")
 }
 
 /// Signals that come from the thread's own instructions. A thread that waits in the library causes none. SIGABRT is none of them:
@@ -94,7 +110,7 @@ pub fn has_helpers() -> Option<bool> {
     if (0..places).any(is_helper) {
         return Some(true);
     }
-    Some(fs::read_to_string("/proc/self/maps").ok()?.contains("/[aio]"))
+    Some(fs::read_to_string("/proc/thread-self/maps").ok()?.contains("/[aio]"))
 }
 
 /// Whether a descriptor leads to the kernel's or a graphics processor's workers. Names cost microseconds, and a PE may have a
@@ -112,7 +128,7 @@ fn is_helper(descriptor: i32) -> bool {
         return false;
     }
     // Another thread may have closed it.
-    let Ok(target) = fs::read_link(format!("/proc/self/fd/{descriptor}")) else { return false };
+    let Ok(target) = fs::read_link(format!("/proc/thread-self/fd/{descriptor}")) else { return false };
     let target = target.to_string_lossy();
     ["anon_inode:[io_uring]", "/dev/nvidia", "/dev/kfd", "/dev/dri/"].iter().any(|name| target.starts_with(name))
 }
@@ -166,6 +182,7 @@ mod tests {
         let stat = "17 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 42 18 4711 20";
         assert_eq!((field(stat, COUNT), field(stat, STARTED)), (Some(42), Some(4711)));
         assert_eq!(field("17 (short) S 1", STARTED), None);
+        assert!(!has_ended(stat) && has_ended("17 (a) b (c) Z 1 2") && !has_ended("17 (Z) S 1 2"));
     }
 
     #[test]
