@@ -12,18 +12,23 @@ use parking_lot::MutexGuard;
 use crate::channel::{Channel, Issued};
 use crate::net::Net;
 use crate::peers::Directory;
-use crate::shared_channel::SharedChannel;
+use crate::shared_channel::{LockedChannel, SharedChannel};
+
+/// Looks of a caller at its lane for each one at what peers ask of this PE. Chosen: four of them take a third of a round trip.
+const LOOKS_PER_SERVICE: u64 = 4;
 
 pub(crate) struct UcxLane {
     /// First: the serving channel needs the net.
     channel: Arc<SharedChannel>,
+    /// The channel is the serving one.
+    serves: bool,
     net: Arc<Net>,
 }
 
 impl UcxLane {
     pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
         let channel = net.take_channel(options)?;
-        Ok(Self { channel, net })
+        Ok(Self { serves: net.is_serving(&channel), channel, net })
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
@@ -49,6 +54,16 @@ impl UcxLane {
             self.net.remind();
         }
         outcome
+    }
+
+    /// Serves peers after some of the looks in vain: a peer may wait for this PE before it answers. Each look costs a call of the kernel
+    /// over TCP, so it is not all of them.
+    fn serve_sometimes(&self, channel: LockedChannel<'_>) {
+        let is_due = !self.serves && channel.steps().is_multiple_of(LOOKS_PER_SERVICE);
+        drop(channel);
+        if is_due {
+            self.net.nudge_service();
+        }
     }
 
     /// A put of a copy that does not go the straight way. Returns how many bytes at the end are left.
@@ -190,17 +205,26 @@ unsafe impl Lane for UcxLane {
             return Ok(true);
         }
         let mut channel = self.channel.lock();
-        match channel.progress(&self.net.peers) {
-            Ok(_) => Ok(channel.outstanding() == 0),
-            Err(_) => Err(Failed),
+        let is_complete = match channel.progress(&self.net.peers) {
+            Ok(_) => channel.outstanding() == 0,
+            Err(_) => return Err(Failed),
+        };
+        if !is_complete {
+            self.serve_sometimes(channel);
         }
+        Ok(is_complete)
     }
 
     fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
         if self.channel.is_well_and_idle() {
             return Ok(AwaitedState::Idle);
         }
-        self.channel.lock().poll_awaited(&self.net.peers)
+        let mut channel = self.channel.lock();
+        let state = channel.poll_awaited(&self.net.peers)?;
+        if state == AwaitedState::UnderWay {
+            self.serve_sometimes(channel);
+        }
+        Ok(state)
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {

@@ -13,7 +13,7 @@ use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
 use crate::backlog::Backlog;
-use crate::channel::Channel;
+use crate::channel::{Channel, LONGEST_MESSAGE};
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
@@ -24,8 +24,8 @@ pub(crate) struct Net {
     pub(crate) peers: Directory,
     pub(crate) context: Arc<UcxContext>,
     pub(crate) regions: Regions,
-    /// Lanes whose completions are rarely waited for send unacknowledged messages.
-    skips_acknowledgements: bool,
+    /// UCX makes a put of messages between processors, so lanes send unacknowledged messages of their own.
+    sends_messages: bool,
     /// The channel whose worker peers reach; none after the end.
     pub(crate) service: Mutex<Option<Arc<SharedChannel>>>,
     /// A lane has the serving channel.
@@ -63,8 +63,9 @@ impl Channels {
     /// A channel that another lane has, where lanes are so many that descriptors would run short. It is quiet when all
     /// of its lanes are, and a fence is one of all of them: that is more than a lane asks for. So threads that wait for
     /// one of the lanes hold those back that issue on the others (`Lane::account`).
-    fn to_share(&self, most: usize) -> Option<Arc<SharedChannel>> {
-        let shareable = || self.taken.iter().filter(|shared| !shared.lock_briefly().skips_acknowledgements);
+    fn to_share(&self, most: usize, longest_message: usize) -> Option<Arc<SharedChannel>> {
+        let is_alike = |shared: &&Arc<SharedChannel>| shared.lock_briefly().longest_message == longest_message;
+        let shareable = || self.taken.iter().filter(is_alike);
         let count = shareable().count();
         (count >= most).then(|| shareable().nth(count % most).cloned()).flatten()
     }
@@ -81,11 +82,11 @@ fn most_channels(pes: u32) -> usize {
 impl Net {
     pub(crate) fn new(participant: &Participant<'_>, context: Arc<UcxContext>, atomics: bool) -> Self {
         // UCX's own atomics are not atomic against those of the processor.
-        let skips_acknowledgements = context.by_processors && !atomics;
+        let sends_messages = context.by_processors && !atomics;
         Self {
             peers: Directory::new(participant, atomics),
             regions: Regions::new(context.clone()),
-            skips_acknowledgements,
+            sends_messages,
             context,
             service: Mutex::default(),
             service_is_taken: AtomicBool::new(false),
@@ -134,33 +135,43 @@ impl Net {
 
     /// A channel for a new lane.
     ///
-    /// The first lane without acknowledgements gets the serving one: the messages between two PEs go by one connection then, so that acknowledgements
-    /// of TCP's travel with data, and a caller looks at one worker.
+    /// The runtime's own lane gets the serving one if its puts are messages: the messages between two PEs go by one connection then, so
+    /// that acknowledgements of TCP's travel with data, and a caller looks at one worker.
     pub(crate) fn take_channel(&self, options: LaneOptions) -> Result<Arc<SharedChannel>, Error> {
-        let skips_acknowledgements = options.rarely_completed && self.skips_acknowledgements;
-        if skips_acknowledgements
+        let longest_message = match (self.sends_messages, options.rarely_completed) {
+            (true, true) => usize::MAX,
+            (true, false) => LONGEST_MESSAGE,
+            (false, _) => 0,
+        };
+        if self.sends_messages
+            && options.rarely_completed
             && let Some(shared) = &*self.service.lock()
             && !self.service_is_taken.swap(true, Ordering::AcqRel)
         {
-            shared.lock().skips_acknowledgements = true;
+            shared.lock().longest_message = longest_message;
             return Ok(shared.clone());
         }
         let mut channels = self.channels.lock();
         let shared = match channels.free.pop() {
             Some(shared) => shared,
-            None => match channels.to_share(self.most_channels).filter(|_| !skips_acknowledgements) {
+            None => match channels.to_share(self.most_channels, longest_message).filter(|_| !options.rarely_completed) {
                 Some(shared) => shared,
                 None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
             },
         };
-        shared.lock().skips_acknowledgements = skips_acknowledgements;
+        shared.lock().longest_message = longest_message;
         channels.taken.push(shared.clone());
         Ok(shared)
     }
 
+    /// Whether peers reach the worker of this channel.
+    pub(crate) fn is_serving(&self, shared: &Arc<SharedChannel>) -> bool {
+        self.service.lock().as_ref().is_some_and(|service| Arc::ptr_eq(service, shared))
+    }
+
     /// Takes back the channel of a lane that ends, with nothing under way.
     pub(crate) fn leave_channel(&self, shared: &Arc<SharedChannel>) {
-        if self.service.lock().as_ref().is_some_and(|service| Arc::ptr_eq(service, shared)) {
+        if self.is_serving(shared) {
             shared.lock().renew();
             return self.service_is_taken.store(false, Ordering::Release);
         }

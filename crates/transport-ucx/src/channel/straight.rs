@@ -49,7 +49,7 @@ impl Channel {
     /// Says how many operations may go the straight way now: none behind a fence, or where puts are messages; otherwise
     /// as many as there is room for before the channel has to be moved on.
     pub(crate) fn allow_straight(&mut self, outstanding: u64) {
-        let none = self.skips_acknowledgements || self.fenced || self.asked_for() >= MOST_ASKED;
+        let none = self.longest_message > 0 || self.fenced || self.asked_for() >= MOST_ASKED;
         let room = (MOST_UNDER_WAY / 2).saturating_sub(self.unflushed).min(MOST_UNDER_WAY.saturating_sub(outstanding));
         self.straight = if none { 0 } else { room };
     }

@@ -16,7 +16,7 @@ use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
 };
 
-use super::{Channel, TOGETHER};
+use super::{Channel, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
 use crate::load;
 use crate::net::Net;
@@ -267,7 +267,7 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.skips_acknowledgements = true;
+        channel.longest_message = usize::MAX;
         for i in 0..MOST_UNACKNOWLEDGED + 100 {
             // SAFETY: the source lives longer than the channel.
             let issued =
@@ -302,7 +302,7 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
     let at = |offset| Remote { offset, ..HEAP };
     let mut played = false;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.skips_acknowledgements = true;
+        channel.longest_message = usize::MAX;
         let send = |channel: &mut Channel, offset, n| {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
             let issued = unsafe { channel.put_copy_unacknowledged(&net.peers, at(offset), source.as_ptr(), n) };
@@ -327,6 +327,16 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
         assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
         complete(net, channel);
         assert_eq!((*old, seen(80), seen(72), seen(64), seen(0)), (all, all, all, all, all));
+        send(channel, 112, 8);
+        channel.fence();
+        send(channel, 120, 8);
+        assert!(!channel.has_batch(), "a flag behind its data goes at once");
+        send(channel, 128, 8);
+        channel.fence();
+        send(channel, 136, 8);
+        assert!(channel.has_batch(), "a flag in a stream goes with it");
+        complete(net, channel);
+        assert_eq!((seen(112), seen(120), seen(128), seen(136)), (all, all, all, all));
         // A message of a batch that cannot be delivered says so, and those beside it arrive.
         for (offset, n) in [(96, 8), (250, 8), (104, 8)] {
             send(channel, offset, n);
@@ -340,6 +350,40 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
 }
 
 #[test]
+fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_ones() {
+    const NAME: &str = "a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_ones";
+    const LONG: usize = LONGEST_MESSAGE + 1;
+    let (source, mut target) = ([7_u8; LONG], vec![0_u8; 3 * LONG]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.longest_message = LONGEST_MESSAGE;
+        let put = |channel: &mut Channel, to: usize, n| {
+            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
+            unsafe { channel.put(&net.peers, Remote { offset: to as u64, ..HEAP }, source.as_ptr(), n) }
+        };
+        assert!(put(channel, 0, LONGEST_MESSAGE).is_ok());
+        assert_eq!((channel.owed(), channel.transfers()), (1, 0), "a short put is a message");
+        while put(channel, LONG, LONG).is_err() {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        assert!(channel.transfers() > 0, "a long put is UCX's");
+        channel.fence();
+        assert!(matches!(put(channel, 0, 8), Err(NotIssued::Busy)), "a message overtakes a long put");
+        complete(net, channel);
+        assert!(put(channel, 2 * LONG, 8).is_ok());
+        channel.fence();
+        assert!(put(channel, 2 * LONG + 8, 8).is_ok(), "messages keep their order without a wait");
+        channel.fence();
+        assert!(matches!(put(channel, 0, LONG), Err(NotIssued::Busy)), "a long put overtakes messages");
+        complete(net, channel);
+        played = true;
+    });
+    let arrived = |part: &[u8]| part.iter().all(|&byte| byte == 7);
+    assert!(!played || arrived(&target[..LONGEST_MESSAGE]) && arrived(&target[LONG..2 * LONG + 16]));
+}
+
+#[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     const NAME: &str = "what_comes_behind_a_long_put_waits_until_it_has_arrived";
     const BYTES: usize = 1 << 20;
@@ -348,7 +392,7 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
     alone(NAME, &Settings::default(), &mut target, |net, channel| {
-        channel.skips_acknowledgements = true;
+        channel.longest_message = usize::MAX;
         let seen = |offset| word(net, offset);
         let all = u64::from_ne_bytes([7; 8]);
         let turn = |channel: &mut Channel| {
@@ -426,7 +470,7 @@ fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why(
     let signal = Remote { offset: BYTES as u64, ..HEAP };
     let mut lost = None;
     alone_over(NAME, &Settings::default(), &mut target, without_receipts, |net, channel| {
-        channel.skips_acknowledgements = true;
+        channel.longest_message = usize::MAX;
         // SAFETY: the source lives longer than the channel.
         unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }.expect("there is room");
         // SAFETY: no old value is asked for.

@@ -27,7 +27,7 @@ impl Channel {
     /// # Safety
     /// As for `Lane::put_nbi`.
     pub(crate) unsafe fn put(&mut self, peers: &Directory, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
-        if self.skips_acknowledgements {
+        if (1..=self.longest_message).contains(&n) {
             // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
             return unsafe { self.put_unacknowledged(peers, to, source, n, None) }.map(|()| n);
         }
@@ -55,7 +55,7 @@ impl Channel {
         source: *const u8,
         n: usize,
     ) -> Issued<usize> {
-        if self.skips_acknowledgements {
+        if self.longest_message > 0 {
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
             return unsafe { self.put_copy_unacknowledged(peers, to, source, n) };
         }

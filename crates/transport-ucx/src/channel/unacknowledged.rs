@@ -1,6 +1,6 @@
-//! Unacknowledged puts, by messages: for lanes whose completions are rarely waited for, where UCX itself makes a put of
-//! messages between processors. Over TCP each put of UCX's is acknowledged by a message of its own, which costs both processors as
-//! much as the put. Here one acknowledgement serves for many puts.
+//! Unacknowledged puts, by messages, where UCX itself makes a put of messages between processors. Over TCP each put of UCX's is
+//! acknowledged by a message of its own, which costs both processors as much as the put. Here one acknowledgement serves for many puts,
+//! and a fence between messages costs nothing. On lanes of programs short puts go so, on the runtime's own lane all.
 
 use std::slice;
 
