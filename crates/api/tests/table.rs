@@ -121,7 +121,10 @@ fn fortran_symbols_have_all_spellings() {
         for symbol in of_gfortran.chain([&entry.symbol]) {
             let name = symbol.trim_end_matches('_');
             assert!(aliases.contains(&name.to_ascii_uppercase()), "{symbol} in upper case");
-            assert!(!name.contains('_') || aliases.contains(&format!("{symbol}_")), "{symbol} with a second underscore");
+            assert!(
+                !name.contains('_') || aliases.contains(&format!("{symbol}_")),
+                "{symbol} with a second underscore"
+            );
         }
     }
 }

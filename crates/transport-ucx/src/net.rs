@@ -152,12 +152,11 @@ impl Net {
             return Ok(shared.clone());
         }
         let mut channels = self.channels.lock();
-        let shared = match channels.free.pop() {
+        let free = channels.free.pop();
+        let to_share = || channels.to_share(self.most_channels, longest_message).filter(|_| !options.rarely_completed);
+        let shared = match free.or_else(to_share) {
             Some(shared) => shared,
-            None => match channels.to_share(self.most_channels, longest_message).filter(|_| !options.rarely_completed) {
-                Some(shared) => shared,
-                None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
-            },
+            None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
         };
         shared.lock().longest_message = longest_message;
         channels.taken.push(shared.clone());

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AT_ONCE, CallSubject, HEAD, KEPT, LONGEST_NAME, MOST, MOST_RINGS, NEXT, RECENT, TAIL, TICK, TIME_BITS, TURNS, WORDS,
-    since, stamp, ticks, turn,
+    AT_ONCE, CallSubject, HEAD, KEPT, LONGEST_NAME, MOST, MOST_RINGS, NEXT, RECENT, TAIL, TICK, TIME_BITS, TURNS,
+    WORDS, since, stamp, ticks, turn,
 };
 
 /// A call, as its record tells it.
