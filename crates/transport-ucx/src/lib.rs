@@ -2,9 +2,9 @@
 //!
 //! A PE has one worker that serves (`service`) and one for each lane (`channel`). A lane's worker reaches the serving
 //! worker of a peer: memory by puts and gets with the peer's keys, which are asked for when they are first needed
-//! (`keys`); atomics, signals and such questions by active messages (`message`), long puts of the runtime's own lane over TCP by
-//! rendezvous (`rendezvous`). A thread and the callers that wait move the serving worker on (`progress`). `objects` owns UCX's objects,
-//! `load` opens the library, [`PROVIDER`] puts the parts together.
+//! (`keys`); atomics, signals and such questions by active messages (`message`). Over TCP short puts, and all of the runtime's own lane,
+//! are active messages, too; long ones of these go by rendezvous (`rendezvous`). A thread and the callers that wait move the serving
+//! worker on (`progress`). `objects` owns UCX's objects, `load` opens the library, [`PROVIDER`] puts the parts together.
 //!
 //! UCX does not say with respect to which other accesses its own atomics are atomic. So either the target's processor executes all
 //! atomics of a job, which are then atomic against processor atomics of the target's node, whichever transport UCX has chosen; or UCX
