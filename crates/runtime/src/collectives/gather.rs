@@ -17,6 +17,7 @@ use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
+use crate::teams::span::Span;
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
 
@@ -71,12 +72,58 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
 }
 
+/// The part of one member in a collect, which travels as the words of an exchange.
+struct CollectOffer {
+    /// Bytes of its block.
+    bytes: usize,
+    /// The name of its destination, to be compared.
+    dest_name: u64,
+    /// The block, if it is inline; otherwise the name of its source.
+    payload: [u64; PAYLOAD_WORDS - 2],
+}
+
+impl CollectOffer {
+    /// Bytes of the longest inline block.
+    const INLINE: usize = PAYLOAD_BYTES - 16;
+
+    /// The caller's offer.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes` bytes.
+    unsafe fn new(call: Call<'_>, dest: *const u8, source: *const u8, bytes: usize) -> Self {
+        let mut offer = Self { bytes, dest_name: call.compared_name(dest), payload: [0; PAYLOAD_WORDS - 2] };
+        if offer.is_inline() {
+            // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit the payload.
+            unsafe { ptr::copy_nonoverlapping(source, offer.payload.as_mut_ptr().cast(), bytes) };
+        } else {
+            // A member with nothing to give need not have the array that the others give from (COL-8).
+            offer.payload[0] = call.name_of(source, bytes);
+        }
+        offer
+    }
+
+    fn words(&self) -> [u64; PAYLOAD_WORDS] {
+        let mut words = [0; PAYLOAD_WORDS];
+        (words[0], words[1]) = (self.bytes as u64, self.dest_name);
+        words[2..].copy_from_slice(&self.payload);
+        words
+    }
+
+    fn decode(&[bytes, dest_name, payload @ ..]: &[u64; PAYLOAD_WORDS]) -> Self {
+        Self { bytes: bytes as usize, dest_name, payload }
+    }
+
+    /// Whether the block travels with the offer.
+    fn is_inline(&self) -> bool {
+        self.bytes <= Self::INLINE
+    }
+}
+
 /// Collects blocks whose sizes differ from member to member. More than `room` bytes end the job.
 ///
 /// # Safety
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize, room: usize) {
-    const INLINE: usize = PAYLOAD_BYTES - 16;
     let call = call.declare(CallKind::Collect, 0, 0);
     if bytes > 0 {
         // The members say how long the destination is; it has at least the caller's own block.
@@ -87,67 +134,68 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         // SAFETY: `needs` has found the caller's block and its destination.
         return unsafe { run::collect(call, schedules, dest, source, bytes, room) };
     }
-    let mut words = [0; PAYLOAD_WORDS];
-    (words[0], words[1]) = (bytes as u64, call.compared_name(dest));
-    if bytes <= INLINE {
-        // SAFETY: the caller promises `bytes` bytes at `source`, and the branch has shown that they fit the rest of the
-        // payload.
-        unsafe { ptr::copy_nonoverlapping(source, words[2..].as_mut_ptr().cast(), bytes) };
-    } else {
-        // A member with nothing to give need not have the array that the others give from (COL-8).
-        words[2] = call.name_of(source, bytes);
-    }
+    // SAFETY: the caller promises `bytes` bytes at `source`.
+    let mine = unsafe { CollectOffer::new(call, dest, source, bytes) };
     let (mut offset, mut all_inline, mut elsewhere) = (0_usize, true, None);
     let mut places = Vec::new();
-    node_exchange::exchange(call, &words, |member, theirs| {
-        let size = theirs[0] as usize;
+    node_exchange::exchange(call, &mine.words(), |member, theirs| {
+        let theirs = CollectOffer::decode(theirs);
+        let (place, size) = (offset, theirs.bytes);
+        offset = offset.saturating_add(size);
         if call.team.span.is_some() {
-            places.push(offset);
+            places.push(place);
         }
-        if theirs[1] != words[1] {
-            elsewhere = Some(member);
-        }
-        if size > 0 {
+        if theirs.dest_name != mine.dest_name {
             // A member that brings something must mean the destination that has room for it.
-            if theirs[1] != words[1] {
+            if size > 0 {
                 call.other_destination(member, dest, bytes);
             }
-            // That must be symmetric memory, however much the member brings.
-            fits(call, offset.saturating_add(size), room);
-            let to = call.part_of_dest(dest, offset, size);
-            // SAFETY: `part_of_dest` has found room for the block; one beyond the payload is read from its source, whose member
-            // has entered and leaves only after us.
-            unsafe {
-                if size <= INLINE {
-                    ptr::copy_nonoverlapping(theirs[2..].as_ptr().cast(), to, size);
-                } else {
-                    all_inline = false;
-                    if call.team.span.is_none() {
-                        call.fetch(member, FAST.named(theirs[2]) as *const u8, to, size);
-                    }
-                }
-            }
+            elsewhere = Some(member);
         }
-        offset = offset.saturating_add(size);
+        if size == 0 {
+            return;
+        }
+        fits(call, offset, room);
+        // The destination must be symmetric, however much the member brings.
+        let to = call.part_of_dest(dest, place, size);
+        if theirs.is_inline() {
+            // SAFETY: `part_of_dest` has found room for the block, which the payload has.
+            unsafe { ptr::copy_nonoverlapping(theirs.payload.as_ptr().cast(), to, size) };
+            return;
+        }
+        all_inline = false;
+        if call.team.span.is_none() {
+            // SAFETY: `part_of_dest` has found room for the block. The member has entered, so its source is ready, and leaves only
+            // after us.
+            unsafe { call.fetch(member, FAST.named(theirs.payload[0]) as *const u8, to, size) };
+        }
     });
     // All members see the same sizes, so all decide alike.
     match &call.team.span {
         _ if all_inline => {}
         Some(span) => {
-            // Blocks go into the leaders' destinations.
             if let Some(member) = elsewhere {
                 call.other_destination(member, dest, bytes);
             }
             places.push(offset);
-            let place = |member: u32| places[member as usize];
-            let block = |member: u32| (place(member + 1) - place(member)) as u64;
-            let share = |node: u32| span.on(node).map(block).sum::<u64>();
-            let way = way::by(call, |team| team.gather(NodeShares::of((0..span.nodes()).map(share))));
             // SAFETY: all have entered, name the same destination, and have room for all blocks there.
-            unsafe { between_nodes::gather(call, span, way, dest, source, place) };
+            unsafe { collect_between_nodes(call, span, dest, source, &places) };
         }
         None => call.leave(),
     }
+}
+
+/// Collects blocks into the leaders' destinations. That of member i begins at byte `places[i]` and ends at `places[i + 1]`.
+///
+/// # Safety
+/// The members have entered and name the same `dest`, which is symmetric and has all blocks; `source` has the caller's block.
+unsafe fn collect_between_nodes(call: Call<'_>, span: &Span, dest: *mut u8, source: *const u8, places: &[usize]) {
+    let place = |member: u32| places[member as usize];
+    let block = |member: u32| (place(member + 1) - place(member)) as u64;
+    let share = |node: u32| span.on(node).map(block).sum::<u64>();
+    let way = way::by(call, |team| team.gather(NodeShares::of((0..span.nodes()).map(share))));
+    // SAFETY: the caller promises both arrays, and that the members have entered.
+    unsafe { between_nodes::gather(call, span, way, dest, source, place) };
 }
 
 /// Ends the job unless so many bytes of a collect fit the destination.
