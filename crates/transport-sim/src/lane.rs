@@ -11,7 +11,7 @@ use oxshmem_transport::{
 };
 
 use crate::network::{Pe, describe};
-use crate::operation::{LanePlace, Movement, PutSource, parts};
+use crate::operation::{LanePlace, Movement, Operation, PutSource, parts};
 use crate::queue::OperationQueue;
 use crate::turns::StepKind;
 
@@ -90,10 +90,10 @@ impl SimLane {
         let whole = matches!(action, Movement::Amo(..)) || !self.is_moody();
         let parts = parts(n, to.offset, whole, &self.pe.chance());
         let target = self.pe.story.as_ref().map_or_else(String::new, |story| story.target(to, n));
-        let number = queue.push(account, self.place(after), to, action, parts, target);
-        if let Some(issued) = queue.operations.last() {
-            self.pe.note(|| format!("issues {} of {n} bytes", describe(issued)));
-        }
+        let (number, place, account) = (queue.new_operation(), self.place(after), account.clone());
+        let issued = Operation { number, place, account, to, action, parts, kept: false, target };
+        self.pe.note(|| format!("issues {} of {n} bytes", describe(&issued)));
+        queue.push(issued);
         number
     }
 

@@ -7,11 +7,7 @@
 //! - A signal lands after the data of its put.
 //! - Operations of different lanes, and to different PEs, have no order.
 
-use std::sync::Arc;
-
-use oxshmem_transport::{Account, Remote};
-
-use crate::operation::{LanePlace, Movement, Operation, OperationPart, PutSource};
+use crate::operation::{Movement, Operation, OperationPart, PutSource};
 
 /// Operations of a lane from which on it is busy.
 pub(crate) const MANY: usize = 64;
@@ -61,22 +57,16 @@ impl OperationQueue {
         self.operations.iter().filter(|operation| operation.place.lane == lane).count() >= MANY
     }
 
-    /// Adds an operation. Returns its number.
-    pub(crate) fn push(
-        &mut self,
-        account: &Arc<Account>,
-        place: LanePlace,
-        to: Remote,
-        action: Movement,
-        parts: Vec<OperationPart>,
-        target: String,
-    ) -> u64 {
-        account.issue(1);
+    /// The number of a new operation.
+    pub(crate) fn new_operation(&mut self) -> u64 {
         self.issued += 1;
-        let number = self.issued;
-        let account = account.clone();
-        self.operations.push(Operation { number, place, account, to, action, parts, kept: false, target });
-        number
+        self.issued
+    }
+
+    /// Adds an operation, which counts on its account from now on.
+    pub(crate) fn push(&mut self, operation: Operation) {
+        operation.account.issue(1);
+        self.operations.push(operation);
     }
 
     /// Whether an operation may land.
