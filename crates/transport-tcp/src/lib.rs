@@ -2,8 +2,9 @@
 //!
 //! [`proto`] is the protocol: state machines without clock and without input or output. Around it stand the memory that
 //! peers reach (`served`), one link per pair of PEs and rail (`link`), the operations of contexts (`lane`, `lanes`), the thread
-//! and the callers that move everything on (`progress`), connections that have not proven themselves (`pending`), and the
-//! addresses of this host (`interfaces`, `address`). `net` is what they share; [`PROVIDER`] puts them together.
+//! and the callers that move everything on (`progress`), the socket that accepts connections (`listener`), those that have not
+//! proven themselves (`pending`), and the addresses of this host (`interfaces`, `address`). `net` is what they share; [`PROVIDER`]
+//! puts them together.
 //!
 //! Each layer knows only those below it, and tells the one above by what it returns:
 //!
@@ -28,6 +29,7 @@ mod lane;
 mod lanes;
 mod limits;
 mod link;
+mod listener;
 mod local;
 mod net;
 mod pending;

@@ -3,11 +3,13 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use mio::Waker;
 use oxshmem_base::Error;
-use oxshmem_transport::RegisteredMemory;
 use oxshmem_transport::due::DueBoard;
+use oxshmem_transport::{Participant, RegisteredMemory};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
 use crate::lanes::LaneTable;
 use crate::permits::Permits;
@@ -39,6 +41,42 @@ pub(crate) struct LocalPe {
 }
 
 impl LocalPe {
+    /// `own`: where peers find it. `waker` wakes the progress thread.
+    pub(crate) fn new(
+        participant: &Participant<'_>,
+        own: PeAddress,
+        rails: u16,
+        watched: WatchList,
+        waker: Waker,
+    ) -> Result<Self, Error> {
+        let Participant { me, pes, settings, secret, .. } = *participant;
+        let (job, secret) = secret.split_at(16);
+        let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
+        let most_links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
+        let random = SystemRandom::new();
+        let seed = u64::from_le_bytes(random_bytes(&random)?);
+        Ok(Self {
+            me,
+            credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
+            addresses: PeerAddresses { own, ports: settings.tcp_ports, rails, book: OnceLock::new() },
+            give_up: participant.give_up(),
+            most_links,
+            memory: RegisteredMemory::default(),
+            lanes: LaneTable::default(),
+            watched,
+            due: DueBoard::new(move || {
+                if let Err(e) = waker.wake() {
+                    tracing::error!("the progress thread cannot be woken: {e}");
+                }
+            }),
+            permits: Permits::new(most_links, seed),
+            lost: OnceLock::new(),
+            random,
+            seed,
+            start: Instant::now(),
+        })
+    }
+
     /// The probes of the connection of a link.
     pub(crate) fn probes(&self, token: usize) -> Probes {
         Probes::new(self.give_up, self.most_links as u64, self.seed ^ token as u64)
@@ -46,8 +84,12 @@ impl LocalPe {
 
     /// A number that has never been used.
     pub(crate) fn nonce(&self) -> Result<[u8; 32], Error> {
-        let mut nonce = [0; 32];
-        self.random.fill(&mut nonce).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
-        Ok(nonce)
+        random_bytes(&self.random)
     }
+}
+
+fn random_bytes<const N: usize>(random: &SystemRandom) -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    random.fill(&mut bytes).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
+    Ok(bytes)
 }

@@ -34,6 +34,20 @@ pub(crate) struct Net {
 }
 
 impl Net {
+    pub(crate) fn new(local: LocalPe, pending: PendingConnections, callers: Poller, thread: Poller) -> Self {
+        Self {
+            by_token: (0..local.most_links).map(|_| OnceLock::new()).collect(),
+            links: RwLock::default(),
+            pending,
+            poller: Mutex::new(callers),
+            thread: Mutex::new(ThreadPoller::new(thread, local.give_up)),
+            callers: Callers::default(),
+            turns: AtomicU64::new(0),
+            fences: AtomicU64::new(0),
+            local,
+        }
+    }
+
     /// Now, as far as this thread knows. Relaxed: the counts only decide when a message goes.
     pub(crate) fn issue_time(&self) -> IssueTime {
         IssueTime { turns: self.turns.load(Ordering::Relaxed), fences: self.fences.load(Ordering::Relaxed) }

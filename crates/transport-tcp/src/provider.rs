@@ -1,38 +1,30 @@
 //! The offers of the provider, and how it opens.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
 
-use mio::net::TcpListener;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
-use oxshmem_os::{descriptors, sockets};
-use oxshmem_transport::driver::{Callers, Drive};
-use oxshmem_transport::due::DueBoard;
+use oxshmem_os::descriptors;
+use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
-    Participant, Provider, Region, RegisteredMemory, Segment, TransportOffer, WantedTransport, software,
+    Participant, Provider, Region, Segment, TransportOffer, WantedTransport, software,
 };
-use parking_lot::{Mutex, RwLock};
-use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::PeAddress;
 use crate::addresses::PeerAddresses;
-use crate::interfaces::{self, Address};
+use crate::interfaces::Address;
 use crate::lane::TcpLane;
-use crate::lanes::LaneTable;
 use crate::limits::{INJECT, SMALL, TOGETHER};
+use crate::listener::PeListener;
 use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
-use crate::permits::Permits;
 use crate::proto::admission::OTHER_FILES;
-use crate::proto::handshake::Credentials;
-use crate::watch::{LISTENER, Poller, ThreadPoller, WAKER, WatchList};
+use crate::watch::{LISTENER, Poller, WAKER, WatchList};
 
 /// TCP needs no card, so it can always be had.
 pub static PROVIDER: Provider = Provider { name: "tcp", elsewhere: ELSEWHERE, offers, open };
@@ -51,116 +43,32 @@ fn offers(_participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offer
     }
 }
 
-/// Connections of strangers that may wait in the kernel beside one of each PE.
-const BACKLOG: u32 = 1024;
-
 fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fabric>, Error> {
-    let failed = |what: &'static str| move |e: io::Error| Error::new(format!("TCP: {what}")).because(e);
-    let Participant { me, pes, settings, secret, reached, .. } = *participant;
-    let rails = settings.rails.unwrap_or(1).max(1);
-    let interface = settings.tcp_interface.as_deref();
-    let loopback = choice.one_host && interface.is_none();
-    let addresses = interfaces::published(interface, reached, loopback)?;
-    let only = ((interface.is_some() || loopback) && addresses.len() == 1).then(|| addresses[0].ip);
-    let listener = listen(only, settings.tcp_ports)?;
-    // One listener serves all addresses. Where the user wants some of them, it does not hear what comes to others.
-    let several = interface.is_some() && only.is_none();
-    let named = if several { addresses.iter().map(|address| address.ip).collect() } else { Vec::new() };
-    // The kernel drops what comes beyond 128, which is what std and mio ask for, and a dropped connection is tried again after a
-    // second, then three, then seven. All PEs may come at once, and strangers.
-    sockets::let_wait(listener.as_fd(), pes.saturating_mul(rails.into()).saturating_add(BACKLOG))
-        .map_err(failed("connections cannot wait for the listener"))?;
-    let port = listener.local_addr().map_err(failed("the listener has no address"))?.port();
-    let pollers = || {
-        let (callers, thread) = (Poller::new()?, Poller::new()?);
-        let watched = WatchList::new(&callers, &thread)?;
-        Ok((callers, thread, watched))
-    };
-    let (callers, thread, watched) = pollers().map_err(failed("sockets cannot be polled"))?;
-    let waker = Waker::new(thread.registry(), Token(WAKER)).map_err(failed("the progress thread cannot be woken"))?;
-    let (job, secret) = secret.split_at(16);
-    let (job, secret) = (job.try_into().expect("16 bytes"), secret.try_into().expect("32 bytes"));
-    let links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
-    let random = SystemRandom::new();
-    let mut seed = [0; 8];
-    random.fill(&mut seed).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
-    let seed = u64::from_le_bytes(seed);
-    let local = LocalPe {
-        me,
-        credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
-        addresses: PeerAddresses {
-            own: PeAddress { port, name: interfaces::name(), host: interfaces::host(), addresses },
-            ports: settings.tcp_ports,
-            rails,
-            book: OnceLock::new(),
-        },
-        give_up: participant.give_up(),
-        most_links: links,
-        memory: RegisteredMemory::default(),
-        lanes: LaneTable::default(),
-        watched,
-        due: DueBoard::new(move || {
-            if let Err(e) = waker.wake() {
-                tracing::error!("the progress thread cannot be woken: {e}");
-            }
-        }),
-        permits: Permits::new(links, seed),
-        lost: OnceLock::new(),
-        random,
-        seed,
-        start: Instant::now(),
-    };
+    let rails = participant.settings.rails.unwrap_or(1).max(1);
+    let PeListener { listener, named, own } = PeListener::open(participant, rails, choice.one_host)?;
+    let (callers, thread, watched) = pollers().map_err(|e| Error::new("TCP: sockets cannot be polled").because(e))?;
+    let waker = Waker::new(thread.registry(), Token(WAKER))
+        .map_err(|e| Error::new("TCP: the progress thread cannot be woken").because(e))?;
+    let local = LocalPe::new(participant, own, rails, watched, waker)?;
     // Only where a connection to each peer might not fit: programs may count on descriptors being small numbers.
-    if descriptors::limit() < links as u64 + OTHER_FILES
+    if descriptors::limit() < local.most_links as u64 + OTHER_FILES
         && let Err(error) = descriptors::raise_limit()
     {
         tracing::warn!(%error, "the limit of open files cannot be raised");
     }
-    let net = Net {
-        local,
-        by_token: (0..links).map(|_| OnceLock::new()).collect(),
-        links: RwLock::default(),
-        pending: PendingConnections::new(listener, named, participant.give_up()),
-        poller: Mutex::new(callers),
-        thread: Mutex::new(ThreadPoller::new(thread, participant.give_up())),
-        callers: Callers::default(),
-        turns: AtomicU64::new(0),
-        fences: AtomicU64::new(0),
-    };
+    let pending = PendingConnections::new(listener, named, local.give_up);
+    let net = Arc::new(Net::new(local, pending, callers, thread));
     // Where there are several rails, long data is dealt over all of them.
     let (features, signal) = if rails == 1 { (Features::ORDERED, TOGETHER) } else { (Features::empty(), SMALL) };
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
-    software::fill(me, participant.give_up(), Box::new(Tcp { net: Arc::new(net), capabilities }), None)
+    software::fill(participant.me, participant.give_up(), Box::new(Tcp { net, capabilities }), None)
 }
 
-/// The first port of the range that is free, or any.
-fn listen(only: Option<IpAddr>, ports: Option<(u16, u16)>) -> Result<TcpListener, Error> {
-    let (first, last) = ports.unwrap_or((0, 0));
-    let mut refused = None;
-    for port in first..=last {
-        match listen_at(only, port) {
-            Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => refused = Some(error),
-            Err(error) => return Err(Error::new(format!("TCP: no port to listen on ({port})")).because(error)),
-        }
-    }
-    let why = refused.map_or_else(String::new, |error| format!("; the last: {error}"));
-    let all = if first == last { "it is".into() } else { format!("all {} are", last - first + 1) };
-    Err(Error::new(format!("TCP: none of the ports SHMEM_TCP_PORTS={first}-{last} is free on {}", interfaces::name()))
-        .because(format!("each PE of a host needs one, and {all} in use{why}"))
-        .fix("name more ports; the firewall has to let them through"))
-}
-
-/// Every address of the host, unless only one is wanted.
-fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
-    if let Some(ip) = only {
-        return TcpListener::bind(SocketAddr::new(ip, port));
-    }
-    sockets::listen_everywhere(port).map(TcpListener::from_std).or_else(|error| match error.kind() {
-        // Without this it would listen beside a process that has the port for IPv6 only.
-        io::ErrorKind::AddrInUse => Err(error),
-        _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port).into()),
-    })
+/// The callers' view of the sockets, the thread's, and the list behind both.
+fn pollers() -> io::Result<(Poller, Poller, WatchList)> {
+    let (callers, thread) = (Poller::new()?, Poller::new()?);
+    let watched = WatchList::new(&callers, &thread)?;
+    Ok((callers, thread, watched))
 }
 
 struct Tcp {
