@@ -105,7 +105,7 @@ impl Objects {
         };
         let mut attr = fi::fi_atomic_attr { count: 0, size: 0 };
         // SAFETY: the domain is open as long as `self`; the attributes live during the call.
-        let code = unsafe { fi_query_atomic(self.domain, datatype, op, &raw mut attr, flags) };
+        let code = unsafe { fi_query_atomic(self.domain(), datatype, op, &raw mut attr, flags) };
         match code {
             0 if attr.count > 0 && attr.size == width.bytes() => Ok(()),
             0 => Err(format!("it takes {} objects of {} bytes", attr.count, attr.size)),
@@ -190,7 +190,7 @@ impl Endpoint {
         };
         let mut into = fi::fi_ioc { addr: result, count: 1 };
         let with = fi::fi_ioc { addr: compare, count: 1 };
-        let (ep, message) = (self.objects.ep, &raw const message);
+        let (ep, message) = (self.objects.ep(), &raw const message);
         // SAFETY: the endpoint is open; operands and result are the slot's own until the completion.
         let code = unsafe {
             match form {

@@ -216,7 +216,7 @@ impl Endpoint {
             ptr::copy_nonoverlapping(head.as_ptr(), room, head.len());
             ptr::copy_nonoverlapping(body.as_ptr(), room.add(head.len()), body.len());
             let n = head.len() + body.len();
-            fi_send(self.objects.ep, room.cast(), n, self.room_descriptor(), peer, context(slot))
+            fi_send(self.objects.ep(), room.cast(), n, self.room_descriptor(), peer, context(slot))
         } as c_int;
         let taken = self.taken(pe, code);
         match &taken {
@@ -236,7 +236,7 @@ impl Endpoint {
         let code = unsafe {
             let room = self.slots.room(slot);
             let desc = self.room_descriptor();
-            fi_recv(self.objects.ep, room.cast(), self.slots.room_length(), desc, fi::FI_ADDR_UNSPEC, context(slot))
+            fi_recv(self.objects.ep(), room.cast(), self.slots.room_length(), desc, fi::FI_ADDR_UNSPEC, context(slot))
         } as c_int;
         if code == -fi::FI_EAGAIN {
             self.unposted.push(slot);

@@ -11,25 +11,30 @@ use oxshmem_libfabric_sys::inline::*;
 use crate::info::Info;
 use crate::library::{USUAL_PEERS, meaning, peers_are_known};
 
-/// Closes its object when it goes.
-pub(crate) struct FiObject(*mut fi::fid);
+/// An open object of libfabric, which closes when it goes.
+pub(crate) struct FiObject<T>(*mut T);
 
-impl FiObject {
+impl<T> FiObject<T> {
     /// # Safety
-    /// The object is open, nobody else closes it, and whatever depends on it is closed before.
-    pub(crate) unsafe fn new(fid: *mut fi::fid) -> Self {
-        Self(fid)
+    /// The object is open and begins with its `fid`, and nobody else closes it. Whatever will depend on it is closed before it.
+    pub(crate) unsafe fn new(object: *mut T) -> Self {
+        Self(object)
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut T {
+        self.0
     }
 
     pub(crate) fn fid(&self) -> *mut fi::fid {
-        self.0
+        self.0.cast()
     }
 }
 
-impl Drop for FiObject {
+impl<T> Drop for FiObject<T> {
     fn drop(&mut self) {
         // SAFETY: the object is open, closed only here, and after what depends on it, as `new` demands.
-        let code = unsafe { fi_close(self.0) };
+        let code = unsafe { fi_close(self.fid()) };
         if code != 0 {
             tracing::debug!(code, "an object of libfabric did not close");
         }
@@ -39,26 +44,20 @@ impl Drop for FiObject {
 /// One endpoint and the objects that belong to it. They are used under the engine's lock only: providers need no more than
 /// `FI_THREAD_DOMAIN`.
 pub(crate) struct Objects {
-    pub(crate) ep: *mut fi::fid_ep,
-    pub(crate) cq: *mut fi::fid_cq,
-    av: *mut fi::fid_av,
-    pub(crate) domain: *mut fi::fid_domain,
-    fabric: *mut fi::fid_fabric,
+    // Objects close in this order, each before those that it depends on.
+    ep: FiObject<fi::fid_ep>,
+    /// Counts what peers have read and written, where nothing else shows that they were served.
+    served: Option<FiObject<fi::fid_cntr>>,
+    cq: FiObject<fi::fid_cq>,
+    av: FiObject<fi::fid_av>,
+    domain: FiObject<fi::fid_domain>,
+    fabric: FiObject<fi::fid_fabric>,
     /// Readable when there may be completions, if the provider has such a thing.
     pub(crate) descriptor: Option<RawFd>,
-    /// Counts what peers have read and written, where nothing else shows that they were served.
-    served: Option<*mut fi::fid_cntr>,
     /// The endpoint's own address.
     pub(crate) name: Vec<u8>,
     /// How many keys have been asked for.
     keys: u64,
-    // The guards of all objects, which are closed in this order.
-    _endpoint: FiObject,
-    _counter: Option<FiObject>,
-    _queue: FiObject,
-    _addresses: FiObject,
-    _domain: FiObject,
-    _fabric: FiObject,
     pub(crate) info: Info,
 }
 
@@ -76,77 +75,61 @@ impl Objects {
     /// Opens everything that `info` describes.
     pub(crate) fn open(info: Info, depth: Depth, pes: u32) -> Result<Self, Error> {
         let failed = |what: &str, code: c_int| failed(&info, what, code);
-        let (mut fabric, mut domain) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the entry is libfabric's own, its attributes with it.
-        let code = unsafe { (info.library.fabric)(info.get().fabric_attr, &raw mut fabric, ptr::null_mut()) };
-        check(code).map_err(|code| failed("the fabric", code))?;
-        // SAFETY: each object is used after it has been opened and before its guard goes; attributes live on the stack
-        // during the call, which copies them.
-        unsafe {
-            let fabric_guard = FiObject::new(&raw mut (*fabric).fid);
-            let code = fi_domain(fabric, info.entry(), &raw mut domain, ptr::null_mut());
-            check(code).map_err(|code| failed("the domain", code))?;
-            let domain_guard = FiObject::new(&raw mut (*domain).fid);
+        let fabric = open_fabric(&info).map_err(|code| failed("the fabric", code))?;
+        // SAFETY: the domain closes before the fabric, here and in `Self`.
+        let domain = unsafe { open_domain(&fabric, &info) }.map_err(|code| failed("the domain", code))?;
+        // SAFETY: the address vector closes before the domain, here and in `Self`.
+        let av = unsafe { open_addresses(&domain, &info, pes) }.map_err(|code| failed("the address vector", code))?;
+        // SAFETY: the queue closes before the domain, here and in `Self`.
+        let queue = unsafe { open_queue(&domain, depth) };
+        let (cq, descriptor) = queue.map_err(|code| failed("the completion queue", code))?;
+        // SAFETY: the endpoint closes before the domain, here and in `Self`.
+        let ep = unsafe { open_endpoint(&domain, &info) }.map_err(|code| failed("the endpoint", code))?;
+        // SAFETY: the endpoint closes before the address vector of its domain, here and in `Self`.
+        let bound = unsafe { bind(&ep, &av, 0) };
+        bound.map_err(|code| failed("the endpoint's addresses", code))?;
+        // SAFETY: the endpoint closes before the queue of its domain, here and in `Self`.
+        let bound = unsafe { bind(&ep, &cq, fi::FI_TRANSMIT | fi::FI_RECV) };
+        bound.map_err(|code| failed("the endpoint's completion queue", code))?;
+        // A card serves peers by itself. Software without a descriptor needs a thread to make progress, which should know
+        // whether peers ask for anything.
+        let looks = descriptor.is_none() && !info.endpoint().card;
+        // SAFETY: the counter closes before the domain and after the endpoint, which is not yet enabled.
+        let served = if looks { unsafe { open_counter(&domain, &ep) } } else { None };
+        let mut objects = Self { ep, served, cq, av, domain, fabric, descriptor, name: Vec::new(), keys: 0, info };
+        objects.enable(pes)?;
+        objects.name = objects.address().map_err(|code| objects.failed("the endpoint's address", code))?;
+        Ok(objects)
+    }
 
-            let mut attr: fi::fi_av_attr = std::mem::zeroed();
-            attr.type_ = match info.domain().av_type {
-                fi::FI_AV_UNSPEC => fi::FI_AV_TABLE,
-                named => named,
-            };
-            attr.count = pes as usize;
-            let mut av = ptr::null_mut();
-            let code = fi_av_open(domain, &raw mut attr, &raw mut av, ptr::null_mut());
-            check(code).map_err(|code| failed("the address vector", code))?;
-            let addresses_guard = FiObject::new(&raw mut (*av).fid);
+    /// Enables the endpoint, in a job of `pes` PEs.
+    fn enable(&self, pes: u32) -> Result<(), Error> {
+        // SAFETY: the endpoint is open as long as `self`, and `open` has bound it to what it needs.
+        let enable = || check(unsafe { fi_enable(self.ep.fid()) });
+        // `shm` names its memory by the number of the process. What a killed process of the same number has left is in the
+        // way of the first attempt, which removes it.
+        let enabled = enable().or_else(|code| if code == -libc::EBUSY { enable() } else { Err(code) });
+        enabled.map_err(|code| match self.failed("the enabled endpoint", code) {
+            error if code == -fi::FI_EINVAL && !peers_are_known() => error.fix(format!(
+                "start with FI_UNIVERSE_SIZE={pes}: by it libfabric sizes queues, and the card may have no room for its \
+                 usual {USUAL_PEERS} peers; a process that has threads before it calls oxshmem cannot set it for itself"
+            )),
+            error => error,
+        })
+    }
 
-            let (cq, descriptor) = open_queue(domain, depth).map_err(|code| failed("the completion queue", code))?;
-            let queue_guard = FiObject::new(&raw mut (*cq).fid);
+    #[inline]
+    pub(crate) fn ep(&self) -> *mut fi::fid_ep {
+        self.ep.as_ptr()
+    }
 
-            let mut ep = ptr::null_mut();
-            let code = fi_endpoint(domain, info.entry(), &raw mut ep, ptr::null_mut());
-            check(code).map_err(|code| failed("the endpoint", code))?;
-            let endpoint_guard = FiObject::new(&raw mut (*ep).fid);
-            let code = fi_bind(&raw mut (*ep).fid, &raw mut (*av).fid, 0);
-            check(code).map_err(|code| failed("the endpoint's addresses", code))?;
-            let code = fi_bind(&raw mut (*ep).fid, &raw mut (*cq).fid, fi::FI_TRANSMIT | fi::FI_RECV);
-            check(code).map_err(|code| failed("the endpoint's completion queue", code))?;
-            // A card serves peers by itself. Software without a descriptor needs a thread to make progress, which
-            // should know whether peers ask for anything.
-            let looks = descriptor.is_none() && !info.endpoint().card;
-            let served = if looks { open_counter(domain, ep) } else { None };
-            let counter_guard = served.map(|counter| FiObject::new(&raw mut (*counter).fid));
-            // `shm` names its memory by the number of the process. What a killed process of the same number has left is
-            // in the way of the first attempt, which removes it.
-            let enable = || check(fi_enable(&raw mut (*ep).fid));
-            let enabled = enable().or_else(|code| if code == -libc::EBUSY { enable() } else { Err(code) });
-            enabled.map_err(|code| match failed("the enabled endpoint", code) {
-                error if code == -fi::FI_EINVAL && !peers_are_known() => error.fix(format!(
-                    "start with FI_UNIVERSE_SIZE={pes}: by it libfabric sizes queues, and the card may have no room for its \
-                     usual {USUAL_PEERS} peers; a process that has threads before it calls oxshmem cannot set it for itself"
-                )),
-                error => error,
-            })?;
-            let mut port = Self {
-                ep,
-                cq,
-                av,
-                domain,
-                fabric,
-                descriptor,
-                served,
-                name: Vec::new(),
-                keys: 0,
-                _endpoint: endpoint_guard,
-                _counter: counter_guard,
-                _queue: queue_guard,
-                _addresses: addresses_guard,
-                _domain: domain_guard,
-                _fabric: fabric_guard,
-                info,
-            };
-            port.name = port.address().map_err(|code| self::failed(&port.info, "the endpoint's address", code))?;
-            Ok(port)
-        }
+    #[inline]
+    pub(crate) fn cq(&self) -> *mut fi::fid_cq {
+        self.cq.as_ptr()
+    }
+
+    pub(crate) fn domain(&self) -> *mut fi::fid_domain {
+        self.domain.as_ptr()
     }
 
     fn address(&self) -> Result<Vec<u8>, c_int> {
@@ -154,7 +137,7 @@ impl Objects {
         loop {
             let mut name = vec![0u8; length];
             // SAFETY: the endpoint is enabled, the buffer as long as it says.
-            let code = unsafe { fi_getname(self.ep, name.as_mut_ptr().cast(), &raw mut length) };
+            let code = unsafe { fi_getname(self.ep(), name.as_mut_ptr().cast(), &raw mut length) };
             match code {
                 0 => {
                     name.truncate(length);
@@ -169,8 +152,9 @@ impl Objects {
     /// Makes a peer's endpoint known to this one; `name` is its address.
     pub(crate) fn insert(&mut self, name: &[u8]) -> Result<fi::fi_addr_t, Error> {
         let mut address = fi::FI_ADDR_UNSPEC;
+        let (av, name) = (self.av.as_ptr(), name.as_ptr().cast());
         // SAFETY: the bytes are an endpoint's own name, which says how long it is; one address is written.
-        let added = unsafe { fi_av_insert(self.av, name.as_ptr().cast(), 1, &raw mut address, 0, ptr::null_mut()) };
+        let added = unsafe { fi_av_insert(av, name, 1, &raw mut address, 0, ptr::null_mut()) };
         match added {
             1 => Ok(address),
             code => Err(failed(&self.info, "a peer's address", code.min(0))),
@@ -179,16 +163,15 @@ impl Objects {
 
     /// Whether a thread may sleep on the descriptor now.
     pub(crate) fn may_sleep(&self) -> bool {
-        // SAFETY: the queue is open as long as `self`.
-        let mut queue = unsafe { &raw mut (*self.cq).fid };
-        // SAFETY: the fabric is open; one object is asked about.
-        unsafe { fi_trywait(self.fabric, &raw mut queue, 1) == 0 }
+        let mut queue = self.cq.fid();
+        // SAFETY: fabric and queue are open as long as `self`; one object is asked about.
+        unsafe { fi_trywait(self.fabric.as_ptr(), &raw mut queue, 1) == 0 }
     }
 
     /// How many reads and writes of peers have been served, as far as the endpoint counts them. Looking moves it on.
     pub(crate) fn served(&self) -> u64 {
         // SAFETY: the counter is open as long as `self`.
-        self.served.map_or(0, |counter| unsafe { fi_cntr_read(counter) })
+        self.served.as_ref().map_or(0, |counter| unsafe { fi_cntr_read(counter.as_ptr()) })
     }
 
     /// The endpoint makes no progress unless a thread calls it.
@@ -221,7 +204,7 @@ impl Objects {
     /// The meaning of an error of the queue, in the provider's words.
     pub(crate) fn queue_meaning(&self, error: &fi::fi_cq_err_entry) -> String {
         // SAFETY: the queue is open and the entry is its own.
-        let text = unsafe { fi_cq_strerror(self.cq, error.prov_errno, error.err_data) };
+        let text = unsafe { fi_cq_strerror(self.cq(), error.prov_errno, error.err_data) };
         let general = self.meaning(-error.err);
         if text.is_null() {
             return general;
@@ -232,11 +215,56 @@ impl Objects {
     }
 }
 
+fn open_fabric(info: &Info) -> Result<FiObject<fi::fid_fabric>, c_int> {
+    let mut fabric = ptr::null_mut();
+    // SAFETY: the entry is libfabric's own, its attributes with it.
+    check(unsafe { (info.library.fabric)(info.get().fabric_attr, &raw mut fabric, ptr::null_mut()) })?;
+    // SAFETY: the call above has just opened the fabric, and nobody else closes it; `open_domain` has the domain closed before it.
+    Ok(unsafe { FiObject::new(fabric) })
+}
+
+/// # Safety
+/// The domain closes before the fabric.
+unsafe fn open_domain(fabric: &FiObject<fi::fid_fabric>, info: &Info) -> Result<FiObject<fi::fid_domain>, c_int> {
+    let mut domain = ptr::null_mut();
+    // SAFETY: the fabric is open, and the entry libfabric's own; the result lives during the call.
+    check(unsafe { fi_domain(fabric.as_ptr(), info.entry(), &raw mut domain, ptr::null_mut()) })?;
+    // SAFETY: the call above has just opened the domain, and nobody else closes it. What opens an object of a domain has that
+    // closed before it, and `Endpoint` closes registrations first.
+    Ok(unsafe { FiObject::new(domain) })
+}
+
+/// A vector for the addresses of `pes` PEs.
+///
+/// # Safety
+/// The vector closes before the domain.
+unsafe fn open_addresses(
+    domain: &FiObject<fi::fid_domain>,
+    info: &Info,
+    pes: u32,
+) -> Result<FiObject<fi::fid_av>, c_int> {
+    // SAFETY: all-zero attributes are what a program in C would begin with.
+    let mut attr: fi::fi_av_attr = unsafe { std::mem::zeroed() };
+    attr.type_ = match info.domain().av_type {
+        fi::FI_AV_UNSPEC => fi::FI_AV_TABLE,
+        named => named,
+    };
+    attr.count = pes as usize;
+    let mut av = ptr::null_mut();
+    // SAFETY: the domain is open; attributes and result live during the call.
+    check(unsafe { fi_av_open(domain.as_ptr(), &raw mut attr, &raw mut av, ptr::null_mut()) })?;
+    // SAFETY: the call above has just opened the vector, and nobody else closes it; `bind` has the endpoint closed before it.
+    Ok(unsafe { FiObject::new(av) })
+}
+
 /// A queue of messages' form; with a descriptor to sleep on if there are such.
 ///
 /// # Safety
-/// The domain is open.
-unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut fi::fid_cq, Option<RawFd>), c_int> {
+/// The queue closes before the domain.
+unsafe fn open_queue(
+    domain: &FiObject<fi::fid_domain>,
+    depth: Depth,
+) -> Result<(FiObject<fi::fid_cq>, Option<RawFd>), c_int> {
     let mut refused = 0;
     for wait in [fi::FI_WAIT_FD, fi::FI_WAIT_NONE] {
         // SAFETY: all-zero attributes are what a program in C would begin with.
@@ -246,45 +274,63 @@ unsafe fn open_queue(domain: *mut fi::fid_domain, depth: Depth) -> Result<(*mut 
         attr.wait_obj = wait;
         attr.wait_cond = fi::FI_CQ_COND_NONE;
         let mut cq = ptr::null_mut();
-        // SAFETY: the domain is open, by the caller's promise; attributes and results live during the call.
-        match check(unsafe { fi_cq_open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()) }) {
-            Err(code) => refused = code,
-            Ok(()) if wait == fi::FI_WAIT_NONE => return Ok((cq, None)),
-            Ok(()) => {
-                let mut descriptor: c_int = -1;
-                // SAFETY: the queue is open; the command writes one descriptor.
-                let code =
-                    unsafe { fi_control(&raw mut (*cq).fid, fi::FI_GETWAIT as c_int, (&raw mut descriptor).cast()) };
-                if code == 0 && descriptor >= 0 {
-                    return Ok((cq, Some(descriptor)));
-                }
-                // SAFETY: the queue is open, and nobody else has it.
-                drop(unsafe { FiObject::new(&raw mut (*cq).fid) });
-            }
+        // SAFETY: the domain is open; attributes and result live during the call.
+        if let Err(code) = check(unsafe { fi_cq_open(domain.as_ptr(), &raw mut attr, &raw mut cq, ptr::null_mut()) }) {
+            refused = code;
+            continue;
+        }
+        // SAFETY: the call above has just opened the queue, and nobody else closes it; `bind` has the endpoint closed before it.
+        let cq = unsafe { FiObject::new(cq) };
+        if wait == fi::FI_WAIT_NONE {
+            return Ok((cq, None));
+        }
+        let mut descriptor: c_int = -1;
+        // SAFETY: the queue is open; the command writes one descriptor.
+        let code = unsafe { fi_control(cq.fid(), fi::FI_GETWAIT as c_int, (&raw mut descriptor).cast()) };
+        if code == 0 && descriptor >= 0 {
+            return Ok((cq, Some(descriptor)));
         }
     }
     Err(refused)
 }
 
+/// # Safety
+/// The endpoint closes before the domain.
+unsafe fn open_endpoint(domain: &FiObject<fi::fid_domain>, info: &Info) -> Result<FiObject<fi::fid_ep>, c_int> {
+    let mut ep = ptr::null_mut();
+    // SAFETY: the domain is open, and the entry libfabric's own; the result lives during the call.
+    check(unsafe { fi_endpoint(domain.as_ptr(), info.entry(), &raw mut ep, ptr::null_mut()) })?;
+    // SAFETY: the call above has just opened the endpoint, and nobody else closes it; `Endpoint` closes registrations first.
+    Ok(unsafe { FiObject::new(ep) })
+}
+
+/// Binds the endpoint to what it works with.
+///
+/// # Safety
+/// Both are of one domain, the endpoint is not enabled, and it closes before the other.
+unsafe fn bind<T>(ep: &FiObject<fi::fid_ep>, to: &FiObject<T>, flags: u64) -> Result<(), c_int> {
+    // SAFETY: both are open, and of one domain by the caller's promise.
+    check(unsafe { fi_bind(ep.fid(), to.fid(), flags) })
+}
+
 /// A counter of what peers do to our memory; `None` if the provider has none.
 ///
 /// # Safety
-/// The domain is open, and the endpoint is open and not yet enabled. The counter closes after the endpoint.
-unsafe fn open_counter(domain: *mut fi::fid_domain, ep: *mut fi::fid_ep) -> Option<*mut fi::fid_cntr> {
+/// The endpoint is of the domain and not enabled. The counter closes after it, and before the domain.
+unsafe fn open_counter(
+    domain: &FiObject<fi::fid_domain>,
+    endpoint: &FiObject<fi::fid_ep>,
+) -> Option<FiObject<fi::fid_cntr>> {
     // SAFETY: all-zero attributes are what a program in C would begin with: operations are counted, and nobody sleeps.
     let mut attr: fi::fi_cntr_attr = unsafe { std::mem::zeroed() };
     attr.wait_obj = fi::FI_WAIT_NONE;
     let mut counter = ptr::null_mut();
-    // SAFETY: domain and endpoint are open and the endpoint is not enabled, by the caller's promise; a counter that could not
-    // be bound is closed at once, and nobody else has it.
-    unsafe {
-        check(fi_cntr_open(domain, &raw mut attr, &raw mut counter, ptr::null_mut())).ok()?;
-        let bound = fi_bind(&raw mut (*ep).fid, &raw mut (*counter).fid, fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE);
-        if bound != 0 {
-            drop(FiObject::new(&raw mut (*counter).fid));
-            return None;
-        }
-    }
+    // SAFETY: the domain is open; attributes and result live during the call.
+    check(unsafe { fi_cntr_open(domain.as_ptr(), &raw mut attr, &raw mut counter, ptr::null_mut()) }).ok()?;
+    // SAFETY: the call above has just opened the counter, and nobody else closes it; `bind` has the endpoint closed before it.
+    let counter = unsafe { FiObject::new(counter) };
+    // SAFETY: the endpoint is of the domain, not enabled, and closes before the counter, by the caller's promise.
+    unsafe { bind(endpoint, &counter, fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE) }.ok()?;
     Some(counter)
 }
 

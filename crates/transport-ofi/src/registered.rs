@@ -16,7 +16,7 @@ pub(crate) struct Registration {
     pub(crate) key: u64,
     pub(crate) desc: *mut c_void,
     pub(crate) address: u64,
-    _object: FiObject,
+    _object: FiObject<fi::fid_mr>,
 }
 
 /// All accesses: for memory that peers reach, and for the slots' own bytes.
@@ -38,13 +38,13 @@ impl Registration {
         }
         let mut mr = ptr::null_mut();
         // SAFETY: the domain is open as long as `objects`; attributes and vector live during the call.
-        let code = unsafe { fi_mr_regattr(objects.domain, &raw const attr, 0, &raw mut mr) };
+        let code = unsafe { fi_mr_regattr(objects.domain(), &raw const attr, 0, &raw mut mr) };
         check(code).map_err(|code| refused(objects, len, code))?;
         // SAFETY: the call above has just opened the registration, and nobody else closes it.
-        let object = unsafe { FiObject::new(&raw mut (*mr).fid) };
+        let object = unsafe { FiObject::new(mr) };
         if mode & fi::FI_MR_ENDPOINT != 0 {
             // SAFETY: the registration and the endpoint are open, and the endpoint is enabled.
-            let bound = check(unsafe { fi_bind(object.fid(), &raw mut (*objects.ep).fid, 0) });
+            let bound = check(unsafe { fi_bind(object.fid(), &raw mut (*objects.ep()).fid, 0) });
             // SAFETY: the registration is open and was just bound to the endpoint, as enabling asks.
             let enabled = bound.and_then(|()| check(unsafe { fi_enable(object.fid()) }));
             enabled.map_err(|code| refused(objects, len, code))?;

@@ -24,7 +24,7 @@ impl Endpoint {
         loop {
             let mut entries: [MaybeUninit<fi::fi_cq_msg_entry>; 16] = [const { MaybeUninit::uninit() }; 16];
             // SAFETY: the queue is open; there is room for so many entries of the form it was opened with.
-            let read = unsafe { fi_cq_read(self.objects.cq, entries.as_mut_ptr().cast(), entries.len()) };
+            let read = unsafe { fi_cq_read(self.objects.cq(), entries.as_mut_ptr().cast(), entries.len()) };
             if read <= 0 {
                 match self.unread(read as c_int, heard) {
                     Some(more) => done += more,
@@ -71,7 +71,7 @@ impl Endpoint {
         }
         let mut error = Longer { bytes: [0; 32] };
         // SAFETY: the queue is open; the entry is longer than any version's, and all zero as the provider expects.
-        let read = unsafe { fi_cq_readerr(self.objects.cq, &raw mut error.entry, 0) };
+        let read = unsafe { fi_cq_readerr(self.objects.cq(), &raw mut error.entry, 0) };
         if read <= 0 {
             return 0;
         }

@@ -95,8 +95,9 @@ impl Endpoint {
     /// `source` has `n` bytes.
     unsafe fn put_and_forget(&mut self, aim: Aim, source: *const u8, n: usize) -> Issued<usize> {
         let Aim { pe, peer, here, .. } = aim;
+        let ep = self.objects.ep();
         // SAFETY: the endpoint is open; the source has `n` bytes, by the caller's promise, and is copied.
-        let code = unsafe { fi_inject_write(self.objects.ep, source.cast(), n, peer, here.address, here.key) } as c_int;
+        let code = unsafe { fi_inject_write(ep, source.cast(), n, peer, here.address, here.key) } as c_int;
         if refuses_length(code) {
             self.distrust_inject(n);
             // SAFETY: the source has `n` bytes, by the caller's promise.

@@ -223,7 +223,7 @@ impl Endpoint {
     ) -> c_int {
         let Aim { peer, here: FoundPiece { address, key, .. }, .. } = aim;
         let &OperationBytes { at, n, injected, .. } = bytes;
-        let (ep, context) = (self.objects.ep, context(slot));
+        let (ep, context) = (self.objects.ep(), context(slot));
         // SAFETY: the endpoint is open; the bytes stay as long as libfabric uses them, by the caller's promise.
         let code = unsafe {
             match (transfer, self.objects.info.delivery) {

@@ -142,7 +142,7 @@ impl Endpoint {
             (*call).to = fi::fi_rma_iov { addr: there.address, len: n, key: there.key };
             (*call).put.addr = there.peer;
             (*call).put.context = context(slot);
-            fi_writemsg(self.objects.ep, &raw const (*call).put, flags)
+            fi_writemsg(self.objects.ep(), &raw const (*call).put, flags)
         };
         // SAFETY: the slot was taken for this operation, which was counted.
         unsafe { self.posted_straight(account, slot, code as c_int) }
@@ -162,7 +162,7 @@ impl Endpoint {
         // SAFETY: the endpoint is open, and the destination stays until completion, by the caller's promise.
         let code = unsafe {
             let desc = ptr::null_mut();
-            fi_read(self.objects.ep, dest.cast(), n, desc, there.peer, there.address, there.key, context(slot))
+            fi_read(self.objects.ep(), dest.cast(), n, desc, there.peer, there.address, there.key, context(slot))
         };
         // SAFETY: the slot was just taken for this operation, which was counted.
         unsafe { self.posted_straight(account, slot, code as c_int) }
@@ -185,7 +185,7 @@ impl Endpoint {
         };
         let Some(slot) = self.slots.take(used_for) else { return false };
         let AtomicCall { op, form, operand, compare } = AtomicCall::of(amo, !old.is_null());
-        let ep = self.objects.ep;
+        let ep = self.objects.ep();
         account.issue_locked(1);
         // SAFETY: the slot was just taken; its room is longer than the three words, which are aligned in it, and is its own until the
         // completion. The engine's lock is held, so nobody else has the arguments; the endpoint is open.
