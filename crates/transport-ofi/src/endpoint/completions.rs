@@ -158,24 +158,25 @@ impl Endpoint {
             let room = self.slots.room(slot);
             (self.slots.give_back(slot), room)
         };
+        let is_good = failed.is_none();
+        let deliver = |dest: *mut u8, n: usize| {
+            if is_good && !dest.is_null() {
+                // SAFETY: the lane's caller keeps the destination until completion, which is now; the slot is free but nobody has
+                // taken it yet.
+                unsafe { ptr::copy_nonoverlapping(room, dest, n) };
+            }
+        };
         let (account, pe) = match used_for {
             SlotUse::Put { account, pe } => (self.account(account), pe),
-            // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
-            SlotUse::Straight { account, pe } => (unsafe { account.as_ref() }, pe),
             SlotUse::Get { account, pe, dest, n } => {
-                if !dest.is_null() && failed.is_none() {
-                    // SAFETY: the lane's caller keeps the destination until completion, which is now; the slot is free but
-                    // nobody has taken it yet.
-                    unsafe { ptr::copy_nonoverlapping(room, dest, n) };
-                }
+                deliver(dest, n);
                 (self.account(account), pe)
             }
+            // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
+            SlotUse::Straight { account, pe } => (unsafe { account.as_ref() }, pe),
             SlotUse::Fetch { account, pe, dest, n } => {
-                if failed.is_none() {
-                    // SAFETY: the lane's caller keeps the destination until completion, which is now; nobody has taken the slot yet.
-                    unsafe { ptr::copy_nonoverlapping(room, dest, n) };
-                }
-                // SAFETY: `accounts` keeps it while anything that counts there is under way, as this operation is until it is counted.
+                deliver(dest, n);
+                // SAFETY: `accounts` keeps it, as that of a straight transfer.
                 (unsafe { account.as_ref() }, pe)
             }
             SlotUse::Send { pe } => {
