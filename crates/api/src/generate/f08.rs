@@ -33,6 +33,7 @@ pub fn fortran_2008() -> String {
     text += &memory::generics();
     text += handles::INTERFACES;
     text += "\ncontains\n";
+    text += &handles::addresses();
     text += handles::BODIES;
     text += &memory::bodies();
     for body in procedures.iter().filter_map(|procedure| procedure.body.as_deref()) {

@@ -6,6 +6,9 @@
 use super::procedure::Holder;
 use crate::constants::{FORTRAN_TEAMS, GROUPS};
 
+/// The number of `SHMEM_CTX_DEFAULT`.
+const CONTEXT_DEFAULT: i64 = 1;
+
 /// The constants of the header, as numbers of the default kind.
 pub(super) fn constants() -> String {
     let all = GROUPS.iter().flat_map(|group| group.constants);
@@ -54,14 +57,15 @@ pub(super) fn types(bindings: impl Fn(Holder) -> String) -> String {
         text += "    end type\n";
     }
     let teams = FORTRAN_TEAMS.into_iter().chain([("INVALID", 0)]);
-    let teams = teams.map(|(name, value)| predefined("team", "TEAM", name, &value.to_string()));
-    let contexts = [("INVALID", "0"), ("DEFAULT", "1")].map(|(name, value)| predefined("ctx", "CTX", name, value));
+    let teams = teams.map(|(name, number)| predefined("team", "TEAM", name, number));
+    let contexts = [("INVALID", 0), ("DEFAULT", CONTEXT_DEFAULT)];
+    let contexts = contexts.map(|(name, number)| predefined("ctx", "CTX", name, number));
     text += &format!("\n{}", teams.chain(contexts).collect::<String>());
-    text + &predefined("req", "REQ", "INVALID", "0")
+    text + &predefined("req", "REQ", "INVALID", 0)
 }
 
-fn predefined(kind: &str, group: &str, name: &str, value: &str) -> String {
-    format!("    type(shmem_{kind}), parameter, public :: SHMEM_{group}_{name} = shmem_{kind}({value})\n")
+fn predefined(kind: &str, group: &str, name: &str, number: i64) -> String {
+    format!("    type(shmem_{kind}), parameter, public :: SHMEM_{group}_{name} = shmem_{kind}({number})\n")
 }
 
 const CONFIGURATIONS: &str = "
@@ -144,19 +148,21 @@ pub(super) const INTERFACES: &str = "
     end interface
 ";
 
-/// Procedures that the table does not describe.
-pub(super) const BODIES: &str = "
+/// The functions that find C's handle for one of Fortran's: the address of a predefined object, or the handle itself.
+pub(super) fn addresses() -> String {
+    let numbered = FORTRAN_TEAMS.into_iter().filter(|&(_, number)| number != 0);
+    let cases = numbered.map(|(name, number)| {
+        let name = name.to_lowercase();
+        format!("        case ({number})\n            address = transfer(c_funloc(oxshmem_team_{name}), address)\n")
+    });
+    let cases: String = cases.collect();
+    format!(
+        "
     function shmem_team_address(team) result(address)
         class(shmem_team), intent(in) :: team
         integer(c_intptr_t) :: address
         select case (team%handle)
-        case (1)
-            address = transfer(c_funloc(oxshmem_team_world), address)
-        case (2)
-            address = transfer(c_funloc(oxshmem_team_shared), address)
-        case (3)
-            address = transfer(c_funloc(oxshmem_team_node), address)
-        case default
+{cases}        case default
             address = team%handle
         end select
     end function
@@ -165,9 +171,14 @@ pub(super) const BODIES: &str = "
         class(shmem_ctx), intent(in) :: ctx
         integer(c_intptr_t) :: address
         address = ctx%handle
-        if (address == 1) address = transfer(c_funloc(oxshmem_context_default), address)
+        if (address == {CONTEXT_DEFAULT}) address = transfer(c_funloc(oxshmem_context_default), address)
     end function
+"
+    )
+}
 
+/// Procedures that the table does not describe.
+pub(super) const BODIES: &str = "
     ! The handle for a routine of C.
     function shmem_team_to_c(team) result(handle)
         class(shmem_team), intent(in) :: team
