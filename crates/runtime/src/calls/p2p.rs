@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::network;
+use crate::sync::Apart;
 use crate::wait::{self, Needs, Reason, pace, polls, suspended};
 use oxshmem_flight::waits::Comparand;
 use oxshmem_os::time;
@@ -133,8 +134,9 @@ const AWAY: u64 = 400_000;
 /// The time for which the network is left to the progress thread then: 5 to 20 milliseconds.
 const LEFT_TO_THE_THREAD: u64 = 20_000_000;
 
-/// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst.
-static NEXT_LOOK: AtomicU64 = AtomicU64::new(0);
+/// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst. Apart, because each look
+/// of each thread writes it.
+static NEXT_LOOK: Apart<AtomicU64> = Apart(AtomicU64::new(0));
 
 /// A test that fails will be called again. It moves the network and suspended calls on, as a wait does: others may have asked this PE
 /// for something, or need its part of a collective. Where PEs outnumber processors, it lets the one that is waited for run. Now and
@@ -160,12 +162,12 @@ fn look_at_the_network() {
         return;
     }
     let now = time::cycles();
-    let late = now.wrapping_sub(NEXT_LOOK.load(Relaxed)).cast_signed();
+    let late = now.wrapping_sub(NEXT_LOOK.0.load(Relaxed)).cast_signed();
     if late > AWAY.cast_signed() {
-        NEXT_LOOK.store(now.wrapping_add(LEFT_TO_THE_THREAD), Relaxed);
+        NEXT_LOOK.0.store(now.wrapping_add(LEFT_TO_THE_THREAD), Relaxed);
     } else if late >= 0 {
         network::progress();
-        NEXT_LOOK.store(time::cycles().wrapping_add(BETWEEN_LOOKS), Relaxed);
+        NEXT_LOOK.0.store(time::cycles().wrapping_add(BETWEEN_LOOKS), Relaxed);
     }
 }
 

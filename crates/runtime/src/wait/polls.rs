@@ -8,6 +8,7 @@ use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
+use crate::sync::Apart;
 use oxshmem_os::time;
 
 /// Tests that fail between two readings of the clock. A reading takes as long as some tests. Chosen.
@@ -15,8 +16,9 @@ const TESTS_PER_CLOCK: u32 = 32;
 /// [`time::cycles`] between two questions: 10 to 40 milliseconds.
 const BETWEEN_QUESTIONS: u64 = 40_000_000;
 
-/// Tests that have failed. Relaxed, as all words of this file: a count of another thread may be lost.
-static FAILED: AtomicU32 = AtomicU32::new(0);
+/// Tests that have failed. Relaxed, as all words of this file: a count of another thread may be lost. Apart, because each such test of
+/// each thread writes it, and words that all calls read would lie beside it.
+static FAILED: Apart<AtomicU32> = Apart(AtomicU32::new(0));
 /// When the next question is due; 0 before the first look at the clock.
 static NEXT_QUESTION: AtomicU64 = AtomicU64::new(0);
 /// The last answer that named somebody: a PE that is gone (plus one), or [`LOST`]. PEs of other nodes are not asked for at each question.
@@ -27,8 +29,8 @@ const LOST: u32 = u32::MAX;
 /// A test has failed. It would have succeeded if the PEs that it needs had acted.
 #[inline(always)]
 pub(crate) fn failed(call: &'static str, needs: Needs<'_>) {
-    let failed = FAILED.load(Relaxed).wrapping_add(1);
-    FAILED.store(failed, Relaxed);
+    let failed = FAILED.0.load(Relaxed).wrapping_add(1);
+    FAILED.0.store(failed, Relaxed);
     if failed.is_multiple_of(TESTS_PER_CLOCK) && is_due() {
         ask(call, needs);
     }

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use super::{CmpOperator, answer, polled, reason};
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
+use crate::sync::Apart;
 use crate::transfers::direct::FAST;
 use crate::transfers::length::{self, Cover};
 use crate::transfers::range;
@@ -64,8 +65,8 @@ struct Set<T, V> {
 }
 
 /// How many searches for any element have found one. Each one begins elsewhere, so that an element that stays satisfied does
-/// not hide the others (P2P-7).
-static FOUND: AtomicUsize = AtomicUsize::new(0);
+/// not hide the others (P2P-7). Apart, because each search of each thread that finds one writes it.
+static FOUND: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 
 /// Where a search among `nelems` elements begins after `found` others. These are multiples of the golden ratio, of which every
 /// second, every third and so on come everywhere as well: calls on several sets may take turns.
@@ -135,13 +136,13 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`satisfied`](Self::satisfied).
     unsafe fn any(self) -> Option<usize> {
-        let number = FOUND.load(Relaxed);
+        let number = FOUND.0.load(Relaxed);
         let begin = beginning(number, self.nelems);
         let mut order = (begin..self.nelems).chain(0..begin);
         // SAFETY: `i` is below `nelems`; the caller promises as many variables, and statuses unless null.
         let found = order.find(|&i| unsafe { self.chosen(i) && self.satisfied(i) });
         if found.is_some() {
-            FOUND.store(number.wrapping_add(1), Relaxed);
+            FOUND.0.store(number.wrapping_add(1), Relaxed);
         }
         found
     }
