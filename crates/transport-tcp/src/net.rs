@@ -28,10 +28,14 @@ pub(crate) struct Net {
     /// The thread's.
     pub(crate) thread: Mutex<ThreadPoller>,
     pub(crate) callers: Callers,
-    /// Turns of callers and fences of lanes, more or less.
-    pub(crate) turns: AtomicU64,
-    pub(crate) fences: AtomicU64,
+    fences: FenceCount,
 }
+
+/// How many fences lanes have made, more or less. The count shares its line with nothing else, because each fence of each thread writes
+/// it. Relaxed: it only decides when a message goes.
+#[derive(Default)]
+#[repr(align(128))]
+struct FenceCount(AtomicU64);
 
 impl Net {
     pub(crate) fn new(local: LocalPe, pending: PendingConnections, callers: Poller, thread: Poller) -> Self {
@@ -42,20 +46,20 @@ impl Net {
             poller: Mutex::new(callers),
             thread: Mutex::new(ThreadPoller::new(thread, local.give_up)),
             callers: Callers::default(),
-            turns: AtomicU64::new(0),
-            fences: AtomicU64::new(0),
+            fences: FenceCount::default(),
             local,
         }
     }
 
-    /// Now, as far as this thread knows. Relaxed: the counts only decide when a message goes.
+    /// Now, as far as this thread knows.
     pub(crate) fn issue_time(&self) -> IssueTime {
-        IssueTime { turns: self.turns.load(Ordering::Relaxed), fences: self.fences.load(Ordering::Relaxed) }
+        IssueTime { turns: self.callers.polls(), fences: self.fences.0.load(Ordering::Relaxed) }
     }
 
     /// A lane has made a fence. Fences of lanes that meet here may be counted once: it is enough that the number changes.
     pub(crate) fn note_fence(&self) {
-        self.fences.store(self.fences.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        let FenceCount(count) = &self.fences;
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// The link to a PE, or `None` if there is no such PE or rail.

@@ -1,6 +1,5 @@
 //! Moves connections on: by callers that wait, and by the thread ([`Drive`]). Each side has its own view of the sockets.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use oxshmem_os::sockets::PollEntry;
@@ -14,9 +13,7 @@ use crate::watch::{FIRST_PENDING, LISTENER, Poller, ThreadPoller};
 impl Net {
     /// A caller's turn.
     pub(crate) fn progress(&self) -> usize {
-        self.callers.note();
-        let turn = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turn.wrapping_add(1), Ordering::Relaxed);
+        let turn = self.callers.note();
         let mut done = 0;
         let few = {
             let links = self.links.read();

@@ -52,8 +52,9 @@ pub enum NextStep {
     Backoff(Duration),
 }
 
-/// Signs of life of the callers that serve peers.
+/// Signs of life of the callers that serve peers. They share their line with nothing else, because each look of each thread writes them.
 #[derive(Default, Debug)]
+#[repr(align(128))]
 pub struct Callers {
     /// Changes with each poll.
     polls: AtomicU64,
@@ -66,17 +67,25 @@ pub struct Callers {
 }
 
 impl Callers {
-    /// A caller polls. Polls of callers that meet here may be counted once: it is enough that the number changes, and a locked
-    /// instruction costs a tenth of a put.
+    /// A caller polls. Returns how often callers have polled before. Polls of callers that meet here may be counted once: it is enough
+    /// that the number changes, and a locked instruction costs a tenth of a put.
     #[inline]
-    pub fn note(&self) {
-        self.polls.store(self.polls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    pub fn note(&self) -> u64 {
+        let before = self.polls.load(Ordering::Relaxed);
+        self.polls.store(before.wrapping_add(1), Ordering::Relaxed);
         let now = time::cycles();
         // Signed: the clock of the processor on which another caller has polled may be ahead of ours.
         if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > GAP.cast_signed() {
             self.gap.store(true, Ordering::Relaxed);
         }
         self.polled.store(now, Ordering::Relaxed);
+        before
+    }
+
+    /// How often callers have polled, more or less: the number of the next poll.
+    #[inline]
+    pub fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
     }
 
     /// A caller sleeps: the thread leaves to it what comes meanwhile.
@@ -315,5 +324,12 @@ mod tests {
         callers.note();
         assert!(callers.attend(&mut seen));
         assert!(!callers.attend(&mut seen), "the caller has gone");
+    }
+
+    #[test]
+    fn polls_are_numbered_in_their_order() {
+        let callers = Callers::default();
+        assert_eq!(callers.polls(), 0);
+        assert_eq!([callers.note(), callers.note(), callers.polls()], [0, 1, 2]);
     }
 }
