@@ -21,6 +21,7 @@
 
 mod address;
 mod addresses;
+mod append_list;
 mod attempt;
 mod carrier;
 mod connection;

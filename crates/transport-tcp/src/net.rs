@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use oxshmem_transport::driver::Callers;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
+use crate::append_list::AppendList;
 use crate::limits::FEW_LINKS;
 use crate::link::{IssueTime, Link};
 use crate::local::LocalPe;
@@ -21,7 +22,7 @@ pub(crate) struct Net {
     /// One slot per PE and rail; a PE with which there is no traffic costs no more than that.
     pub(crate) by_token: Box<[OnceLock<Arc<Link>>]>,
     /// Those that exist.
-    pub(crate) links: RwLock<Vec<Arc<Link>>>,
+    pub(crate) links: AppendList<Arc<Link>>,
     pub(crate) pending: PendingConnections,
     /// The view of the sockets that callers share.
     pub(crate) poller: Mutex<Poller>,
@@ -41,7 +42,7 @@ impl Net {
     pub(crate) fn new(local: LocalPe, pending: PendingConnections, callers: Poller, thread: Poller) -> Self {
         Self {
             by_token: (0..local.most_links).map(|_| OnceLock::new()).collect(),
-            links: RwLock::default(),
+            links: AppendList::default(),
             pending,
             poller: Mutex::new(callers),
             thread: Mutex::new(ThreadPoller::new(thread, local.give_up)),
@@ -74,12 +75,9 @@ impl Net {
             let route = Route { from: self.local.me, to: pe, rail };
             let link =
                 Arc::new(Link::new(route, FIRST_LINK + index, self.local.give_up, self.local.seed ^ index as u64));
-            let count = {
-                let mut links = self.links.write();
-                links.push(link.clone());
-                self.local.watched.note_links(links.len());
-                links.len()
-            };
+            // It is in the list before any thread can leave something behind on it: who takes the board's flag goes through the list.
+            let count = self.links.push(link.clone());
+            self.local.watched.note_links(count);
             if count == FEW_LINKS + 1 {
                 self.watch_all();
             }
@@ -89,8 +87,7 @@ impl Net {
 
     /// There are no longer few links: from now on the poller tells callers of those that they asked themselves.
     fn watch_all(&self) {
-        let links = self.links.read().clone();
-        if let Err(e) = links.iter().try_for_each(|link| link.watch(&self.local)) {
+        if let Err(e) = self.links.iter().try_for_each(|link| link.watch(&self.local)) {
             tracing::error!("sockets cannot be polled: {e}");
         }
     }

@@ -15,17 +15,13 @@ impl Net {
     pub(crate) fn progress(&self) -> usize {
         let turn = self.callers.note();
         let mut done = 0;
-        let few = {
-            let links = self.links.read();
-            let few = !links.is_empty() && links.len() <= FEW_LINKS;
-            if few {
-                done += links.iter().map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
-            } else if self.local.due.take() {
-                let due = links.iter().filter(|link| link.is_due());
-                done += due.map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
-            }
-            few
-        };
+        let few = self.local.watched.has_few_links();
+        if few {
+            done += self.links.iter().map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
+        } else if self.local.due.take() {
+            let due = self.links.iter().filter(|link| link.is_due());
+            done += due.map(|link| link.try_serve(&self.local, ServingThread::Caller)).sum::<usize>();
+        }
         if !few || turn.is_multiple_of(LOOK_AROUND) {
             done += self.poll();
         }
@@ -41,7 +37,7 @@ impl Net {
 
     /// Asks all peers how far they are.
     pub(crate) fn ask(&self) {
-        self.links.read().iter().for_each(|link| link.ask());
+        self.links.iter().for_each(|link| link.ask());
     }
 
     /// A caller's turn that waits for something to come, for `most` at most.
@@ -51,11 +47,8 @@ impl Net {
         }
         let mut awaited = Vec::with_capacity(1 + FEW_LINKS);
         awaited.push(PollEntry::to_read(self.local.watched.descriptor()));
-        {
-            let links = self.links.read();
-            if links.len() <= FEW_LINKS {
-                awaited.extend(links.iter().filter_map(|link| link.socket()));
-            }
+        if self.local.watched.has_few_links() {
+            awaited.extend(self.links.iter().filter_map(|link| link.socket()));
         }
         let ready = sleep_until_ready(&awaited, most);
         let polled = if ready.first() == Some(&true) { self.poll() } else { 0 };
@@ -95,9 +88,8 @@ impl Net {
     /// Serves the links that have something to send. Those that have something to read make events, of which the thread is told
     /// also while callers serve them; only the sockets of few links are read by callers without.
     fn serve_links(&self) {
-        let links = self.links.read();
-        let few = links.len() <= FEW_LINKS;
-        for link in links.iter() {
+        let few = self.local.watched.has_few_links();
+        for link in self.links.iter() {
             if link.is_due() {
                 link.serve(&self.local, ServingThread::Alone);
             } else if few {
@@ -110,10 +102,10 @@ impl Net {
     fn look(&self, thread: &mut ThreadPoller) {
         let interval = thread.interval();
         if thread.is_time() {
-            let links = self.links.read().clone();
-            let owed = links.iter().fold(false, |owed, link| link.look(&self.local, interval) | owed);
+            let looks = self.links.iter().map(|link| link.look(&self.local, interval));
+            let (count, owed) = looks.fold((0, false), |(count, owed), owes| (count + 1, owed | owes));
             thread.owed = self.pending.look(&self.local, |arrival| self.settle(arrival)) || owed;
-            thread.looked_at(links.len());
+            thread.looked_at(count);
             self.connect_next();
         }
     }

@@ -119,16 +119,16 @@ impl Fabric for Tcp {
     }
 
     fn leave(&self) {
-        self.net.links.read().iter().for_each(|link| link.leave());
+        self.net.links.iter().for_each(|link| link.leave());
     }
 
     /// A socket that is closed with something unread in it would take with it what this PE has sent.
     fn has_left(&self) -> bool {
-        self.net.links.read().iter().all(|link| link.is_over())
+        self.net.links.iter().all(|link| link.is_over())
     }
 
     fn close(&self) {
-        self.net.links.read().iter().for_each(|link| link.hang_up());
+        self.net.links.iter().for_each(|link| link.hang_up());
     }
 
     fn describe(&self) -> String {

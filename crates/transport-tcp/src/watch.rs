@@ -47,9 +47,14 @@ impl WatchList {
         self.callers.as_raw_fd()
     }
 
-    /// Stores how many links there are.
+    /// There are so many links, or more: threads that make links at once say so in any order.
     pub(crate) fn note_links(&self, count: usize) {
-        self.links.store(count, Ordering::SeqCst);
+        self.links.fetch_max(count, Ordering::SeqCst);
+    }
+
+    /// Whether there are links, and callers ask the sockets of all of them themselves.
+    pub(crate) fn has_few_links(&self) -> bool {
+        (1..=FEW_LINKS).contains(&self.links.load(Ordering::SeqCst))
     }
 
     /// Has the thread and callers told of what happens to a socket. Callers ask the sockets of a few links themselves;
