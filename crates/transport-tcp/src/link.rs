@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mio::net::TcpStream;
@@ -30,6 +31,8 @@ pub(crate) struct Link {
     pe: u32,
     /// Something is left of which no event tells: what waits to be joined by more, an acknowledgement, frames behind a handshake.
     due: DueMark,
+    /// Something was issued after the peer was asked how far it is. Stored with the state locked; [`LocalPe`] counts these links.
+    unasked: AtomicBool,
     state: OperationLock<LinkState>,
 }
 
@@ -80,7 +83,8 @@ impl Link {
             error: None,
             issued: IssueTime { turns: u64::MAX, fences: u64::MAX },
         };
-        Self { pe: route.to, due: DueMark::default(), state: OperationLock::new(state) }
+        let (due, unasked) = (DueMark::default(), AtomicBool::new(false));
+        Self { pe: route.to, due, unasked, state: OperationLock::new(state) }
     }
 
     /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.
@@ -108,6 +112,7 @@ impl Link {
         account.issue(count);
         let ticket = push(&mut state.session);
         state.under_way.note(ticket, account, count);
+        self.set_unasked(local, true);
         if state.carrier.is_idle() {
             state.raise(local);
         }
@@ -130,9 +135,20 @@ impl Link {
         Ok(())
     }
 
-    /// Asks the peer how far it is, for a lane that waits for completions.
-    pub(crate) fn ask(&self) {
-        self.state.lock().ask();
+    /// Asks the peer how far it is, unless it has been asked for all that was issued.
+    pub(crate) fn ask(&self, local: &LocalPe) {
+        if self.unasked.load(Ordering::Relaxed) {
+            let mut state = self.state.lock();
+            self.set_unasked(local, !state.ask());
+        }
+    }
+
+    /// Stores it. The state is locked.
+    fn set_unasked(&self, local: &LocalPe, unasked: bool) {
+        if self.unasked.load(Ordering::Relaxed) != unasked {
+            self.unasked.store(unasked, Ordering::Relaxed);
+            local.unasked.count(unasked);
+        }
     }
 
     /// Whether something is left of which no event tells.
@@ -214,6 +230,8 @@ impl Link {
             return state.fail(local, error);
         }
         state.under_way.retire(state.session.reached());
+        // A question may have been lost with the connection before.
+        self.set_unasked(local, true);
         state.carrier.carry(connection);
         state.heard = true;
         state.flush_all();
@@ -323,10 +341,13 @@ impl LinkState {
         }
     }
 
-    fn ask(&mut self) {
+    /// Returns whether the peer has been asked, or need not be: a question waits until everything before it has been sent.
+    fn ask(&mut self) -> bool {
         self.flush_all();
+        let may_ask = !self.session.has_output();
         self.session.ask();
         self.flush();
+        may_ask
     }
 
     /// Sends what the socket takes, also of what is held back.

@@ -1,6 +1,7 @@
 //! This PE as its links see it: its memory, its lanes, the sockets that are watched for it, and the addresses of the others.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
@@ -30,6 +31,7 @@ pub(crate) struct LocalPe {
     pub(crate) lanes: LaneTable,
     pub(crate) watched: WatchList,
     pub(crate) due: DueBoard,
+    pub(crate) unasked: UnaskedLinks,
     /// Few links connect at a time.
     pub(crate) permits: Permits,
     /// Why the first PE that was lost is.
@@ -38,6 +40,31 @@ pub(crate) struct LocalPe {
     /// Differs from PE to PE; no secret.
     pub(crate) seed: u64,
     pub(crate) start: Instant,
+}
+
+/// How many links have something under way for which their peer has not been asked. The count shares its line with nothing else, because
+/// threads that issue write it.
+///
+/// Relaxed: the changes for one link alternate under its lock. So a thread that has issued and then sees zero sees that the peer of
+/// that link has been asked since. What another thread has just issued may be missed, and is seen at the next look.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct UnaskedLinks(AtomicUsize);
+
+impl UnaskedLinks {
+    /// Counts a link that has become one of them, or is none any more.
+    pub(crate) fn count(&self, unasked: bool) {
+        if unasked {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are any.
+    pub(crate) fn exist(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
 }
 
 impl LocalPe {
@@ -69,6 +96,7 @@ impl LocalPe {
                     tracing::error!("the progress thread cannot be woken: {e}");
                 }
             }),
+            unasked: UnaskedLinks::default(),
             permits: Permits::new(most_links, seed),
             lost: OnceLock::new(),
             random,

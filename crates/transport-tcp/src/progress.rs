@@ -35,9 +35,11 @@ impl Net {
         self.serve(&mut poller, ServingThread::Caller)
     }
 
-    /// Asks all peers how far they are.
+    /// Asks peers how far they are that have not been asked for all that was issued.
     pub(crate) fn ask(&self) {
-        self.links.iter().for_each(|link| link.ask());
+        if self.local.unasked.exist() {
+            self.links.iter().for_each(|link| link.ask(&self.local));
+        }
     }
 
     /// A caller's turn that waits for something to come, for `most` at most.
