@@ -1,6 +1,7 @@
 //! The layer around every provider: a PE's operations on itself, and the atomics and signals that a provider lacks, made of
 //! what it has.
 
+mod answers;
 mod batch;
 mod coalescer;
 mod filled_lane;

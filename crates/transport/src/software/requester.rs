@@ -2,11 +2,11 @@
 
 use oxshmem_base::planted;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::{mem, ptr};
 
 use parking_lot::Mutex;
 
+use super::answers::LaneAnswers;
 use super::service::Service;
 use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
 use crate::{Account, ActiveMessage, Busy, MessageContent, NumberMap, OutOfRange, TargetTask, Width, deliver_old};
@@ -15,6 +15,7 @@ use crate::{Account, ActiveMessage, Busy, MessageContent, NumberMap, OutOfRange,
 pub(super) struct Requester {
     pub(super) service: Arc<Service>,
     pub(super) account: Account,
+    answers: Arc<LaneAnswers>,
     questions: Mutex<Requests>,
 }
 
@@ -66,7 +67,8 @@ unsafe impl Send for OpenRequest {}
 
 impl Requester {
     pub(super) fn new(service: Arc<Service>) -> Self {
-        Self { service, account: Account::default(), questions: Mutex::default() }
+        let answers = service.answers.of_new_lane();
+        Self { service, account: Account::default(), answers, questions: Mutex::default() }
     }
 
     /// Asks a PE. `data` are those of a put. The old value of an atomic goes to `old` unless that is null.
@@ -111,7 +113,7 @@ impl Requester {
         if questions.waiting.len() as u64 >= MOST_ASKED {
             return Err(Busy);
         }
-        let number = self.service.last.fetch_add(1, Ordering::Relaxed);
+        let number = self.answers.number();
         // The lock is held until the request is noted: its answer is taken under the same lock.
         let message = ActiveMessage { number, answered, content: MessageContent::Ask(task) };
         questions.message.clear();
@@ -171,7 +173,7 @@ impl Requester {
     fn take_answers(&self, questions: &mut Requests) -> usize {
         let before = questions.open();
         // The loop is over the answers: there may be many more questions.
-        let mut answers = self.service.answers.lock();
+        let mut answers = self.answers.lock();
         // Errors first: the answer to a later question would acknowledge the message that has failed.
         if answers.values().any(Result::is_err) {
             answers.retain(|&number, outcome| outcome.is_ok() || !self.take_answer(questions, number, *outcome));
@@ -183,7 +185,8 @@ impl Requester {
         done
     }
 
-    /// Takes an answer, unless it has no question of this lane: then it is another lane's. Returns whether it has.
+    /// Takes an answer, unless it has no question of this lane: then it is another lane's, of those that share the map. Returns whether
+    /// it has.
     fn take_answer(&self, questions: &mut Requests, number: u64, outcome: Result<u64, OutOfRange>) -> bool {
         if let Some(asked) = questions.waiting.remove(&number) {
             match outcome {

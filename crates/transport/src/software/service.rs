@@ -11,11 +11,12 @@ use std::sync::{Arc, OnceLock};
 use oxshmem_base::planted;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::answers::Answers;
 use super::batch;
 use super::coalescer::Coalescer;
 use crate::driver::Drive;
 use crate::due::SleepMark;
-use crate::{ActiveMessage, MessageContent, NotIssued, NumberMap, OutOfRange, RegisteredMemory};
+use crate::{ActiveMessage, MessageContent, NotIssued, RegisteredMemory};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.
 pub trait Messages: Send + Sync {
@@ -65,13 +66,12 @@ pub(super) struct Service {
     /// the same time. Without the lock a second one could execute a signal, or answer a mark, while the first one still copies the
     /// data of the message before it.
     serving: Mutex<()>,
-    pub(super) answers: Mutex<NumberMap<u64, Result<u64, OutOfRange>>>,
+    pub(super) answers: Answers,
     /// Answers to peers for which there was no room.
     unsent: Mutex<VecDeque<(u32, [u8; ActiveMessage::BYTES])>>,
     /// The number of them, stored under their lock. Every poll loads it, because a lock would cost a tenth of a short put.
     /// Relaxed: a thread that has added one sends it itself, and one that sees an old number looks again.
     owed: AtomicUsize,
-    pub(super) last: AtomicU64,
     /// Messages that wait for others, where messages gather.
     coalescer: Mutex<Coalescer>,
     gathers: bool,
@@ -91,10 +91,9 @@ impl Service {
             messages,
             memory,
             serving: Mutex::default(),
-            answers: Mutex::default(),
+            answers: Answers::default(),
             unsent: Mutex::default(),
             owed: AtomicUsize::new(0),
-            last: AtomicU64::new(0),
             coalescer: Mutex::default(),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
@@ -154,7 +153,7 @@ impl Service {
                 }
             }
             Some((ActiveMessage { number, content: MessageContent::Answer(outcome), .. }, _)) => {
-                self.answers.lock().insert(number, outcome);
+                self.answers.add(number, outcome);
             }
             Some((ActiveMessage { content: MessageContent::Own(..), .. }, _)) | None => {
                 tracing::warn!(from, "a message that makes no sense was dropped");

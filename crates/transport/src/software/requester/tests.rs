@@ -1,7 +1,7 @@
 //! A PE that asks itself, by messages that the tests count.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use super::*;
@@ -288,7 +288,7 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
         requester.take_answers(&mut requester.questions.lock());
         assert_eq!(requester.account.outstanding(), 0);
         assert!(requester.account.has_failed(), "the error of message {before} is lost");
-        assert!(requester.service.answers.lock().is_empty());
+        assert!(requester.answers.lock().is_empty());
     }
 }
 
