@@ -7,8 +7,10 @@ use parking_lot::Mutex;
 
 use crate::{Busy, NotIssued};
 
-/// Shared by a lane, which issues operations, and the threads that complete them.
+/// Shared by a lane, which issues operations, and the threads that complete them. No two share a line, because threads with a lane each
+/// count at once.
 #[derive(Default, Debug)]
+#[repr(align(128))]
 pub struct Account {
     /// Counted before the operation can complete, so that `completed` is never ahead of it.
     issued: AtomicU64,

@@ -45,7 +45,9 @@ pub struct SleepMark(AtomicBool);
 #[derive(Default, Debug)]
 pub struct DueMark(AtomicBool);
 
-/// Whether something is left on some connection, and whether the thread has to be woken for it.
+/// Whether something is left on some connection, and whether the thread has to be woken for it. It shares its line with nothing else,
+/// because each thread that leaves something behind writes it.
+#[repr(align(128))]
 pub struct DueBoard {
     some: AtomicBool,
     asleep: SleepMark,
