@@ -50,7 +50,9 @@ struct Guests {
     last: Option<u32>,
 }
 
+/// The lock around them is tried at each look of each thread, so it shares its line with nothing else.
 #[derive(Default)]
+#[repr(align(128))]
 struct Channels {
     /// Once for each lane.
     taken: Vec<Arc<SharedChannel>>,

@@ -9,7 +9,9 @@ use oxshmem_transport::{AddressBook, Participant};
 /// The first bytes of a PE's address.
 pub(crate) const MARK: &[u8] = b"oxucx1 ";
 
-/// Where the job's PEs are, and how this PE deals with them.
+/// Where the job's PEs are, and how this PE deals with them. Every operation reads it, so it shares its lines with nothing: waits of all
+/// threads try the locks beside it.
+#[repr(align(128))]
 pub(crate) struct Directory {
     pub(crate) me: u32,
     pes: u32,
