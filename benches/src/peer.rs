@@ -352,11 +352,11 @@ mod tests {
     #[test]
     fn our_own_tools_are_not_open_mpi_s() {
         let folder = TestFolder::new("benches");
-        std::fs::write(folder.join("osh_info"), "").expect("a file");
+        folder.write("osh_info", "");
         std::os::unix::fs::symlink("osh_info", folder.join("oshmem_info")).expect("a link");
         assert!(!has_oshmem_info(&folder));
         std::fs::remove_file(folder.join("oshmem_info")).expect("the link");
-        std::fs::write(folder.join("oshmem_info"), "").expect("a file");
+        folder.write("oshmem_info", "");
         assert!(has_oshmem_info(&folder));
     }
 }

@@ -151,19 +151,16 @@ mod tests {
             ("hello.c", "`oshcc hello.c -o hello`"),
             ("hello.cpp", "`oshc++ hello.cpp -o hello`"),
         ] {
-            fs::write(folder.join(name), "x").expect("a file");
+            let path = folder.write(name, "x");
             let (status, error) = resolve(name.as_ref(), Some(&folder), Some("/no/such".as_ref())).unwrap_err();
             assert!(status == NOT_EXECUTABLE && error.to_string().contains(words), "{status} {error}");
-            let path = folder.join(name);
             let (status, error) = resolve(path.as_os_str(), None, None).unwrap_err();
             let (begin, _) = words[1..].split_once(' ').expect("two words");
             assert!(status == NOT_EXECUTABLE && error.to_string().contains(begin), "{status} {error}");
         }
         // A relative folder of PATH is looked up where the PE will run, and its file is found from there.
         let found = |wdir: &Path, path: &str| resolve("tool".as_ref(), Some(wdir), Some(path.as_ref())).ok();
-        fs::create_dir_all(folder.join("bin")).expect("a folder");
-        let tool = folder.join("bin/tool");
-        fs::write(&tool, "#!/bin/sh\n").expect("a file");
+        let tool = folder.write("bin/tool", "#!/bin/sh\n");
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("our file");
         assert_eq!(found(&folder, "bin"), Some(tool.clone()));
         assert_eq!(found(&folder.join("bin"), "/no/such:."), Some(tool));
@@ -171,8 +168,7 @@ mod tests {
         std::os::unix::fs::symlink("bin/tool", folder.join("link")).expect("a link");
         assert_eq!(resolve("./link".as_ref(), Some(&folder), None).ok(), Some(folder.join("link")));
         // One that can be executed is, whatever it is called.
-        let script = folder.join("run.py");
-        fs::write(&script, "#!/bin/sh\n").expect("a file");
+        let script = folder.write("run.py", "#!/bin/sh\n");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("our file");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
     }

@@ -37,8 +37,7 @@ fn a_guardian_removes_the_records_of_an_agent_that_was_killed() {
     let mark = format!("ends-{}.1", std::process::id());
     let [records, of_another] = ["", "0"].map(|end| folder.join(format!("oxshmem-{mark}{end}.records")));
     for records in [&records, &of_another] {
-        std::fs::create_dir(records).unwrap();
-        std::fs::write(records.join("pe.0.0.ledger"), "a record").unwrap();
+        folder.write(records.join("pe.0.0.ledger"), "a record");
     }
     // Its input has ended, as with the agent.
     let mut guardian = oshrun(["--guardian", &mark]);

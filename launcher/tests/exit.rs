@@ -82,8 +82,8 @@ fn pes_that_ignore_the_polite_signal_are_killed() {
 #[test]
 fn problem_20_a_program_that_is_not_there_is_127() {
     let folder = TestFolder::new("exit");
-    std::fs::write(folder.join("hello"), "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(folder.join("hello"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let hello = folder.write("hello", "#!/bin/sh\n");
+    std::fs::set_permissions(hello, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let here = folder.display();
     let cases = [
         ("-n 2 ./no-such-program-at-all".to_string(), "there is no such file"),
@@ -114,8 +114,7 @@ fn a_word_behind_an_option_that_does_not_take_it_is_explained() {
 #[test]
 fn problem_20_a_file_that_cannot_be_executed_is_126() {
     let folder = TestFolder::new("exit");
-    let file = folder.join("notes.txt");
-    std::fs::write(&file, "text").unwrap();
+    let file = folder.write("notes.txt", "text");
     for (name, reason) in [(&*file, "no execute permission"), (&*folder, "is a directory")] {
         run(&format!("-n 2 {}", name.display())).expect(126).says(&[reason]);
     }
@@ -124,8 +123,7 @@ fn problem_20_a_file_that_cannot_be_executed_is_126() {
 #[test]
 fn a_missing_interpreter_is_named() {
     let folder = TestFolder::new("exit");
-    let script = folder.join("script");
-    std::fs::write(&script, "#!/no/such/python\n").unwrap();
+    let script = folder.write("script", "#!/no/such/python\n");
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     run(&script.display().to_string()).expect(127).says(&["/no/such/python"]);
 }
@@ -133,8 +131,7 @@ fn a_missing_interpreter_is_named() {
 #[test]
 fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
     let folder = TestFolder::new("exit");
-    let (source, program) = (folder.join("main.c"), folder.join("main"));
-    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let (source, program) = (folder.write("main.c", "int main(void) { return 0; }"), folder.join("main"));
     let mut cc = Command::new("cc");
     cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");
     assert!(cc.status().expect("a C compiler").success());

@@ -13,8 +13,7 @@ use oxshmem_test_folder::TestFolder;
 fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
     let folder = TestFolder::new("faults");
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a Linux system").trim().to_string();
-    let file = folder.join("hosts");
-    std::fs::write(&file, format!("{own} slots=2\n")).expect("our folder");
+    let file = folder.write("hosts", format!("{own} slots=2\n"));
     let file = file.to_str().expect("text");
     for options in [
         &["-H", "localhost:2"][..],

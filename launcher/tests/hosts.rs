@@ -85,8 +85,7 @@ fn notes_of_hosts_are_shown() {
 #[test]
 fn a_host_file_names_hosts() {
     let folder = TestFolder::new("hosts");
-    let file = folder.join("hosts");
-    std::fs::write(&file, "# ours\nh1 slots=2\nh2\n").unwrap();
+    let file = folder.write("hosts", "# ours\nh1 slots=2\nh2\n");
     let arguments = ["--hostfile", file.to_str().unwrap(), "--launch-agent", SHELL, "-n", "3", "sh", "-c", "echo $ON"];
     let ended = ended(&mut oshrun(arguments));
     assert_eq!((ended.status, ended.sorted().join(" ")), (Some(0), "h1 h1 h2".into()), "{}", ended.stderr);
@@ -146,9 +145,8 @@ fn much_output_arrives_and_a_closed_one_ends_the_writers() {
 #[test]
 fn input_goes_to_pe_0_wherever_it_is() {
     let folder = TestFolder::new("hosts");
-    let file = folder.join("input");
     let text: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
-    std::fs::write(&file, &text).unwrap();
+    let file = folder.write("input", &text);
     let mut first = on("h1,h2", &["-n", "2", "cat"]);
     first.stdin(std::fs::File::open(&file).unwrap());
     assert_eq!(ended(&mut first).stdout, text);
@@ -257,9 +255,7 @@ fn a_program_that_is_not_there_is_named_with_the_host() {
 fn problem_25_every_stage_that_fails_is_named() {
     let folder = TestFolder::new("hosts");
     let tool = |name: &str, script: &str| -> PathBuf {
-        let file = folder.join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let file = folder.write(name, format!("#!/bin/sh\n{script}\n"));
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
         file
     };

@@ -62,7 +62,7 @@ fn problem_1_without_an_answer_several_tasks_are_an_error() {
     // Some machines have libraries that answer for a launcher that is not there.
     let no_libraries = TestFolder::new("pmi");
     for name in ["libpmi.so.0", "libpmi2.so.0"] {
-        std::fs::write(no_libraries.join(name), "").unwrap();
+        no_libraries.write(name, "");
     }
     let alone = |variables: &[(&str, &str)]| {
         let mut command = Command::new(probe());
@@ -181,9 +181,8 @@ fn a_foreign_mpi_program_runs_here() {
         return;
     }
     let folder = TestFolder::new("pmi");
-    let (source, program) = (folder.join("sum.c"), folder.join("sum"));
-    std::fs::write(
-        &source,
+    let source = folder.write(
+        "sum.c",
         r#"#include <mpi.h>
            #include <stdio.h>
            int main(void) {
@@ -195,10 +194,10 @@ fn a_foreign_mpi_program_runs_here() {
                MPI_Finalize();
                return 0;
            }"#,
-    )
-    .unwrap();
+    );
+    let program = folder.join("sum");
     let mut compiler = Command::new("mpicc.mpich");
-    if !compiler.arg(&source).arg("-o").arg(&program).status().unwrap().success() {
+    if !compiler.arg(source).arg("-o").arg(&program).status().unwrap().success() {
         println!("not run: mpicc.mpich cannot compile (libmpich-dev?)");
         return;
     }

@@ -13,16 +13,15 @@ use oxshmem_test_folder::TestFolder;
 /// An installation with a header and a library of our own, and the wrapper under this name.
 fn installed(name: &str) -> TestFolder {
     let folder = TestFolder::new("tools");
-    for part in ["bin", "include", "lib"] {
+    for part in ["bin", "lib"] {
         std::fs::create_dir(folder.join(part)).unwrap();
     }
     std::fs::copy(env!("CARGO_BIN_EXE_oshcc"), folder.join("bin/oshcc")).unwrap();
     if name != "oshcc" {
         std::os::unix::fs::symlink("oshcc", folder.join("bin").join(name)).unwrap();
     }
-    std::fs::write(folder.join("include/shmem.h"), "#ifdef __cplusplus\nextern \"C\"\n#endif\nint answer(void);\n")
-        .unwrap();
-    std::fs::write(folder.join("lib.c"), "int answer(void) { return 42; }\n").unwrap();
+    folder.write("include/shmem.h", "#ifdef __cplusplus\nextern \"C\"\n#endif\nint answer(void);\n");
+    folder.write("lib.c", "int answer(void) { return 42; }\n");
     let cc = |arguments: &[&str]| {
         assert!(Command::new("cc").args(arguments).current_dir(&*folder).status().expect("a C compiler").success());
     };
@@ -91,7 +90,7 @@ fn programs_compile_link_and_find_their_library() {
     for (name, source) in [("oshcc", "main.c"), ("shmemcc", "main.c"), ("oshc++", "main.cc"), ("oshCC", "main.cc")] {
         for option in ["-O1", "-static-oxshmem", "-static"] {
             let folder = installed(name);
-            std::fs::write(folder.join(source), "#include <shmem.h>\nint main() { return answer(); }\n").unwrap();
+            folder.write(source, "#include <shmem.h>\nint main() { return answer(); }\n");
             let compiled = wrap(&folder, name, &[option, source, "-o", "program"]);
             assert_eq!(compiled.status, Some(0), "{name} {option}: {}", compiled.stderr);
             let program = Command::new(folder.join("program")).status().unwrap();
@@ -103,7 +102,7 @@ fn programs_compile_link_and_find_their_library() {
 #[test]
 fn compiling_alone_links_nothing() {
     let folder = installed("oshcc");
-    std::fs::write(folder.join("part.c"), "#include <shmem.h>\nint part(void) { return answer(); }\n").unwrap();
+    folder.write("part.c", "#include <shmem.h>\nint part(void) { return answer(); }\n");
     assert_eq!(wrap(&folder, "oshcc", &["-c", "part.c"]).status, Some(0));
     assert!(folder.join("part.o").exists());
 }
@@ -177,11 +176,10 @@ fn osh_info_tells_facts_in_both_forms() {
 #[test]
 fn cargo_oxrun_builds_and_runs_a_job() {
     let folder = TestFolder::new("tools");
-    std::fs::create_dir(folder.join("src")).unwrap();
     let manifest = "[package]\nname = \"hello\"\nversion = \"0.0.0\"\nedition = \"2024\"\n[workspace]\n";
-    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    folder.write("Cargo.toml", manifest);
     let program = "fn main() { println!(\"{:?}\", std::env::args().skip(1).collect::<Vec<_>>()); }";
-    std::fs::write(folder.join("src/main.rs"), program).unwrap();
+    folder.write("src/main.rs", program);
     let run = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO_BIN_EXE_cargo-oxrun"));
         // The arguments that cargo passes on for `cargo oxrun`.

@@ -95,7 +95,7 @@ fn bench_2_a_wrong_byte_ends_the_run() {
     let files = listing.flatten().map(|entry| entry.path());
     let (honest, liar) = (folder.join("honest"), folder.join("liar"));
     let files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|ending| ending == "c")).collect();
-    std::fs::write(folder.join("liar.c"), LIAR).expect("a source");
+    folder.write("liar.c", LIAR);
     let compile = |program: &Path, more: &[&str]| {
         let mut compiler = tool("oshcc");
         compiler.args(["-O1", "-o"]).arg(program).args(&files).args(more).arg("-lm").current_dir(&*folder);
@@ -126,12 +126,11 @@ fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
     let bin = prefix().join("bin");
     let (oshcc, oshrun) = (bin.join("oshcc"), bin.join("oshrun"));
     // A launcher that fails for one group stands for a library that cannot do it.
-    let launcher = folder.join("launcher");
     let script = format!(
         "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = teams ] && {{ echo no teams here >&2; exit 9; }}; done\nexec {} \"$@\"\n",
         oshrun.display()
     );
-    std::fs::write(&launcher, script).expect("a script");
+    let launcher = folder.write("launcher", script);
     Command::new("chmod").arg("+x").arg(&launcher).status().expect("chmod is there");
     let words = format!(
         "--quick --rounds 2 --sizes 8 --with-oshcc {} --with-oshrun {} --with-name twin",

@@ -106,7 +106,7 @@ fn hours_6_a_busy_machine_is_told_of_in_a_measurement() {
 fn hours_7_the_doctor_names_other_tools_and_missing_modules() {
     let folder = TestFolder::new("hours-7");
     for name in ["oshcc", "gfortran"] {
-        fs::write(folder.join(name), "#!/bin/sh\n").expect("our folder");
+        folder.write(name, "#!/bin/sh\n");
     }
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let ended = Job::of("oxshmem").env("PATH", path).run(Path::new("doctor"), [""; 0]);

@@ -124,9 +124,8 @@ fn fault_N8_a_program_of_another_library_is_named() {
         let built = Command::new("cc").current_dir(&*folder).args(arguments).status().expect("a compiler");
         assert!(built.success(), "{arguments:?}");
     };
-    std::fs::write(folder.join("other.c"), "int shmem_my_pe(void) { return 0; }\n").expect("a file");
-    std::fs::write(folder.join("main.c"), "int shmem_my_pe(void);\nint main(void) { return shmem_my_pe(); }\n")
-        .expect("a file");
+    folder.write("other.c", "int shmem_my_pe(void) { return 0; }\n");
+    folder.write("main.c", "int shmem_my_pe(void);\nint main(void) { return shmem_my_pe(); }\n");
     build(&["-shared", "-fPIC", "-Wl,-soname,liboshmem.so.40", "other.c", "-o", "liboshmem.so.40"]);
     build(&["main.c", "-o", "main", "-L.", "-l:liboshmem.so.40", "-Wl,-rpath,$ORIGIN"]);
     let words = ["main is linked with liboshmem.so.40, another OpenSHMEM library", "oshcc"];

@@ -39,14 +39,10 @@ impl Place {
             said[0].lines().filter(|line| line.starts_with("not run:")).for_each(|line| println!("{line}"));
             return None;
         }
-        let place = Place(TestFolder::new(name));
-        place.write("key", KEY);
-        place.write("other", "another key, and as long as that");
-        Some(place)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.file(name), text).expect("our folder");
+        let folder = TestFolder::new(name);
+        folder.write("key", KEY);
+        folder.write("other", "another key, and as long as that");
+        Some(Place(folder))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -195,6 +191,6 @@ fn pods_3_strangers_are_refused_and_a_second_launcher_is_told() {
     let nobody = pod(1, &alone, Path::new("--wait-timeout"), &["0.2"]).wait(LIMIT).expect(1);
     nobody.says(&["no job has been started here within 200ms"]);
     launch("key", "10", &["end"]).wait(LIMIT).expect(1).says(&["no agent has answered within 10s", "refused"]);
-    place.write("short", "0123\n");
+    place.0.write("short", "0123\n");
     launch("short", "1", &["end"]).wait(LIMIT).expect(1).says(&["it has 4 bytes, and 16 are the least"]);
 }

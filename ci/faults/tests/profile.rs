@@ -218,13 +218,13 @@ fn trace_5_a_timeline_of_thousands_of_pes_is_no_higher_than_browsers_draw() {
         return;
     }
     let folder = TestFolder::new("trace-5");
-    let [timeline, page] = ["trace.json", "trace.html"].map(|name| folder.join(name));
+    let page = folder.join("trace.html");
     let (name, cat) = ("shmem_barrier_all", "collective");
     let call =
         |pe: u32| serde_json::json!({"ph": "X", "tid": 1000 * pe, "ts": pe, "dur": 4096, "name": name, "cat": cat});
     let calls: Vec<Value> = (0..4096).map(call).collect();
     let data = serde_json::json!({"pes": 4096, "events": 4096, "dropped": 0});
-    std::fs::write(&timeline, serde_json::json!({"traceEvents": calls, "otherData": data}).to_string()).unwrap();
+    let timeline = folder.write("trace.json", serde_json::json!({"traceEvents": calls, "otherData": data}).to_string());
     Job::of("oxshmem").run(Path::new("trace"), [&timeline, Path::new("--html"), &page]).expect(0);
     browser::shows(&page, &["4096 rows, 4096 calls", " height=\"28700\""]);
 }
@@ -303,7 +303,7 @@ fn profile_7_a_job_that_cannot_start_leaves_the_records_of_the_one_before() {
     // One that is cut off is named, and is no profile.
     let record = folder.join("pe.1.0.ledger");
     let bytes = std::fs::read(&record).expect("it is there");
-    std::fs::write(&record, &bytes[..300]).expect("the folder is ours");
+    folder.write(&record, &bytes[..300]);
     let refused = Job::of("oxshmem").run(Path::new("profile"), [&*folder]).expect(2);
     assert!(refused.stderr.contains("pe.1.0.ledger is cut off"), "{refused}");
 }

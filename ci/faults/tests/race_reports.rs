@@ -50,7 +50,7 @@ fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
 #[test]
 fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     let folder = TestFolder::new("race-reports");
-    let (json, ignore) = (folder.join("reports.json"), folder.join("ignore"));
+    let json = folder.join("reports.json");
     let job = || Job::new("-n 2").env("SHMEM_RACE_STATUS", "7");
     job().env("SHMEM_RACE_JSON", &json).run(&LEVELS, ["letter", "wrong"]).expect(7);
     let text = std::fs::read_to_string(&json).expect("reports");
@@ -58,8 +58,8 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     assert_eq!((&report["kind"], &report["pe"], &report["pes"]), (&"race".into(), &0.into(), &2.into()));
     assert_eq!(report["accesses"][1]["call"], "a store");
     assert!(report["accesses"][0]["place"].as_str().expect("a place").starts_with("levels.c:"), "{report}");
-    std::fs::write(&ignore, "# the source of this program\nrace on `source`\n").expect("our file");
-    let ended = job().env("SHMEM_RACE_IGNORE", &ignore).run(&LEVELS, ["letter", "wrong"]).expect(0);
+    let ignore = folder.write("ignore", "# the source of this program\nrace on `source`\n");
+    let ended = job().env("SHMEM_RACE_IGNORE", ignore).run(&LEVELS, ["letter", "wrong"]).expect(0);
     assert!(ended.stderr.is_empty(), "{ended}");
     // A full disk takes the lines away, and not the status.
     let words = ["-c", "exec \"$0\" letter wrong 2>/dev/full"].map(OsStr::new).into_iter().chain([LEVELS.as_os_str()]);
@@ -133,7 +133,7 @@ fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     if has_program(browser::BROWSER) {
         browser::shows(&html, &["<h1>Data races between PEs</h1>", "<mark>"]);
     }
-    std::fs::write(&json, "no report\n").expect("our file");
+    folder.write(&json, "no report\n");
     races(&json).expect(2).says(&["has no reports of races", "line 1 is not a report", "SHMEM_RACE_JSON"]);
     races(&folder.join("nosuch")).expect(2).says(&["nosuch has no reports of races", "No such file"]);
 }
@@ -154,11 +154,10 @@ fn races_between_nodes_are_found_as_on_one_node() {
 #[test]
 fn archives_and_objects_that_are_not_instrumented_are_named_when_the_program_is_linked() {
     let folder = TestFolder::new("race-archive");
-    std::fs::write(folder.join("part.c"), "long part; long add(long more) { return part += more; }\n")
-        .expect("our file");
+    folder.write("part.c", "long part; long add(long more) { return part += more; }\n");
     let main =
         "#include <shmem.h>\nlong add(long);\nint main(void) { shmem_init(); add(1); shmem_finalize(); return 0; }\n";
-    std::fs::write(folder.join("main.c"), main).expect("our file");
+    folder.write("main.c", main);
     let run = |command: &mut std::process::Command| {
         let output = command.current_dir(&*folder).output().expect("the tool starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

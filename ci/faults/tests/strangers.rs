@@ -60,8 +60,7 @@ fn fault_T1_a_socket_of_another_user_is_no_job() {
 #[test]
 fn fault_T2_links_that_others_have_made_are_not_followed() {
     let (folder, hello) = (TestFolder::new("T2"), program("hello.c"));
-    let secret = folder.join("secret");
-    fs::write(&secret, "secret").expect("our folder");
+    let secret = folder.write("secret", "secret");
     let results = folder.join("results");
     fs::create_dir(&results).expect("our folder");
     for name in ["profile.html", "pe.0.0.ledger", "pe.0.out", "pe.0.err", "t.json", "t.html"] {

@@ -18,6 +18,16 @@ impl TestFolder {
         std::fs::create_dir_all(&folder).expect("a folder for the files of a test");
         TestFolder(folder)
     }
+
+    /// Writes a file, with the folders on the way to it, and returns its path. `name` is a path from this folder, or a
+    /// whole one within it.
+    #[track_caller]
+    pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        let parent = path.parent().expect("a file lies in a folder");
+        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).expect("a file of a test");
+        path
+    }
 }
 
 impl Deref for TestFolder {
@@ -43,8 +53,17 @@ mod tests {
     fn a_folder_goes_with_its_files_and_leaves_another_one_of_its_name() {
         let (one, other) = (TestFolder::new("folder"), TestFolder::new("folder"));
         let path = one.to_path_buf();
-        std::fs::write(one.join("file"), "").expect("our folder");
+        one.write("file", "");
         drop(one);
         assert!(!path.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_file_is_written_with_its_folders_and_again_by_its_path() {
+        let folder = TestFolder::new("files");
+        let path = folder.write("some/where/file", "first");
+        assert_eq!(path, folder.join("some/where/file"));
+        assert_eq!(folder.write(&path, "second"), path);
+        assert_eq!(std::fs::read_to_string(path).expect("it was written"), "second");
     }
 }

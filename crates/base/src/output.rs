@@ -168,9 +168,8 @@ mod tests {
     #[test]
     fn fault_T2_links_lose_their_names_and_their_targets_stay() {
         let (place, user) = place("links");
-        let target = place.join("target");
+        let target = place.write("target", "secret");
         let named = ["a", "b"].map(|name| place.join(name));
-        fs::write(&target, "secret").unwrap();
         named.iter().for_each(|name| symlink(&target, name).unwrap());
         write(&named[0], "report", user).unwrap();
         fresh(&named[1]).unwrap().write_all(b"output").unwrap();

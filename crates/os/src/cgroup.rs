@@ -188,9 +188,7 @@ mod tests {
         fn new(name: &str, files: &[(&str, &str)]) -> Self {
             let root = TestFolder::new(name);
             for (path, text) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().expect("inside the root")).expect("a directory");
-                fs::write(path, text).expect("a file");
+                root.write(path, text);
             }
             Fixture(root)
         }

@@ -345,13 +345,12 @@ fn another_program_is_refused() {
     }
     let this = std::env::current_exe().unwrap();
     let folder = TestFolder::new("other");
-    let other = folder.join("program");
     let mut bytes = std::fs::read(&this).unwrap();
     // A constant is changed: only what is loaded makes another program.
     let mark = std::hint::black_box(b"one letter of this sentence is different in the other program").as_slice();
     let at = bytes.windows(mark.len()).position(|window| window == mark).expect("constants are in the executable");
     bytes[at] = b'O';
-    std::fs::write(&other, bytes).unwrap();
+    let other = folder.write("program", bytes);
     std::fs::set_permissions(&other, std::fs::metadata(&this).unwrap().permissions()).unwrap();
     let job = oxshmem::test::launch(2, |pe| {
         let mut command = std::process::Command::new(if pe == 0 { &this } else { &other });

@@ -48,8 +48,7 @@ fn hwloc_reads_the_same_from_the_kernels_files() {
             continue;
         };
         let xml = String::from_utf8(output.stdout).expect("XML is text");
-        let path = tree.0.join("hwloc.xml");
-        std::fs::write(&path, &xml).expect("a file");
+        let path = tree.0.write("hwloc.xml", &xml);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(machine.fixture(), with_cxi(&xml)).expect("the fixture");
         }

@@ -85,9 +85,7 @@ mod tests {
     fn problem_15_the_card_and_the_interfaces_that_lead_out_are_named() {
         let classes = TestFolder::new("ucx-card");
         let port = |card: &str, port: &str, state: &str| {
-            let folder = classes.join("infiniband").join(card).join("ports").join(port);
-            fs::create_dir_all(&folder).expect("a folder");
-            fs::write(folder.join("state"), state).expect("a file");
+            classes.write(format!("infiniband/{card}/ports/{port}/state"), state);
         };
         port("mlx5_0", "1", "4: ACTIVE\n");
         port("mlx5_1", "1", "1: DOWN\n");

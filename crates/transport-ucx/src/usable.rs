@@ -70,30 +70,25 @@ mod tests {
     #[test]
     fn a_card_counts_where_it_can_be_opened_and_is_on_our_network() {
         let root = TestFolder::new("ucx-usable");
-        let write = |file: &str, text: &str| {
-            let file = root.join(file);
-            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-            fs::write(file, text).expect("a file");
-        };
         let ours = ["10.0.0.5".parse().expect("an address"), "fe80::1".parse().expect("an address")];
         let says = || among(&root, &ours);
         assert_eq!(says(), Err("no InfiniBand card is here".into()));
-        write("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
         assert_eq!(says(), Err("mlx5_0 has no active port".into()));
-        write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-        write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
         assert!(says().is_err_and(|why| why.contains("mlx5_0 has no device for programs")));
-        write("sys/class/infiniband_verbs/abi_version", "6\n");
-        write("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
+        root.write("sys/class/infiniband_verbs/abi_version", "6\n");
+        root.write("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n");
         assert!(says().is_err_and(|why| why.contains("uverbs0: No such file")));
-        write("dev/infiniband/uverbs0", "");
-        write("sys/class/infiniband/mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
-        write("sys/class/infiniband/mlx5_0/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0006\n");
+        root.write("dev/infiniband/uverbs0", "");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0006\n");
         assert_eq!(says(), Err("mlx5_0 has none of this host's addresses, so it is on another network".into()));
-        write("sys/class/infiniband/mlx5_0/ports/1/gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0005\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0005\n");
         assert_eq!(says(), Ok(()));
         fs::remove_file(root.join("sys/class/infiniband/mlx5_0/ports/1/gids/2")).expect("it was there");
-        write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+        root.write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
         assert_eq!(says(), Ok(()));
     }
 }

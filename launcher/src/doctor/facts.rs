@@ -292,8 +292,7 @@ mod tests {
     fn the_library_is_found_in_each_folder_that_an_installation_may_have() {
         let prefix = TestFolder::new("prefix");
         for (place, folder) in library_folders(&prefix).iter().enumerate().rev() {
-            fs::create_dir_all(folder).expect("a folder");
-            fs::write(folder.join("liboxshmem.so.1"), [place as u8]).expect("a file");
+            prefix.write(folder.join("liboxshmem.so.1"), [place as u8]);
             assert_eq!(library(&prefix), Some(vec![place as u8]), "{}", folder.display());
         }
     }
@@ -301,10 +300,9 @@ mod tests {
     #[test]
     fn a_library_in_a_folder_of_the_variable_goes_before_that_of_the_table() {
         let folder = TestFolder::new("loader");
-        let file = folder.join("libucp.so.0");
-        fs::write(&file, "").expect("a file");
+        let file = folder.write("libucp.so.0", "");
         let table = "1 libs found in cache\n\tlibucp.so.0 (libc6,x86-64) => /nowhere/libucp.so.0\n";
-        let own = fs::canonicalize(&file).expect("it is there").display().to_string();
+        let own = fs::canonicalize(file).expect("it is there").display().to_string();
         assert_eq!(loaded("libucp.so.0", folder.as_os_str(), table), Some(own));
         for other in ["", "/nowhere"] {
             assert_eq!(loaded("libucp.so.0", OsStr::new(other), table).as_deref(), Some("/nowhere/libucp.so.0"));
@@ -315,8 +313,6 @@ mod tests {
     #[test]
     fn ports_of_cards_are_read_from_the_kernels_folder() {
         let class = TestFolder::new("cards");
-        let port = class.join("mlx5_0/ports/1");
-        fs::create_dir_all(port.join("gid_attrs/types")).expect("a folder");
         for (file, text) in [
             ("state", "4: ACTIVE\n"),
             ("link_layer", "Ethernet\n"),
@@ -324,7 +320,7 @@ mod tests {
             ("gid_attrs/types/0", "IB/RoCE v1\n"),
             ("gid_attrs/types/1", "RoCE v2\n"),
         ] {
-            fs::write(port.join(file), text).expect("a file");
+            class.write(format!("mlx5_0/ports/1/{file}"), text);
         }
         let expected = CardPort {
             name: "mlx5_0:1".into(),

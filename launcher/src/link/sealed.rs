@@ -293,16 +293,12 @@ mod tests {
     #[test]
     fn a_key_is_read_without_its_newline_and_a_short_one_is_refused() {
         let folder = TestFolder::new("key");
-        let file = folder.join("key");
-        let read = |text: &str| {
-            std::fs::write(&file, text).unwrap();
-            JobKey::read(&file).map(|key| key.0).map_err(|error| error.to_string())
-        };
+        let read =
+            |text: &str| JobKey::read(&folder.write("key", text)).map(|key| key.0).map_err(|error| error.to_string());
         assert_eq!(read("0123456789abcdef\n"), read("0123456789abcdef"));
         let short = read("0123\n").unwrap_err();
         assert!(short.contains("has 4 bytes") && short.contains("openssl rand"), "{short}");
-        std::fs::remove_file(&file).unwrap();
-        assert!(JobKey::read(&file).is_err());
+        assert!(JobKey::read(&folder.join("nowhere")).is_err());
     }
 
     proptest! {

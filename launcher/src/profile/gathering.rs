@@ -113,11 +113,11 @@ mod tests {
         let mut bytes = vec![0; 4 * PIECE];
         bytes[PIECE + 7] = 3;
         bytes[3 * PIECE] = 4;
-        fs::write(from.join("pe.0.0.ledger"), &bytes).unwrap();
+        base.write("from/pe.0.0.ledger", &bytes);
         // Its end is zeros, and it has to be as long as it was.
         let mut open_end = vec![0; 2 * PIECE + 5];
         open_end[3] = 1;
-        fs::write(from.join("pe.1.0.ledger"), &open_end).unwrap();
+        base.write("from/pe.1.0.ledger", &open_end);
         let mut pieces = 0;
         send(&from, &mut |report| {
             let AgentReport::Record { name, offset, bytes } = report else { panic!("{report:?}") };

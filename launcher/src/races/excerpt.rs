@@ -67,7 +67,6 @@ mod tests {
     fn a_file_is_looked_for_where_the_program_names_it_and_then_in_other_folders() {
         let folder = TestFolder::new("excerpt");
         let folders = [folder.to_path_buf()];
-        fs::write(folder.join("race.c"), "one\ntwo\n").expect("our file");
         let side = |place: &str, path: Option<&str>| RaceSide {
             call: "a load".into(),
             pe: 0,
@@ -75,7 +74,7 @@ mod tests {
             place: place.into(),
             path: path.map(str::to_owned),
         };
-        let there = folder.join("race.c").display().to_string();
+        let there = folder.write("race.c", "one\ntwo\n").display().to_string();
         assert!(excerpt(&side("race.c:2", Some(&there)), &[]).is_some());
         assert!(excerpt(&side("race.c:2", Some("/nowhere/race.c")), &folders).is_some());
         assert_eq!(excerpt(&side("race.c:2", None), &[]), None);

@@ -143,7 +143,6 @@ mod tests {
             return;
         }
         let folder = oxshmem_faults::TestFolder::new("cmake-range");
-        let script = folder.join("ask.cmake");
         for (this, max, end, expected) in [
             ("0.1.0", "0.3", "INCLUDE", "TRUE"),
             ("0.2.1", "0.3", "INCLUDE", "TRUE"),
@@ -162,8 +161,8 @@ mod tests {
                  set(PACKAGE_FIND_VERSION_MIN 0.1)\nset(PACKAGE_FIND_VERSION_MAX {max})\n\
                  {file}message(STATUS \"${{PACKAGE_VERSION_COMPATIBLE}}\")\n"
             );
-            write(&script, &text).expect("a file");
-            let told = command::read(std::process::Command::new("cmake").arg("-P").arg(&script)).expect("it is run");
+            let script = folder.write("ask.cmake", text);
+            let told = command::read(std::process::Command::new("cmake").arg("-P").arg(script)).expect("it is run");
             assert_eq!(told.trim(), format!("-- {expected}"), "{this} in 0.1 to {max}, {end}");
         }
     }
@@ -187,8 +186,7 @@ mod tests {
         }
         std::fs::copy(top().join("ci/packages/modulefile.tcl"), own.join(VERSION)).expect("the file is there");
         std::os::unix::fs::symlink(own.join(VERSION), others.join(VERSION)).expect("a link");
-        let reader = folder.join("reader.tcl");
-        write(&reader, READER).expect("a file");
+        let reader = folder.write("reader.tcl", READER);
         for file in [own.join(VERSION), others.join(VERSION)] {
             let told = command::read(std::process::Command::new("tclsh").arg(&reader).arg(&file)).expect("it is read");
             let real = prefix.canonicalize().expect("it is there");

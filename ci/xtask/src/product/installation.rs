@@ -112,11 +112,9 @@ mod tests {
 
     use super::*;
 
-    fn tree(at: &Path, files: &[&str]) {
+    fn tree(at: &TestFolder, files: &[&str]) {
         for file in files {
-            let path = at.join(file);
-            fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder");
-            fs::write(&path, file).expect("a file");
+            at.write(file, file);
         }
     }
 

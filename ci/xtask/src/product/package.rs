@@ -231,10 +231,10 @@ mod tests {
     #[test]
     fn a_path_of_this_machine_is_found() {
         let folder = oxshmem_faults::TestFolder::new("paths");
-        fs::write(folder.join("good"), "/oxshmem/src/lib.rs").expect("a file");
+        folder.write("good", "/oxshmem/src/lib.rs");
         let mapped = [(PathBuf::from("/somebody/oxshmem"), "/oxshmem")];
         assert_eq!(no_paths_of_this_machine(&folder, &mapped), Ok(()));
-        fs::write(folder.join("bad"), "\0/somebody/oxshmem/src/lib.rs").expect("a file");
+        folder.write("bad", "\0/somebody/oxshmem/src/lib.rs");
         assert!(no_paths_of_this_machine(&folder, &mapped).is_err_and(|why| why.contains("bad")));
     }
 }

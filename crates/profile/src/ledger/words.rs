@@ -78,23 +78,19 @@ mod tests {
     #[test]
     fn a_ledger_that_is_cut_off_is_named_with_its_length() {
         let folder = TestFolder::new("cut-ledger");
-        let path = folder.join("ledger");
+        let read_back = |bytes: &[u8]| read(&folder.write("ledger", bytes));
         let whole = whole();
-        std::fs::write(&path, &whole).expect("the folder is writable");
-        assert_eq!(read(&path).map(|ledger| ledger.pes), Ok(2));
+        assert_eq!(read_back(&whole).map(|ledger| ledger.pes), Ok(2));
         for bytes in [8, 300, 4096, 5000, whole.len() - 33, whole.len() - 1] {
-            std::fs::write(&path, &whole[..bytes]).expect("as before");
-            let error = read(&path).map(|_| ()).expect_err("the file is too short").to_string();
-            assert!(error.contains(&format!("{} is cut off", path.display())), "{error}");
+            let error = read_back(&whole[..bytes]).map(|_| ()).expect_err("the file is too short").to_string();
+            assert!(error.contains(&format!("{} is cut off", folder.join("ledger").display())), "{error}");
             assert!(error.contains(&format!("it has {bytes} of ")), "{error}");
         }
         for other in [&b""[..], &b"oxledg0"[..], &[7; 5000]] {
-            std::fs::write(&path, other).expect("as before");
-            assert!(read(&path).is_err_and(|error| error.to_string().contains("is no record of a PE")));
+            assert!(read_back(other).is_err_and(|error| error.to_string().contains("is no record of a PE")));
         }
         let mut damaged = whole;
         damaged[8 * head::RING..][..8].fill(0xff);
-        std::fs::write(&path, damaged).expect("as before");
-        assert!(read(&path).is_err_and(|error| error.to_string().contains("is cut off")));
+        assert!(read_back(&damaged).is_err_and(|error| error.to_string().contains("is cut off")));
     }
 }

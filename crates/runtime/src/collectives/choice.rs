@@ -137,9 +137,7 @@ mod tests {
 
     fn with_file<R>(name: &str, text: &str, check: impl FnOnce(String) -> R) -> R {
         let folder = TestFolder::new(name);
-        let path = folder.join("table.json");
-        std::fs::write(&path, text).expect("our folder");
-        check(path.to_string_lossy().into_owned())
+        check(folder.write("table.json", text).to_string_lossy().into_owned())
     }
 
     #[test]

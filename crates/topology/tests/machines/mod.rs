@@ -222,9 +222,7 @@ impl Machine {
 
 impl Tree {
     fn write(&self, path: &str, text: &str) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().expect("inside the tree")).expect("a folder");
-        fs::write(path, text).expect("a file");
+        self.0.write(path, text);
     }
 
     /// A set under its two names.

@@ -62,9 +62,8 @@ mod tests {
         let folder = oxshmem_faults::TestFolder::new("archive");
         let packed = |name: &str, mode: u32| {
             let tree = folder.join(name);
-            fs::create_dir_all(tree.join("bin")).expect("folders");
             for file in if mode == 0o775 { ["oshrun", "a"] } else { ["a", "oshrun"] } {
-                fs::write(tree.join("bin").join(file), file).expect("a file");
+                folder.write(format!("{name}/bin/{file}"), file);
             }
             fs::set_permissions(tree.join("bin/oshrun"), fs::Permissions::from_mode(mode)).expect("its own file");
             symlink("oshrun", tree.join("bin/other")).expect("a link");
