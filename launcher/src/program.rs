@@ -160,16 +160,14 @@ mod tests {
         }
         // A relative folder of PATH is looked up where the PE will run, and its file is found from there.
         let found = |wdir: &Path, path: &str| resolve("tool".as_ref(), Some(wdir), Some(path.as_ref())).ok();
-        let tool = folder.write("bin/tool", "#!/bin/sh\n");
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("our file");
+        let tool = folder.write_executable("bin/tool", "#!/bin/sh\n");
         assert_eq!(found(&folder, "bin"), Some(tool.clone()));
         assert_eq!(found(&folder.join("bin"), "/no/such:."), Some(tool));
         assert_eq!(found(Path::new("/"), "bin:."), None);
         std::os::unix::fs::symlink("bin/tool", folder.join("link")).expect("a link");
         assert_eq!(resolve("./link".as_ref(), Some(&folder), None).ok(), Some(folder.join("link")));
         // One that can be executed is, whatever it is called.
-        let script = folder.write("run.py", "#!/bin/sh\n");
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("our file");
+        let script = folder.write_executable("run.py", "#!/bin/sh\n");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
     }
 }

@@ -82,8 +82,7 @@ fn pes_that_ignore_the_polite_signal_are_killed() {
 #[test]
 fn problem_20_a_program_that_is_not_there_is_127() {
     let folder = TestFolder::new("exit");
-    let hello = folder.write("hello", "#!/bin/sh\n");
-    std::fs::set_permissions(hello, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    folder.write_executable("hello", "#!/bin/sh\n");
     let here = folder.display();
     let cases = [
         ("-n 2 ./no-such-program-at-all".to_string(), "there is no such file"),
@@ -123,8 +122,7 @@ fn problem_20_a_file_that_cannot_be_executed_is_126() {
 #[test]
 fn a_missing_interpreter_is_named() {
     let folder = TestFolder::new("exit");
-    let script = folder.write("script", "#!/no/such/python\n");
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = folder.write_executable("script", "#!/no/such/python\n");
     run(&script.display().to_string()).expect(127).says(&["/no/such/python"]);
 }
 

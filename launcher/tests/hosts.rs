@@ -3,8 +3,6 @@
 
 mod launch;
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
@@ -254,11 +252,7 @@ fn a_program_that_is_not_there_is_named_with_the_host() {
 #[test]
 fn problem_25_every_stage_that_fails_is_named() {
     let folder = TestFolder::new("hosts");
-    let tool = |name: &str, script: &str| -> PathBuf {
-        let file = folder.write(name, format!("#!/bin/sh\n{script}\n"));
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
-        file
-    };
+    let tool = |name: &str, script: &str| folder.write_executable(name, format!("#!/bin/sh\n{script}\n"));
     // A host with another build of oshrun, one where something else has that name, one that says nothing.
     tool("other/bin/oshrun", "echo 'Welcome!'; echo 'oxshmem-agent/1 9.9.9 0123456789abcdef'; exec sleep 600");
     tool("strange/bin/oshrun", "yes 'this is no launcher' | head -c 100000");

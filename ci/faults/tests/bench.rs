@@ -3,7 +3,6 @@
 #![allow(non_snake_case, reason = "tests carry a number")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use oxshmem_faults::{Job, JobEnd, TestFolder, browser, has_program, not_run, prefix, tool};
 use serde_json::Value;
@@ -130,8 +129,7 @@ fn bench_3_libraries_take_turns_and_what_one_cannot_do_is_said() {
         "#!/bin/sh\nfor word in \"$@\"; do [ \"$word\" = teams ] && {{ echo no teams here >&2; exit 9; }}; done\nexec {} \"$@\"\n",
         oshrun.display()
     );
-    let launcher = folder.write("launcher", script);
-    Command::new("chmod").arg("+x").arg(&launcher).status().expect("chmod is there");
+    let launcher = folder.write_executable("launcher", script);
     let words = format!(
         "--quick --rounds 2 --sizes 8 --with-oshcc {} --with-oshrun {} --with-name twin",
         oshcc.display(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,6 +27,14 @@ impl TestFolder {
         let path = self.0.join(name);
         let parent = path.parent().expect("a file lies in a folder");
         std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).expect("a file of a test");
+        path
+    }
+
+    /// [`TestFolder::write`] of a file that can be executed.
+    #[track_caller]
+    pub fn write_executable(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.write(name, text);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a file of a test");
         path
     }
 }

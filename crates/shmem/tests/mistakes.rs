@@ -350,8 +350,7 @@ fn another_program_is_refused() {
     let mark = std::hint::black_box(b"one letter of this sentence is different in the other program").as_slice();
     let at = bytes.windows(mark.len()).position(|window| window == mark).expect("constants are in the executable");
     bytes[at] = b'O';
-    let other = folder.write("program", bytes);
-    std::fs::set_permissions(&other, std::fs::metadata(&this).unwrap().permissions()).unwrap();
+    let other = folder.write_executable("program", bytes);
     let job = oxshmem::test::launch(2, |pe| {
         let mut command = std::process::Command::new(if pe == 0 { &this } else { &other });
         command.args(["another_program_is_refused", "--exact", "--nocapture"]);
