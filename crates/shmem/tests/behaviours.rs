@@ -1,6 +1,7 @@
 //! Behaviours of the safe calls on several PEs.
 
 mod again;
+mod worlds;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use again::again;
 use oxshmem::Comparison::{AtLeast, Is, Not};
-use oxshmem::test;
 use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Update, World, plain, symmetric};
+use worlds::{everywhere, processes};
 
 symmetric! {
     static NUMBER: u64 = 7;
@@ -31,22 +32,6 @@ plain! {
         charge: i32,
         kind: u32,
         weight: f64,
-    }
-}
-
-/// Runs `body` as processes of one node, and of two if there are enough.
-fn processes(pes: usize, body: impl Fn(&World)) {
-    test::processes(pes, &body);
-    if pes > 1 {
-        test::processes_on(2, pes, &body);
-    }
-}
-
-/// [`processes`], and as threads whose operations come late.
-fn everywhere(pes: usize, body: impl Fn(&World) + Sync) {
-    processes(pes, &body);
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        test::threads(pes).delayed().seeds(0..3, &body);
     }
 }
 

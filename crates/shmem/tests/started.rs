@@ -1,17 +1,14 @@
 //! Collectives that have been started and go on while the program does.
 
+mod worlds;
+
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context as Task, Poll, Waker};
 
 use oxshmem::Comparison::AtLeast;
 use oxshmem::{Atomic, World, test};
-
-/// Runs `body` as processes of one node, and of two.
-fn processes(pes: usize, body: impl Fn(&World)) {
-    test::processes(pes, &body);
-    test::processes_on(2, pes, &body);
-}
+use worlds::processes;
 
 fn all_kinds(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
