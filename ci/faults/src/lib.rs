@@ -16,7 +16,7 @@ mod parallel;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,11 @@ pub fn tool(name: &str) -> Command {
     let path = prefix().join("bin").join(name);
     assert!(path.exists(), "{} is missing: cargo xtask build", path.display());
     Command::new(path)
+}
+
+/// All that a command has written: standard output, and its messages behind that.
+pub fn text_of(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat()
 }
 
 /// The path of a source file in `ci/faults/programs`.
@@ -171,8 +176,7 @@ impl Running {
 
     /// The words of `oxshmem TASK` about the job.
     pub fn ask(&self, task: &[&str]) -> String {
-        let output = tool("oxshmem").args(task).arg(self.pid().to_string()).output().expect("oxshmem starts");
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+        text_of(&tool("oxshmem").args(task).arg(self.pid().to_string()).output().expect("oxshmem starts"))
     }
 
     /// Asks until all these words are there: nobody knows how soon the PEs wait.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Output;
 
-use oxshmem_faults::{has_program, is_long, line_of, not_run, program, programs_of, source, tool};
+use oxshmem_faults::{has_program, is_long, line_of, not_run, program, programs_of, source, text_of, tool};
 
 /// Seeds in which a wrong program is found, and in which a right one is never accused: each strategy has two of them and chance four, or
 /// three and twelve where there is time.
@@ -19,17 +19,13 @@ fn sim(arguments: &[&str], command: &[PathBuf]) -> Output {
     tool("oxshmem").arg("sim").args(arguments).args(command).output().expect("the tool starts")
 }
 
-fn text(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned()).concat()
-}
-
 #[test]
 fn every_wrong_program_is_found() {
     let names = programs_of("luck", "wrong_", ".c");
     assert!(names.len() >= 12, "{names:?}");
     for name in names {
         let output = sim(&["-n", "3", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[program(&name)]);
-        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text_of(&output));
     }
 }
 
@@ -44,7 +40,7 @@ fn no_right_program_is_accused() {
             (false, false) => SEEDS_OF_RIGHT,
         };
         let output = sim(&["-n", "4", "--seeds", seeds], &[program(&name)]);
-        assert!(output.status.success(), "{name}: {}", text(&output));
+        assert!(output.status.success(), "{name}: {}", text_of(&output));
     }
 }
 
@@ -53,8 +49,8 @@ fn no_right_program_is_accused() {
 fn an_option_that_is_none_is_named() {
     for words in [&["--sedes", "3"][..], &["--", "-n", "2"]] {
         let output = sim(words, &[PathBuf::from("./program")]);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output));
-        assert!(text(&output).contains("is no option of oxshmem sim, and no program"), "{}", text(&output));
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text_of(&output));
+        assert!(text_of(&output).contains("is no option of oxshmem sim, and no program"), "{}", text_of(&output));
     }
 }
 
@@ -65,7 +61,7 @@ fn a_ring_with_empty_blocks_keeps_its_order() {
     let mut ring = tool("oxshmem");
     ring.env("SHMEM_REDUCE_ALGORITHM", "ring").args(["sim", "-n", "6", "--seeds", "100", "--no-story"]).arg(right);
     let output = ring.output().expect("the tool starts");
-    assert!(output.status.success(), "{}", text(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
 }
 
 /// A failing seed fails again, and a run with the same seed takes the same decisions.
@@ -75,7 +71,7 @@ fn a_seed_decides_everything() {
     let wrong = program("luck/wrong_flag_without_fence.c");
     let digest = |seed: &str| {
         let output = sim(&["-n", "3", "--first", seed, "--seeds", "1", "--digests"], std::slice::from_ref(&right));
-        text(&output).lines().find(|line| line.starts_with("seed ")).expect("a digest").to_owned()
+        text_of(&output).lines().find(|line| line.starts_with("seed ")).expect("a digest").to_owned()
     };
     for seed in ["0", "1", "2", "3", "4"] {
         let first = digest(seed);
@@ -102,7 +98,7 @@ fn a_seed_decides_the_end_of_a_process() {
     let digests = || {
         let output = sim(&["-n", "3", "--seeds", "10", "--digests"], std::slice::from_ref(&program));
         // Several seeds run at a time, and come in any order.
-        let text = text(&output);
+        let text = text_of(&output);
         let found: BTreeSet<_> = text.lines().filter(|line| line.starts_with("seed ")).map(str::to_owned).collect();
         assert_eq!(found.len(), 10, "{text}");
         (!text.contains("for long without a call")).then_some(found)
@@ -116,7 +112,7 @@ fn a_seed_decides_the_end_of_a_process() {
 
 /// The first nonblocking put that was under way when the outcome turned, and the whole report.
 fn put_under_way(name: &str) -> (String, String) {
-    let text = text(&sim(&["-n", "2", "--seeds", "100"], &[program(&format!("luck/{name}"))]));
+    let text = text_of(&sim(&["-n", "2", "--seeds", "100"], &[program(&format!("luck/{name}"))]));
     let operation = text.lines().find(|line| line.contains("of PE ") && line.contains("put_nbi #"));
     let operation = operation.unwrap_or_else(|| panic!("no operation in: {text}")).to_owned();
     (operation, text)
@@ -156,7 +152,7 @@ fn wrong_programs_of_fortran_are_found() {
     for name in ["wrong_flag_without_fence.f90", "wrong_two_puts_to_one_place.f90"] {
         let wrong = program(&format!("luck/{name}"));
         let output = sim(&["-n", "2", "--seeds", SEEDS_OF_WRONG, "--no-story"], &[wrong]);
-        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text_of(&output));
     }
 }
 
@@ -169,7 +165,7 @@ fn wrong_programs_of_python_are_found() {
     for (name, status) in programs {
         let command = [python.clone(), source(&format!("luck/{name}")), library.clone()];
         let output = sim(&["-n", "2", "--seeds", "60", "--no-story"], &command);
-        assert_eq!(output.status.code(), Some(status), "{name}: {}", text(&output));
+        assert_eq!(output.status.code(), Some(status), "{name}: {}", text_of(&output));
     }
 }
 
@@ -179,7 +175,7 @@ fn a_death_ends_the_job() {
     let right = program("luck/right_stencil.c");
     let output =
         sim(&["-n", "3", "--seeds", "12", "--death", "--keep-going", "--no-story", "--timeout", "60"], &[right]);
-    let text = text(&output);
+    let text = text_of(&output);
     assert!(!text.contains("the job hangs") && !text.contains("halo["), "{text}");
     // The PEs of some jobs are through before the step of the death comes.
     assert!(text.contains("12 seeds in ") && text.contains("oxshmem: seed "), "nobody has died: {text}");
@@ -189,6 +185,6 @@ fn a_death_ends_the_job() {
 #[test]
 fn a_death_is_not_explained_by_the_network() {
     let right = program("luck/right_stencil.c");
-    let text = text(&sim(&["-n", "3", "--seeds", "12", "--death", "--timeout", "60"], &[right]));
+    let text = text_of(&sim(&["-n", "3", "--seeds", "12", "--death", "--timeout", "60"], &[right]));
     assert!(text.contains("With --death a PE is killed") && !text.contains("It fails as well"), "{text}");
 }

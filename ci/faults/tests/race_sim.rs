@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::LazyLock;
 
-use oxshmem_faults::{FOUND, is_long, program, program_with, tool};
+use oxshmem_faults::{FOUND, is_long, program, program_with, text_of, tool};
 
 const SEEDS: usize = 20;
 
@@ -14,16 +14,12 @@ fn sim(program: &Path, arguments: &[&str]) -> Output {
     command.output().expect("oxshmem starts")
 }
 
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 static ORDER: LazyLock<PathBuf> = LazyLock::new(|| program_with("race/order.c", &["--race"]));
 
 #[test]
 fn a_race_that_some_orders_hide_is_found_and_told_once_with_its_seeds() {
     let output = sim(&ORDER, &[]);
-    let text = text(&output);
+    let text = text_of(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("1 race was found") && text.matches("data race on `data` of PE 0").count() == 1, "{text}");
     let seen = text.lines().find_map(|line| line.trim().strip_prefix("seen:")).expect("a line about seeds");
@@ -40,13 +36,13 @@ fn a_race_that_some_orders_hide_is_found_and_told_once_with_its_seeds() {
 #[test]
 fn no_order_of_the_right_twin_shows_a_race() {
     let output = sim(&ORDER, &["right"]);
-    assert!(output.status.success() && text(&output).contains("No races were found"), "{}", text(&output));
+    assert!(output.status.success() && text_of(&output).contains("No races were found"), "{}", text_of(&output));
 }
 
 #[test]
 fn a_program_that_cannot_find_its_races_is_refused() {
     let output = sim(&program("race/order.c"), &[]);
-    assert!(!output.status.success() && text(&output).contains("oshcc --race"), "{}", text(&output));
+    assert!(!output.status.success() && text_of(&output).contains("oshcc --race"), "{}", text_of(&output));
 }
 
 /// The collection's cases, where the seeds must name all and accuse none; with `CHECK_LONG=1` 20 seeds, and the cases of all languages.
@@ -66,8 +62,8 @@ fn every_seed_finds_the_races_of_the_collection() {
             command.output().expect("oxshmem starts")
         };
         let (wrong, right) = (run("wrong"), run("right"));
-        assert!(right.status.success(), "{file}: {}", text(&right));
-        let told = text(&wrong);
+        assert!(right.status.success(), "{file}: {}", text_of(&right));
+        let told = text_of(&wrong);
         let list = tool("oshrun").args(["-n", "1"]).arg(&program).arg("list").output().expect("oshrun starts");
         let list = String::from_utf8_lossy(&list.stdout).into_owned();
         assert!(!list.trim().is_empty(), "{file} lists no cases");
