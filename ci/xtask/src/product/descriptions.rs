@@ -127,6 +127,8 @@ endif()
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_faults::{TestFolder, not_run};
+
     use super::*;
     use crate::command;
 
@@ -139,10 +141,9 @@ mod tests {
     #[test]
     fn a_range_of_versions_is_what_cmake_compares_with() {
         if !command::exists("cmake") {
-            println!("not run: a_range_of_versions_is_what_cmake_compares_with: there is no cmake here");
-            return;
+            return not_run("there is no cmake here");
         }
-        let folder = oxshmem_faults::TestFolder::new("cmake-range");
+        let folder = TestFolder::new("cmake-range");
         for (this, max, end, expected) in [
             ("0.1.0", "0.3", "INCLUDE", "TRUE"),
             ("0.2.1", "0.3", "INCLUDE", "TRUE"),
@@ -175,10 +176,9 @@ mod tests {
     #[test]
     fn a_module_finds_its_installation_also_through_a_link() {
         if !command::exists("tclsh") {
-            println!("not run: a_module_finds_its_installation_also_through_a_link: there is no tclsh here");
-            return;
+            return not_run("there is no tclsh here");
         }
-        let folder = oxshmem_faults::TestFolder::new("module");
+        let folder = TestFolder::new("module");
         let (prefix, others) = (folder.join("opt/oxshmem"), folder.join("usr/share/modulefiles/oxshmem"));
         let own = prefix.join("share/oxshmem/modulefiles/oxshmem");
         for folder in [&own, &others] {
