@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::{Outcome, top};
+use crate::{Outcome, disk, top};
 
 /// The cargo that runs this program, in the repository's top folder.
 pub(crate) fn cargo() -> Command {
@@ -49,8 +49,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
 /// Compiles a C program with an installation's wrapper, as a user does. The other lane may build and run the same program: its name
 /// stands for a whole one at any time.
 pub(crate) fn compile(prefix: &Path, options: &[&str], sources: &[PathBuf], program: &Path) -> Outcome {
-    let folder = program.parent().unwrap_or(program);
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::make_folder(program.parent().unwrap_or(program))?;
     let fresh = program.with_extension(format!("fresh-{}", std::process::id()));
     read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(&fresh))?;
     std::fs::rename(&fresh, program).map_err(|error| format!("{}: {error}", program.display()))

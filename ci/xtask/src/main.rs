@@ -4,6 +4,7 @@
 mod checks;
 mod command;
 mod counts;
+mod disk;
 mod processors;
 mod product;
 mod rigs;

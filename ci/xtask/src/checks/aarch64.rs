@@ -3,7 +3,6 @@
 //! The emulator has a thread of its own in every process. So the library cannot make static variables symmetric there, and programs
 //! that have some, as most of the conformance suite have, do not run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use crate::counts::{CheckCounts, skipped};
 use crate::product::build;
 use crate::product::recipe::Recipe;
 use crate::product::toolchain::Toolchain;
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 const TRIPLE: &str = "aarch64-unknown-linux-gnu";
 
@@ -50,7 +49,7 @@ fn skipped(what: &str, why: &str) -> CheckCounts {
 /// Compiles a program by the wrapper of the other processor.
 fn compile(toolchain: Toolchain, tree: &Path, source: &Path) -> Outcome<PathBuf> {
     let folder = target().join("examples").join(TRIPLE);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::make_folder(&folder)?;
     let program = folder.join(source.file_stem().unwrap_or_default());
     let mut wrapper = toolchain.start(&tree.join("bin/oshcc"));
     wrapper.env("OSHCC", toolchain.cc().get_program()).args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]);

@@ -12,7 +12,8 @@ use oxshmem_api::expand::{public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
 use crate::counts::{CheckCounts, skipped};
-use crate::product::library::{SYSTEM, write};
+use crate::disk::{make_folder, write};
+use crate::product::library::SYSTEM;
 use crate::{Outcome, command, target};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
@@ -20,7 +21,7 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 /// Checks the installation below `prefix`.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("check-abi");
-    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    make_folder(&scratch)?;
     let mut bench = Bench { prefix: prefix.into(), scratch, counts: CheckCounts::default() };
     bench.symbols();
     bench.prototypes();

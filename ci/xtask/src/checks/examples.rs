@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::{Outcome, command, target};
+use crate::{Outcome, command, disk, target};
 
 /// Numbers of PEs of a run.
 const PES: &[u32] = &[1, 3, 4];
@@ -38,8 +38,8 @@ pub(crate) fn build(prefix: &Path) -> Outcome<Vec<PathBuf>> {
     let mut make = with_tools("make", prefix);
     make.arg("--silent").arg("-C").arg(folder(prefix)).arg(format!("OUT={}", out.display()));
     command::run(make.arg("CFLAGS=-std=c11 -O2 -Wall -Wextra -Werror"))?;
-    let built = std::fs::read_dir(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    let mut programs: Vec<_> = built.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    let mut programs = disk::entries(&out)?;
+    programs.retain(|path| path.is_file());
     programs.sort();
     Ok(programs)
 }

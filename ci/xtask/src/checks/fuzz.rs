@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_faults::{AT_ONCE, in_parallel};
 
 use crate::counts::{CheckCounts, skipped};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// A fuzz target, further folders of committed inputs, and the longest input that it tries.
 struct FuzzTarget {
@@ -85,9 +85,8 @@ impl FuzzTarget {
     /// Runs it. What it finds goes to `found`, an input that breaks it beside that.
     fn run(&self, programs: &Path, found: &Path, options: &FuzzArguments) -> Outcome {
         let committed = self.committed();
-        for folder in [found, &committed] {
-            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
+        disk::make_folder(found)?;
+        disk::make_folder(&committed)?;
         let seeds: Vec<PathBuf> = self.more.iter().map(|folder| top().join(folder)).collect();
         let mut fuzzer = Command::new(programs.join(self.name));
         fuzzer.arg(format!("-max_total_time={}", options.seconds)).arg(format!("-max_len={}", self.longest));

@@ -1,13 +1,12 @@
 //! The manual: installed below `share/man`; its programs run, and its pages set without a warning.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oxshmem_api::manual::{Page, pages};
 
 use crate::counts::{CheckCounts, skipped};
-use crate::product::library::write;
+use crate::disk::write;
 use crate::{Outcome, command, target};
 
 /// Languages of programs on pages: the compiler, its options, the ending of a file's name.
@@ -20,7 +19,6 @@ const PES: [&str; 3] = ["1", "4", "65"];
 /// Compiles every program of the manual as a user would, runs it on [`PES`], and lets groff look at every page.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("manual");
-    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
     let mut counts = CheckCounts::default();
     let mut record = |what: String, outcome: Outcome| counts += CheckCounts::of(what, outcome);
     let mut left_out = CheckCounts::default();

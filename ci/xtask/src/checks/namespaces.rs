@@ -11,7 +11,7 @@ use oxshmem_faults::changed;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::{CheckCounts, skipped};
 use crate::rigs::hosts::Rig;
-use crate::{OWN_PATH, Outcome, command, target, top, watchdog};
+use crate::{OWN_PATH, Outcome, command, disk, target, top, watchdog};
 
 /// A test of the cable, given the installation.
 type Check = fn(&Path) -> Outcome;
@@ -116,7 +116,7 @@ impl Transfers {
     }
 
     fn stop(&self) -> Outcome {
-        fs::write(&self.stop, "").map_err(|error| format!("{}: {error}", self.stop.display()))
+        disk::write(&self.stop, "")
     }
 
     fn said(&self) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::instructions;
 use crate::counts::CheckCounts;
-use crate::{Outcome, target};
+use crate::{Outcome, disk, target};
 
 /// The personas, each with its device of atomics.
 const PERSONAS: [(&str, &str); 8] = [
@@ -46,7 +46,7 @@ pub(crate) fn brief() -> Outcome<CheckCounts> {
 /// Runs a part of the cases over each of them, with two PEs on each of two nodes.
 pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
     let folder = target().join("personas");
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::make_folder(&folder)?;
     instructions::libfabric("personas", "libpersonas.a", &folder)?;
     let is_long = std::env::var_os("CHECK_LONG").is_some();
     let path = ("LD_LIBRARY_PATH".to_string(), folder.display().to_string());

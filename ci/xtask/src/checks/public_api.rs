@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// The crate that users depend on.
 const PACKAGE: &str = "oxshmem";
@@ -25,7 +25,7 @@ fn list() -> PathBuf {
 /// Writes the list.
 pub(crate) fn write() -> Outcome {
     let text = items(&documented()?)?.map_err(|why| format!("the public interface of {PACKAGE}: {why}"))?;
-    fs::write(list(), text).map_err(|error| format!("{}: {error}", list().display()))?;
+    disk::write(&list(), &text)?;
     println!("wrote {}", list().display());
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::counts::{CheckCounts, skipped};
 use crate::product::recipe::VERSION;
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// How PEs are spread: options of oshrun.
 static SHAPES: [&[&str]; 4] = [&["-n", "1"], &["-n", "2"], &["-n", "4"], &["-n", "2", "--nodes", "2"]];
@@ -35,7 +35,7 @@ struct Environment {
 /// Runs all of it.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let folder = target().join("python");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::make_folder(&folder)?;
     let mut here = Environment { folder, counts: CheckCounts::default() };
     if let Err(why) = here.make() {
         return Ok(skipped!("Python: there is no environment with numpy 2 and mypy: {why}"));
@@ -45,12 +45,8 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         here.job("the module's tests", shape, &top().join("python/tests"), &["-m", "unittest", "discover", "-q"]);
     }
     let examples = top().join("examples/python");
-    let mut programs: Vec<PathBuf> = fs::read_dir(&examples)
-        .map_err(|error| format!("{}: {error}", examples.display()))?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "py"))
-        .collect();
+    let mut programs = disk::entries(&examples)?;
+    programs.retain(|path| path.extension().is_some_and(|ending| ending == "py"));
     programs.sort();
     for program in &programs {
         here.job("example", SHAPES[2], &examples, &[&program.display().to_string()]);
@@ -108,8 +104,7 @@ impl Environment {
         let name = self.wheel().file_name().expect("a file").to_owned();
         let wheels = ["first", "second"].map(|made| self.folder.join(made).join(&name));
         for wheel in &wheels {
-            let folder = wheel.parent().expect("it lies in a folder");
-            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            disk::make_folder(wheel.parent().expect("it lies in a folder"))?;
             let mut script = Command::new("python3");
             script.arg(top().join("ci/packages/wheel.py")).arg(prefix).arg(wheel).args([VERSION, &platform]);
             command::run(script.env("SOURCE_DATE_EPOCH", "1700000000"))?;
@@ -193,11 +188,10 @@ impl Environment {
         self.pip(&["install", "setuptools", "wheel", "cffi"])?;
         self.pip(&["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", &version])?;
         command::read(Command::new("tar").arg("xf").arg(format!("{OTHER}.tar.gz")).current_dir(&self.folder))?;
-        let tests = fs::read_dir(folder.join("test")).map_err(|error| format!("{OTHER}: {error}"))?;
-        for path in tests.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        for path in disk::entries(&folder.join("test"))?.iter().filter(|path| path.is_file()) {
+            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
             let text = OTHERWISE.iter().fold(text, |text, (theirs, ours)| text.replace(theirs, ours));
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            disk::write(path, &text)?;
         }
         Ok(folder)
     }

@@ -7,7 +7,7 @@ use oxshmem_faults::{AT_ONCE, in_parallel};
 use crate::checks::packages;
 use crate::checks::rust_tests::{cargo_test, count, count_output, doc_tests};
 use crate::counts::{CheckCounts, skipped};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// Packages whose tests are steps of their own.
 const ELSEWHERE: [&str; 3] = ["oxshmem-faults", "oxshmem-schedule", "oxshmem-reduce"];
@@ -59,8 +59,7 @@ const WAITING: [&str; 8] =
 /// The tests of faults: those that wait beside those that compute.
 pub(super) fn faults() -> Outcome<CheckCounts> {
     let folder = top().join("ci/faults/tests");
-    let listed = std::fs::read_dir(&folder).map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
-    let paths = listed.flatten().map(|entry| entry.path());
+    let paths = disk::entries(&folder)?.into_iter();
     let mut names: Vec<String> = paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_string())).collect();
     names.sort();
     if let Some(unknown) = WAITING.iter().find(|name| !names.iter().any(|known| known == *name)) {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::{Outcome, command, top};
+use crate::{Outcome, command, disk, top};
 use libraries::{BoundLibrary, LIBRARIES};
 
 /// Writes the bindings to the named libraries, or to all.
@@ -22,7 +22,7 @@ pub(crate) fn write(names: &[String]) -> Outcome {
     for library in chosen(names)? {
         let text = library.generate()?.map_err(|why| format!("{}: {why}", library.name))?;
         let path = library.checked_in();
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        disk::write(&path, &text)?;
         println!("wrote {}", path.display());
     }
     Ok(())

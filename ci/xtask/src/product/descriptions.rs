@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::disk::write;
 use crate::product::fortran;
-use crate::product::library::{SYSTEM, write};
+use crate::product::library::SYSTEM;
 use crate::product::recipe::VERSION;
 use crate::{Outcome, top};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use oxshmem_api::generate::fortran_2008;
 
-use crate::product::library::write;
+use crate::disk::write;
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use oxshmem_api::generate::{EXPORTS, files};
 
-use crate::{Outcome, top};
+use crate::{Outcome, disk, top};
 
 /// Brings the files up to date.
 pub(crate) fn write() -> Outcome {
@@ -17,10 +17,7 @@ pub(crate) fn write() -> Outcome {
         if fs::read_to_string(&path).is_ok_and(|text| text == file.text) {
             continue;
         }
-        let folder = path.parent().expect("generated files lie in folders");
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, &file.text))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
+        disk::write(&path, &file.text)?;
         println!("wrote {}", file.path);
     }
     Ok(())

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::Outcome;
 use crate::product::manual;
+use crate::{Outcome, disk};
 
 /// The list, below the prefix.
 const LIST: &str = "share/oxshmem/files.txt";
@@ -27,9 +27,7 @@ pub(crate) fn put(stage: &Path, prefix: &Path, is_package: bool) -> Outcome {
         remove(prefix, former)?;
     }
     let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
-    let list = prefix.join(LIST);
-    let written = fs::create_dir_all(list.parent().expect("it lies in a folder")).and_then(|()| fs::write(&list, text));
-    written.map_err(|error| format!("{}: {error}", list.display()))
+    disk::write(&prefix.join(LIST), &text)
 }
 
 /// Removes what [`put`] has put there, and folders that are empty then.
@@ -56,8 +54,7 @@ pub(crate) fn below(root: &Path, prefix: &Path) -> PathBuf {
 pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
     let (mut found, mut open) = (BTreeSet::new(), vec![tree.to_path_buf()]);
     while let Some(folder) = open.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
+        for path in disk::entries(&folder)? {
             if path.is_dir() && !path.is_symlink() {
                 open.push(path);
             } else {

@@ -10,6 +10,7 @@ use std::process::Command;
 use oxshmem_api::expand::public_names;
 use oxshmem_api::generate::profile_wrappers;
 
+use crate::disk::{link_to, make_folder, write};
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command, top};
 
@@ -38,7 +39,7 @@ pub(crate) fn link(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
 /// library at any time.
 pub(crate) fn link_shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     let fresh = folder.join(format!("fresh-{}", std::process::id()));
-    fs::create_dir_all(&fresh).map_err(|error| format!("{}: {error}", fresh.display()))?;
+    make_folder(&fresh)?;
     shared(recipe, archive, &fresh)?;
     for name in [FILE, SONAME, DEVELOPMENT] {
         let path = folder.join(name);
@@ -120,15 +121,4 @@ fn fixed(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
         fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
-}
-
-/// Makes `path` a symbolic link to `to`, whatever it was before.
-pub(crate) fn link_to(to: &str, path: &Path) -> Outcome {
-    let _ = fs::remove_file(path);
-    std::os::unix::fs::symlink(to, path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Writes a file.
-pub(crate) fn write(path: &Path, text: &str) -> Outcome {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_api::generate::{Help, manual_pages};
 use oxshmem_api::manual::pages;
 
-use crate::product::library::write;
+use crate::disk::write;
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command};
 
@@ -37,10 +37,6 @@ const INDEX: &str = "index.db";
 /// Writes the pages into a staged installation.
 pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let folder = prefix.join("share/man");
-    for section in ["man1", "man3", "man7"] {
-        let path = folder.join(section);
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
     let mut help = Vec::new();
     for (command, question) in HELP {
         let mut words = command.split(' ');

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::disk::write;
 use crate::product::crates::{metadata_for, of_others};
 use crate::product::installation;
-use crate::product::library::write;
 use crate::product::recipe::{Recipe, VERSION};
 use crate::{Outcome, top};
 
@@ -23,7 +23,6 @@ const DOCUMENTS: &[&str] =
 /// Writes all of them below a prefix.
 pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let folder = prefix.join(FOLDER);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     for document in DOCUMENTS {
         installation::copy(&top().join(document), &folder.join(document))?;
     }

@@ -17,7 +17,7 @@ use clap::{Args, ValueEnum};
 use crate::product::recipe::{Recipe, VERSION};
 use crate::product::toolchain::Toolchain;
 use crate::product::{build, installation, notices};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// The profile of cargo for packages. It has a folder of its own, because paths are mapped while it is built.
 const PROFILE: &str = "dist";
@@ -135,7 +135,7 @@ pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
 fn output(arguments: &PackageArguments) -> Outcome<PathBuf> {
     let folder = arguments.output.clone().unwrap_or_else(|| target().join("packages"));
     let folder = std::path::absolute(folder).map_err(|error| format!("--output: {error}"))?;
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    disk::make_folder(&folder)?;
     Ok(folder)
 }
 
@@ -148,7 +148,7 @@ fn product(arguments: &PackageArguments) -> Outcome<Product> {
     for folder in [&debug, &scratch] {
         let _ = fs::remove_dir_all(folder);
     }
-    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    disk::make_folder(&scratch)?;
     let mut recipe = Recipe::new(PROFILE);
     recipe.toolchain = toolchain;
     recipe.environment = environment(&mapped()?);

@@ -1,12 +1,11 @@
 //! The Python module: its files, and the part in C, which needs no header of Python and serves every version.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::product::installation;
 use crate::product::recipe::Recipe;
 use crate::product::strip::strip;
-use crate::{Outcome, command, top};
+use crate::{Outcome, command, disk, top};
 
 /// The folder for `PYTHONPATH`, below that of the library.
 pub(crate) const FOLDER: &str = "python";
@@ -43,9 +42,8 @@ pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
 
 /// Copies what belongs to the module: sources, types, the mark that it has types.
 fn copy(from: &Path, to: &Path) -> Outcome {
-    fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
-    let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
-    for path in entries.flatten().map(|entry| entry.path()) {
+    disk::make_folder(to)?;
+    for path in disk::entries(from)? {
         let name = PathBuf::from(path.file_name().unwrap_or_default());
         let belongs =
             name.extension().is_some_and(|ending| ["py", "pyi", "typed"].iter().any(|known| ending == *known));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::product::recipe::VERSION;
-use crate::{Outcome, top};
+use crate::{Outcome, disk, top};
 
 /// Prints the notes of the present version, or writes them to a file, if its tag is the one that was named.
 pub(crate) fn print(tag: Option<&str>, file: Option<&Path>) -> Outcome {
@@ -14,7 +14,7 @@ pub(crate) fn print(tag: Option<&str>, file: Option<&Path>) -> Outcome {
     let changes = fs::read_to_string(top().join("CHANGELOG.md")).map_err(|error| format!("CHANGELOG.md: {error}"))?;
     let notes = notes(&changes, VERSION)?;
     match file {
-        Some(file) => fs::write(file, notes).map_err(|error| format!("{}: {error}", file.display())),
+        Some(file) => disk::write(file, notes),
         None => {
             println!("{notes}");
             Ok(())

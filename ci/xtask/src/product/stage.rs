@@ -1,9 +1,9 @@
 //! The layout of an installation. Everything in it finds its neighbours by relative paths, so it can be moved.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::product::library::{self, link_to};
+use crate::disk::{entries, link_to, make_folder};
+use crate::product::library;
 use crate::product::recipe::Recipe;
 use crate::product::strip::strip;
 use crate::product::{descriptions, fortran, installation, notices};
@@ -48,8 +48,7 @@ pub(crate) fn folders(recipe: &Recipe, prefix: &Path) -> Outcome {
     let borrowed = Path::new("share/oxshmem/pkgconfig");
     for folder in [Path::new("bin"), Path::new("include/mpp"), Path::new(HELPERS), &packages, &cmake, modules, borrowed]
     {
-        let path = prefix.join(folder);
-        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        make_folder(&prefix.join(folder))?;
     }
     Ok(())
 }
@@ -90,10 +89,8 @@ fn examples(prefix: &Path) -> Outcome {
     let to = prefix.join("share/oxshmem/examples");
     for part in ["", "c", "fortran", "kubernetes", "python"] {
         let (from, to) = (top().join("examples").join(part), to.join(part));
-        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
-        let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
-        for file in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()) {
-            installation::copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
+        for file in entries(&from)?.iter().filter(|path| path.is_file()) {
+            installation::copy(file, &to.join(file.file_name().unwrap_or_default()))?;
         }
     }
     Ok(())
@@ -113,13 +110,11 @@ fn compile(recipe: &Recipe, prefix: &Path, name: &str, sources: &[PathBuf]) -> O
 /// Compiles the patterns of `oxshmem bench`, and installs their sources, which it compiles for other libraries.
 fn bench(recipe: &Recipe, prefix: &Path) -> Outcome {
     let (from, to) = (top().join("launcher/bench"), prefix.join("share/oxshmem/bench"));
-    fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
-    let entries = fs::read_dir(&from).map_err(|error| format!("{}: {error}", from.display()))?;
-    let mut sources = Vec::new();
-    for file in entries.flatten().map(|entry| entry.path()) {
-        installation::copy(&file, &to.join(file.file_name().unwrap_or_default()))?;
-        sources.extend(Some(file).filter(|file| file.extension().is_some_and(|ending| ending == "c")));
+    let mut sources = entries(&from)?;
+    for file in &sources {
+        installation::copy(file, &to.join(file.file_name().unwrap_or_default()))?;
     }
+    sources.retain(|file| file.extension().is_some_and(|ending| ending == "c"));
     sources.sort();
     compile(recipe, prefix, "oshbench", &sources)
 }

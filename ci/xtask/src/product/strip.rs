@@ -1,10 +1,9 @@
 //! Moves debug information from programs and libraries into files of its own, or removes it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::product::recipe::Recipe;
-use crate::{Outcome, command};
+use crate::{Outcome, command, disk};
 
 /// The folder of such files below a prefix, as debuggers expect it.
 const FOLDER: &str = "lib/debug";
@@ -17,8 +16,7 @@ pub(crate) fn strip(recipe: &Recipe, tree: &Path, file: &Path) -> Outcome {
     let path = tree.join(file);
     let apart = recipe.debug.map(|folder| folder.join(FOLDER).join(added(file, ".debug")));
     if let Some(apart) = &apart {
-        fs::create_dir_all(apart.parent().expect("it lies in a folder"))
-            .map_err(|error| format!("{}: {error}", apart.display()))?;
+        disk::make_folder(apart.parent().expect("it lies in a folder"))?;
         command::run(recipe.toolchain.tool("objcopy").arg("--only-keep-debug").arg(&path).arg(apart))?;
         // It is data, though it is made from a program.
         command::run(std::process::Command::new("chmod").arg("0644").arg(apart))?;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::{Bench, WARNINGS};
-use crate::product::library::write;
+use crate::disk::write;
 use crate::{Outcome, command};
 
 impl Bench {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Outcome;
+use crate::{Outcome, disk};
 
 /// A page with what it includes.
 pub(super) struct BookPage {
@@ -37,8 +37,7 @@ pub(super) fn strays(source: &Path, pages: &[BookPage]) -> Outcome<Vec<PathBuf>>
     let mut strays = Vec::new();
     let mut folders = vec![source.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
+        for path in disk::entries(&folder)? {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|ending| ending == "md")

@@ -6,6 +6,7 @@ use std::fs;
 
 use super::program::output_folder;
 use super::{CaseResult, CaseSelection, CaseVerdict};
+use crate::disk;
 
 /// One line of a list: number, kind, title, reason.
 struct Behaviour {
@@ -39,9 +40,7 @@ pub(super) fn write(options: &CaseSelection, results: &[CaseResult]) -> Vec<Case
         let why = "cases name it, and no list of behaviours has it".to_string();
         failures.push(failure(item.to_string(), why));
     }
-    let path = output_folder().join("coverage.md");
-    if let Err(error) = fs::create_dir_all(output_folder()).and_then(|()| fs::write(&path, page)) {
-        let why = format!("cannot write {}: {error}", path.display());
+    if let Err(why) = disk::write(&output_folder().join("coverage.md"), &page) {
         failures.push(failure("coverage".to_string(), why));
     }
     failures

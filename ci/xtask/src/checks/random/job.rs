@@ -1,7 +1,6 @@
 //! One job of a fault's program between virtual nodes: how it is built, how it runs, and the command that repeats it.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use oxshmem_faults::changed;
 
 use crate::checks::conformance::job;
-use crate::{Outcome, command, default_prefix, rigs, target, top};
+use crate::{Outcome, command, default_prefix, disk, rigs, target, top};
 
 /// A job that takes longer hangs. The slowest takes some seconds.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -79,14 +78,13 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
     let (sources, watched) = if single.is_file() {
         (vec![single.clone()], vec![single])
     } else {
-        let entries = fs::read_dir(programs.join(name)).map_err(|error| format!("{name}: {error}"))?;
-        let mut all: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let mut all = disk::entries(&programs.join(name))?;
         all.sort();
         (all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "c")).cloned().collect(), all)
     };
     let executable = target().join("random").join(name);
     // The output of jobs lies there while they run.
-    fs::create_dir_all(target().join("conformance")).map_err(|error| error.to_string())?;
+    disk::make_folder(&target().join("conformance"))?;
     let header = default_prefix().join("include/shmem.h");
     let newest = watched.iter().chain([&header]).filter_map(|path| changed(path)).max();
     if changed(&executable) <= newest {

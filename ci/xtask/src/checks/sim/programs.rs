@@ -14,7 +14,7 @@ use crate::checks::examples;
 use crate::checks::random::{job, seed_of_the_clock};
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
-use crate::{Outcome, command, default_prefix, target, top};
+use crate::{Outcome, command, default_prefix, disk, target, top};
 
 /// All ways in which the network is bad.
 const STRATEGIES: [&str; 6] = ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"];
@@ -192,10 +192,9 @@ fn text(path: &Path) -> String {
 
 /// The files of a folder with such an ending, and its folders where the ending is empty, without their endings.
 fn names(folder: &Path, ending: &str) -> Outcome<BTreeSet<String>> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let is_one = |path: &PathBuf| path.extension().map_or(path.is_dir() && ending.is_empty(), |its| its == ending);
     let name = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
-    Ok(entries.flatten().map(|entry| entry.path()).filter(is_one).filter_map(name).collect())
+    Ok(disk::entries(folder)?.into_iter().filter(is_one).filter_map(name).collect())
 }
 
 /// A program that is in no table has been forgotten.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Product;
-use crate::product::library::write;
+use crate::disk::write;
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command, top};
 

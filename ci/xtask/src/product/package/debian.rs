@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::Product;
 use super::parts::{PackagePart, part};
-use crate::product::library::{link_to, write};
+use crate::disk::{link_to, write};
 use crate::product::recipe::VERSION;
 use crate::product::{installation, notices};
 use crate::{Outcome, command, top};
@@ -113,28 +113,22 @@ fn files(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
             mode(&root.join(to), 0o644)?;
         }
     }
-    let made = |folder: &str| fs::create_dir_all(root.join(folder)).map_err(|error| format!("{folder}: {error}"));
     match package.part {
         PackagePart::Library => Ok(()),
         PackagePart::Tools => {
-            made(&format!("{PREFIX}/lib"))?;
             let library = format!("../../{}-linux-gnu/liboxshmem.so.1", product.toolchain.processor());
             link_to(&library, &root.join(PREFIX).join("lib/liboxshmem.so.1"))?;
-            made("usr/bin")?;
             link_to("../lib/oxshmem/bin/oxshmem", &root.join("usr/bin/oxshmem"))?;
-            made("usr/share/man/man1")?;
             let page = root.join("usr/share/man/man1/oxshmem.1");
             installation::copy(&product.tree.join("share/man/man1/oxshmem-explain.1"), &page)?;
             command::run(Command::new("gzip").args(["-9", "-n"]).arg(page))
         }
         PackagePart::Development => {
-            made(&format!("{system}/pkgconfig"))?;
             link_to("liboxshmem.so.1", &root.join(&system).join("liboxshmem.so"))?;
             let description = root.join(PREFIX).join("lib/pkgconfig/oxshmem.pc");
             let text = fs::read_to_string(&description).map_err(|error| format!("oxshmem.pc: {error}"))?;
             let text = text.replace("${pcfiledir}/../..", &format!("/{PREFIX}"));
             write(&root.join(&system).join("pkgconfig/oxshmem.pc"), &text)?;
-            made(&format!("{system}/cmake"))?;
             link_to("../../oxshmem/lib/cmake/oxshmem", &root.join(&system).join("cmake/oxshmem"))
         }
     }
@@ -143,7 +137,6 @@ fn files(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
 /// Licences, changes, and the exceptions from Debian's rules with their reasons.
 fn documents(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
     let folder = root.join("usr/share/doc").join(package.name);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     installation::copy(&top().join("ci/packages/debian/copyright"), &folder.join("copyright"))?;
     installation::copy(&product.tree.join(notices::FOLDER).join("THIRD-PARTY.txt"), &folder.join("THIRD-PARTY.txt"))?;
     let date = command::read(Command::new("date").args(["-u", "-R", "-d", &format!("@{}", product.time)]))?;
@@ -170,7 +163,6 @@ fn control(package: &DebianPackage, processor: &str, root: &Path) -> Outcome {
     let sums = files.iter().filter(|file| !root.join(file).is_symlink());
     let sums = command::read(Command::new("md5sum").args(sums).current_dir(root))?;
     let folder = root.join("DEBIAN");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     write(&folder.join("md5sums"), &sums)?;
     write(
         &folder.join("control"),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::Product;
 use super::parts::{PackagePart, part};
-use crate::product::library::write;
+use crate::disk::write;
 use crate::product::recipe::VERSION;
 use crate::product::{installation, notices};
 use crate::{Outcome, command, top};

@@ -1,0 +1,30 @@
+//! Files and folders, with errors that name them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+
+/// Makes a folder and those above it.
+pub(crate) fn make_folder(folder: &Path) -> Outcome {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// The paths of all that lies in a folder, in any order.
+pub(crate) fn entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
+}
+
+/// Writes a file, with the folders on the way to it.
+pub(crate) fn write(path: &Path, text: &str) -> Outcome {
+    make_folder(path.parent().unwrap_or(path))?;
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Makes `path` a symbolic link to `to`, whatever it was before, with the folders on the way to it.
+pub(crate) fn link_to(to: &str, path: &Path) -> Outcome {
+    make_folder(path.parent().unwrap_or(path))?;
+    let _ = fs::remove_file(path);
+    std::os::unix::fs::symlink(to, path).map_err(|error| format!("{}: {error}", path.display()))
+}
