@@ -31,35 +31,12 @@ const NOT_BY_OFI_TCP: &str =
 
 /// Runs the row and judges it.
 pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> CaseVerdict {
-    if row.case.one_node && options.nodes > 1 {
-        return CaseVerdict::Skipped("shows what only a job of one node promises".into());
+    if let Some(why) = obstacle(options, rig, row) {
+        return CaseVerdict::Skipped(why.into());
     }
-    if row.built.name.contains("-static") && opens_a_library(row) {
-        return CaseVerdict::Skipped("a static program opens no libraries, and this transport is one".into());
-    }
-    if row.case.name == IN_ONE_PIECE && options.emulated && opens_a_library(row) {
-        return CaseVerdict::Skipped(NOT_BY_SOFT_ROCE.into());
-    }
-    if row.case.name == IN_ONE_PIECE && asks_for(row, "ofi:tcp") {
-        return CaseVerdict::Skipped(NOT_BY_OFI_TCP.into());
-    }
-    if row.case.dev_shm_mib.is_some() && rig.is_some() {
-        return CaseVerdict::Skipped("each host has a /dev/shm of its own".into());
-    }
-    if row.case.dev_shm_mib.is_some() && asks_for(row, "ofi:shm") {
-        return CaseVerdict::Skipped("libfabric's shm keeps its queues in /dev/shm".into());
-    }
-    let launcher = options.prefix.join("bin/oshrun");
-    let mut command = match row.case.dev_shm_mib {
-        Some(mib) => match private_dev_shm(&format!("size={mib}m"), &launcher) {
-            Ok(command) => command,
-            Err(why) => return CaseVerdict::Skipped(why),
-        },
-        // Files that a killed job leaves there go with the namespace, where one is permitted.
-        None if asks_for(row, "ofi:shm") => {
-            private_dev_shm("mode=1777", &launcher).unwrap_or_else(|_| until_we_end(&launcher))
-        }
-        None => until_we_end(&launcher),
+    let mut command = match launcher(options, row) {
+        Ok(command) => command,
+        Err(why) => return CaseVerdict::Skipped(why),
     };
     add_programs(&mut command, options, rig, row);
     clear_environment(&mut command);
@@ -78,6 +55,40 @@ pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> 
             (Ok(()), Some(why)) => CaseVerdict::Skipped(why.to_string()),
             (Ok(()), None) => CaseVerdict::Passed,
         },
+    }
+}
+
+/// Why the row would show nothing, or something that is no fault of the library.
+fn obstacle(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> Option<&'static str> {
+    let is_in_one_piece = row.case.name == IN_ONE_PIECE;
+    let limits_dev_shm = row.case.dev_shm_mib.is_some();
+    if row.case.one_node && options.nodes > 1 {
+        Some("shows what only a job of one node promises")
+    } else if row.built.name.contains("-static") && opens_a_library(row) {
+        Some("a static program opens no libraries, and this transport is one")
+    } else if is_in_one_piece && options.emulated && opens_a_library(row) {
+        Some(NOT_BY_SOFT_ROCE)
+    } else if is_in_one_piece && asks_for(row, "ofi:tcp") {
+        Some(NOT_BY_OFI_TCP)
+    } else if limits_dev_shm && rig.is_some() {
+        Some("each host has a /dev/shm of its own")
+    } else if limits_dev_shm && asks_for(row, "ofi:shm") {
+        Some("libfabric's shm keeps its queues in /dev/shm")
+    } else {
+        None
+    }
+}
+
+/// The launcher, with the /dev/shm that the row wants. An error says why it cannot have that.
+fn launcher(options: &CaseSelection, row: &CaseRun) -> Result<Command, String> {
+    let launcher = options.prefix.join("bin/oshrun");
+    match row.case.dev_shm_mib {
+        Some(mib) => private_dev_shm(&format!("size={mib}m"), &launcher),
+        // Files that a killed job leaves there go with the namespace, where one is permitted.
+        None if asks_for(row, "ofi:shm") => {
+            Ok(private_dev_shm("mode=1777", &launcher).unwrap_or_else(|_| until_we_end(&launcher)))
+        }
+        None => Ok(until_we_end(&launcher)),
     }
 }
 
