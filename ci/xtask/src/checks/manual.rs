@@ -20,37 +20,34 @@ const PES: [&str; 3] = ["1", "4", "65"];
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("manual");
     let mut counts = CheckCounts::default();
-    let mut record = |what: String, outcome: Outcome| counts += CheckCounts::of(what, outcome);
-    let mut left_out = CheckCounts::default();
     for page in pages()? {
         for (language, compiler, options, ending) in LANGUAGES {
             if page.programs(language).next().is_some() && *language == "fortran" && !command::exists("gfortran") {
-                left_out += skipped!("the Fortran program of {}: there is no gfortran", page.name);
+                counts += skipped!("the Fortran program of {}: there is no gfortran", page.name);
                 continue;
             }
             for (number, lines) in page.programs(language).enumerate() {
                 let source = scratch.join(format!("{}-{number}.{ending}", page.name));
                 let outcome = write(&source, &(lines.join("\n") + "\n"))
                     .and_then(|()| run(prefix, &prefix.join("bin").join(compiler), options, &source));
-                record(format!("the program of {}", source.display()), outcome);
+                counts += CheckCounts::of(format_args!("the program of {}", source.display()), outcome);
             }
         }
         if command::exists("groff") {
-            record(format!("the page {}", page.name), set(prefix, &page));
+            counts += CheckCounts::of(format_args!("the page {}", page.name), set(prefix, &page));
         }
     }
     if command::exists("man") {
         for (name, file) in FOUND {
-            record(format!("man {name}"), found(prefix, name, file));
+            counts += CheckCounts::of(format_args!("man {name}"), found(prefix, name, file));
         }
-        record("apropos".into(), known(prefix));
+        counts += CheckCounts::of("apropos", known(prefix));
     } else {
-        left_out += skipped!("pages that are looked up: there is no man");
+        counts += skipped!("pages that are looked up: there is no man");
     }
     if !command::exists("groff") {
-        left_out += skipped!("pages that are set: there is no groff");
+        counts += skipped!("pages that are set: there is no groff");
     }
-    counts += left_out;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     Ok(counts)
 }
