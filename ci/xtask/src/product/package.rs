@@ -151,7 +151,8 @@ fn product(arguments: &PackageArguments) -> Outcome<Product> {
     disk::make_folder(&scratch)?;
     let mut recipe = Recipe::new(PROFILE);
     recipe.toolchain = toolchain;
-    recipe.environment = environment(&mapped()?);
+    let mapped = mapped()?;
+    recipe.environment = environment(&mapped);
     recipe.debug = Some(&debug);
     let tree = build::staged(&recipe)?;
     let programs = installation::files(&tree.join("bin"))?;
@@ -161,7 +162,7 @@ fn product(arguments: &PackageArguments) -> Outcome<Product> {
         return Err(format!("the programs in bin have {size} bytes, which is more than {TOOLS_AT_MOST}"));
     }
     println!("bin has {:.1} MB", size as f64 / 1e6);
-    no_paths_of_this_machine(&tree, &mapped()?)?;
+    no_paths_of_this_machine(&tree, &mapped)?;
     Ok(Product { tree, debug, toolchain, time: time()?, scratch, output })
 }
 
