@@ -1,7 +1,7 @@
 //! The part of a lane that is UCX's: a worker, the peers that it reaches, and its operations under way.
 //!
 //! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `unacknowledged` puts by messages to
-//! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes.
+//! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes; `under_way` counts.
 
 mod atomic;
 mod coalescing;
@@ -15,6 +15,7 @@ mod straight;
 mod tests;
 mod transfer;
 mod unacknowledged;
+mod under_way;
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
@@ -80,6 +81,8 @@ pub(crate) struct Channel {
     fenced: bool,
     /// Longest put that is a message which the target does not acknowledge (`unacknowledged`). 0: there are no such messages.
     pub(crate) longest_message: usize,
+    /// Its worker is the one that peers reach, which is moved on all the time.
+    pub(crate) serves: bool,
     asked: u64,
     /// How often it has been moved on.
     steps: u64,
@@ -137,6 +140,7 @@ impl Channel {
             counter: 0,
             fenced: false,
             longest_message: 0,
+            serves: false,
             asked: 0,
             steps: 0,
             waiting: 0,
@@ -224,36 +228,6 @@ impl Channel {
     pub(crate) fn fence(&mut self) {
         self.fenced = self.outstanding() > 0;
         self.steps += u64::from(!self.has_batch());
-    }
-
-    pub(crate) fn outstanding(&self) -> u64 {
-        self.transfers() + self.owed()
-    }
-
-    /// Puts, gets and atomics of UCX's under way, with the signals that wait for them.
-    fn transfers(&self) -> u64 {
-        let flushing = self.flush.as_ref().map_or(0, |flush| flush.puts + flush.then.len() as u64);
-        self.unflushed + self.late.len() as u64 + flushing + self.inbox.gets.get()
-    }
-
-    /// Operations under way that moving the channel on brings nearer to their end.
-    pub(crate) fn to_move(&self) -> u64 {
-        self.to_move_of(self.outstanding())
-    }
-
-    /// [`Self::to_move`], if `outstanding` operations are.
-    pub(crate) fn to_move_of(&self, outstanding: u64) -> u64 {
-        outstanding - self.inbox.unacknowledged.get() + self.inbox.unsent.get() + self.waiting
-    }
-
-    /// Messages that are not known to be done.
-    pub(crate) fn owed(&self) -> u64 {
-        self.asked_for() + self.inbox.unacknowledged.get()
-    }
-
-    /// Questions whose answers have not come.
-    fn asked_for(&self) -> u64 {
-        self.inbox.unanswered.borrow().len() as u64
     }
 
     /// Moves everything on, and begins to complete what has only been issued.

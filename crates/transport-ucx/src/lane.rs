@@ -20,15 +20,12 @@ const LOOKS_PER_SERVICE: u64 = 4;
 pub(crate) struct UcxLane {
     /// First: the serving channel needs the net.
     channel: Arc<SharedChannel>,
-    /// The channel is the serving one.
-    serves: bool,
     net: Arc<Net>,
 }
 
 impl UcxLane {
     pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
-        let channel = net.take_channel(options)?;
-        Ok(Self { serves: net.is_serving(&channel), channel, net })
+        Ok(Self { channel: net.take_channel(options)?, net })
     }
 
     /// Issues on the channel. An error is the channel's; then the call returns as if it had issued `all`.
@@ -59,7 +56,7 @@ impl UcxLane {
     /// Serves peers after some of the looks in vain: a peer may wait for this PE before it answers. Each look costs a call of the kernel
     /// over TCP, so it is not all of them.
     fn serve_sometimes(&self, channel: LockedChannel<'_>) {
-        let is_due = !self.serves && channel.steps().is_multiple_of(LOOKS_PER_SERVICE);
+        let is_due = !channel.serves && channel.steps().is_multiple_of(LOOKS_PER_SERVICE);
         drop(channel);
         if is_due {
             self.net.nudge_service();

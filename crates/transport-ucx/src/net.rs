@@ -166,7 +166,7 @@ impl Net {
     }
 
     /// Whether peers reach the worker of this channel.
-    pub(crate) fn is_serving(&self, shared: &Arc<SharedChannel>) -> bool {
+    fn is_serving(&self, shared: &Arc<SharedChannel>) -> bool {
         self.service.lock().as_ref().is_some_and(|service| Arc::ptr_eq(service, shared))
     }
 
@@ -219,7 +219,7 @@ impl Net {
         let answered = self.channels().iter().all(|shared| {
             let mut channel = shared.lock();
             channel.step(&self.peers);
-            channel.to_move() == 0
+            channel.to_end() == 0
         });
         answered && self.guests.lock().all.is_empty()
     }

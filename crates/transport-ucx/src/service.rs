@@ -73,7 +73,8 @@ unsafe extern "C" fn on_ask(
 impl Net {
     /// Opens the serving channel.
     pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
-        let channel = Channel::new(self.context.clone())?;
+        let mut channel = Channel::new(self.context.clone())?;
+        channel.serves = true;
         // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
         // that has the channel lets go of it before it lets go of the net.
         unsafe { channel.worker.listen(ASK, Some(on_ask), Arc::as_ptr(self).cast_mut().cast())? };

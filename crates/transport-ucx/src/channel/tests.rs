@@ -279,7 +279,7 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }
             .expect("there is room");
-        while word(net, 199_992) != 9 || channel.to_move() > 0 {
+        while word(net, 199_992) != 9 || channel.to_end() > 0 {
             channel.step(&net.peers);
             net.serve();
         }
@@ -383,6 +383,32 @@ fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_one
     assert!(!played || arrived(&target[..LONGEST_MESSAGE]) && arrived(&target[LONG..2 * LONG + 16]));
 }
 
+/// UCX calls a message sent that waits for room in a socket. Nobody else moves a program's lane on.
+#[test]
+fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
+    const NAME: &str = "a_message_of_a_program_is_moved_on_until_it_is_acknowledged";
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.longest_message = LONGEST_MESSAGE;
+        // SAFETY: the source has its bytes.
+        let put = unsafe { channel.put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
+        assert_eq!(put.expect("there is room"), source.len());
+        while word(net, 0) == 0 || channel.to_end() > 0 {
+            channel.step(&net.peers);
+            net.serve();
+        }
+        assert_eq!((channel.outstanding(), channel.to_move()), (1, 1), "a message that UCX may have is left to it");
+        channel.serves = true;
+        assert_eq!(channel.to_move(), 0, "a worker that serves is moved on in any case");
+        channel.serves = false;
+        complete(net, channel);
+        assert_eq!(channel.to_move(), 0);
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
 #[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     const NAME: &str = "what_comes_behind_a_long_put_waits_until_it_has_arrived";
@@ -433,7 +459,7 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         whole(channel, u64::MAX - 8, add(SIGNAL + 40));
         whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
         refused = Some(failure(net, channel));
-        while channel.outstanding() > 0 || channel.to_move() > 0 {
+        while channel.outstanding() > 0 || channel.to_end() > 0 {
             let _ = channel.progress(&net.peers);
             net.serve();
         }
@@ -479,7 +505,7 @@ fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why(
             channel.step(&net.peers);
             net.serve();
         };
-        while net.lost.get().is_none() || channel.to_move() > 0 {
+        while net.lost.get().is_none() || channel.to_end() > 0 {
             turn(channel);
         }
         // The signal has been sent, and arrives meanwhile.
