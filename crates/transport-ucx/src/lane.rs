@@ -225,7 +225,12 @@ unsafe impl Lane for UcxLane {
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {
-        self.channel.lock().poll_local_completion(&self.net.peers)
+        let mut channel = self.channel.lock();
+        let is_free = channel.poll_local_completion(&self.net.peers)?;
+        if !is_free {
+            self.serve_sometimes(channel);
+        }
+        Ok(is_free)
     }
 }
 

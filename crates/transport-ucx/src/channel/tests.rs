@@ -4,13 +4,14 @@ use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{
-    Amo, MOST_UNACKNOWLEDGED, NotIssued, Participant, Region, Remote, Segment, SignalUpdate, Width,
+    Amo, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant, PutArguments, Region, Remote, Segment,
+    SignalUpdate, Width,
 };
 use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
@@ -18,6 +19,7 @@ use oxshmem_ucx_sys::{
 
 use super::{Channel, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
+use crate::lane::UcxLane;
 use crate::load;
 use crate::net::Net;
 use crate::objects::UcxContext;
@@ -25,7 +27,7 @@ use crate::objects::UcxContext;
 const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 
 /// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is printed where UCX is missing.
-fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Net, &mut Channel)) {
+fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Arc<Net>, &mut Channel)) {
     alone_over(name, settings, memory, |ucx| ucx, play);
 }
 
@@ -35,7 +37,7 @@ fn alone_over(
     settings: &Settings,
     memory: &mut [u8],
     change: impl FnOnce(&'static Ucx) -> &'static Ucx,
-    play: impl FnOnce(&Net, &mut Channel),
+    play: impl FnOnce(&Arc<Net>, &mut Channel),
 ) {
     let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
     let mut context = match context {
@@ -404,6 +406,31 @@ fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
         channel.serves = false;
         complete(net, channel);
         assert_eq!(channel.to_move(), 0);
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
+#[test]
+fn a_caller_that_waits_for_its_lane_serves_its_peers() {
+    const NAME: &str = "a_caller_that_waits_for_its_lane_serves_its_peers";
+    const LONG: usize = 2 * LONGEST_MESSAGE;
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let (source, mut target) = (vec![7_u8; LONG], vec![0_u8; LONG]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, _| {
+        let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
+        let (put, begun) = (PutArguments { to: HEAP, source: source.as_ptr(), n: LONG }, Instant::now());
+        let until = |done: &dyn Fn() -> bool| {
+            while !done() {
+                assert!(begun.elapsed() < PATIENCE, "a PE that puts to itself waits for somebody who serves it");
+            }
+        };
+        // The first attempt asks for memory keys.
+        // SAFETY: the source lives longer than the lane.
+        until(&|| lane.poll_completion().expect("nothing fails") && unsafe { lane.put_nbi(&put) } == 0);
+        until(&|| lane.poll_local_completion().expect("nothing fails"));
+        until(&|| lane.poll_completion().expect("nothing fails"));
         played = true;
     });
     assert!(!played || target == source);
