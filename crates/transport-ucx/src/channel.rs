@@ -86,6 +86,8 @@ pub(crate) struct Channel {
     asked: u64,
     /// How often it has been moved on.
     steps: u64,
+    /// A peer has been connected to since then: UCX keeps what is sent to it.
+    connects: bool,
     /// Messages in the batches of all peers.
     waiting: u64,
     /// The box of the last message, for the next one.
@@ -143,6 +145,7 @@ impl Channel {
             serves: false,
             asked: 0,
             steps: 0,
+            connects: false,
             waiting: 0,
             spare: None,
             keys_asked: None,
@@ -272,6 +275,7 @@ impl Channel {
     /// Moves on what is under way. Signals that wait for a put do not need a caller that completes it.
     pub(crate) fn step(&mut self, peers: &Directory) -> usize {
         self.steps += 1;
+        self.connects = false;
         self.send_all_batches(peers);
         let done = self.worker.progress();
         self.move_flush(peers);

@@ -45,7 +45,7 @@ impl UcxLane {
                 Ok(all)
             }
         };
-        let waits = channel.has_batch();
+        let waits = channel.has_waiting();
         drop(channel);
         if waits {
             self.net.remind();

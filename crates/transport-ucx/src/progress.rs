@@ -40,7 +40,7 @@ impl Net {
 }
 
 impl Net {
-    /// Wakes the thread, if it sleeps, for a batch that waits in a channel that the caller has just unlocked: there may
+    /// Wakes the thread, if it sleeps, for a message that waits in a channel that the caller has just unlocked: there may
     /// be no caller that sends it.
     pub(crate) fn remind(&self) {
         self.asleep.remind(|| self.wake());

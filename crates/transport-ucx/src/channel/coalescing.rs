@@ -51,6 +51,11 @@ impl Channel {
         self.waiting > 0
     }
 
+    /// Whether a message waits for a thread that moves the channel on, in a batch or for a connection that has just begun.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.has_batch() || self.connects
+    }
+
     /// Sends the batches for all peers.
     pub(super) fn send_all_batches(&mut self, peers: &Directory) {
         if self.waiting > 0 {

@@ -104,6 +104,7 @@ impl Channel {
         self.index.resize(self.index.len().max(place + 1), UNKNOWN);
         self.index[place] = number as u32;
         self.peers.push(ReachedPeer::new(pe, endpoint));
+        self.connects = true;
         Ok(number)
     }
 }

@@ -437,6 +437,32 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
 }
 
 #[test]
+fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
+    const NAME: &str = "the_thread_is_woken_for_a_message_that_waits_for_a_connection";
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, _| {
+        let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
+        let put = PutArguments { to: HEAP, source: source.as_ptr(), n: source.len() };
+        let sleeps_on = || {
+            let mut asleep = false;
+            net.asleep.sleep(|| {
+                // SAFETY: the source has its bytes.
+                let left = unsafe { lane.put(&put) };
+                assert_eq!(left, 0, "there is room");
+                net.asleep.remind(|| asleep = true);
+            });
+            while !lane.poll_completion().expect("nothing fails") {}
+            asleep
+        };
+        assert!(!sleeps_on(), "nobody makes the connection while the caller computes");
+        assert!(sleeps_on(), "a message that has gone wakes the thread");
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
+#[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     const NAME: &str = "what_comes_behind_a_long_put_waits_until_it_has_arrived";
     const BYTES: usize = 1 << 20;
