@@ -123,7 +123,7 @@ fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// The threads of a process that have not ended, and the letters of their states. Its first thread may end before others.
+/// The threads of a process that have not ended, and their states as the kernel lists them. Its first thread may end before others.
 fn threads(pid: u32) -> Vec<(u32, char)> {
     let letter = |path: std::path::PathBuf| {
         let stat = fs::read_to_string(path.join("stat")).ok()?;

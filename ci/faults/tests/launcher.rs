@@ -73,7 +73,7 @@ fn a_pe_that_ends_the_job_in_a_trap_has_written_its_output() {
 #[test]
 fn fault_W3_a_pe_of_a_program_before_is_not_taken_for_one_that_is_gone() {
     let (first, next) = (program("ends.c"), program("late.c"));
-    for options in ["-n 3 --nodes 3", "-H n1,n2,n3 -N 1"] {
+    for options in ["-n 4 --nodes 4", "-H n1,n2,n3,n4 -N 1"] {
         let script = [OsStr::new("-c"), OsStr::new("\"$0\" return && \"$1\""), first.as_os_str(), next.as_os_str()];
         let ended = Job::new(options).limit(LIMIT).run(Path::new("sh"), script).expect(0);
         assert!(!ended.stderr.contains("without shmem_finalize"), "{options}: {ended}");
