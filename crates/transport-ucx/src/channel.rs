@@ -84,9 +84,9 @@ pub(crate) struct Channel {
     /// Its worker is the one that peers reach, which is moved on all the time.
     pub(crate) serves: bool,
     asked: u64,
-    /// How often it has been moved on.
+    /// How often it has been moved on, with the fences that have no batch before them.
     steps: u64,
-    /// A peer has been connected to since then: UCX keeps what is sent to it.
+    /// A peer has been connected to since the last step: UCX keeps what is sent to it.
     connects: bool,
     /// Messages in the batches of all peers.
     waiting: u64,
@@ -300,7 +300,7 @@ impl Channel {
         self.outstanding() == 0 && !self.is_broken()
     }
 
-    /// How often it has been moved on.
+    /// The number of the step, for callers that do something at some of them.
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
