@@ -124,7 +124,9 @@ impl Fabric for Filled {
         let inner = self.fabric.capabilities();
         let asked = self.service.clone().map(|service| {
             let follows = inner.features.contains(Features::ORDERED) && service.messages.follow_puts();
-            let skips_acknowledgements = options.rarely_completed && service.messages.in_order();
+            // Where messages gather, one that needs an answer costs several times what the batch does that it could be part of.
+            let batches = options.rarely_completed || service.messages.gather();
+            let skips_acknowledgements = batches && service.messages.in_order();
             let skips_put_acknowledgements = skips_acknowledgements && service.messages.beat_puts();
             ByMessages {
                 requester: Requester::new(service),
