@@ -127,7 +127,8 @@ impl Fabric for Filled {
             // Where messages gather, one that needs an answer costs several times what the batch does that it could be part of.
             let batches = options.rarely_completed || service.messages.gather();
             let skips_acknowledgements = batches && service.messages.in_order();
-            let skips_put_acknowledgements = skips_acknowledgements && service.messages.beat_puts();
+            let skips_put_acknowledgements =
+                options.rarely_completed && skips_acknowledgements && service.messages.beat_puts();
             ByMessages {
                 requester: Requester::new(service),
                 follows,
