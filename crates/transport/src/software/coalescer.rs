@@ -1,9 +1,9 @@
 //! Coalescing of short messages to one PE.
 //!
 //! A message costs the network's software and the kernel the same work, however short it is. So the first messages go at once.
-//! Those that follow in the same *step*, while no caller waits, are held back in a batch. A batch goes when a caller waits, when it
-//! is full, when the network's thread has time for it, or before anything else to that PE. So a caller that waits after each
-//! message loses nothing.
+//! Those that follow in the same *step*, while no caller waits and no fence comes, are held back in a batch. A batch goes when a
+//! caller waits, when it is full, when the network's thread has time for it, or before anything else to that PE. So a caller that
+//! waits after each message loses nothing, and a flag behind a fence goes at once.
 
 use super::batch;
 use crate::NumberMap;

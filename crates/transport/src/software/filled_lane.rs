@@ -297,6 +297,8 @@ unsafe impl Lane for FilledLane {
             Some(ByMessages { follows: false, .. }) => Ok(()),
             Some(ByMessages { requester, .. }) => {
                 requester.fence();
+                // The peer may wait for the flag that follows.
+                requester.service.begin_step();
                 self.lane.fence()
             }
             None => self.lane.fence(),

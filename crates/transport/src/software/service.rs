@@ -116,10 +116,15 @@ impl Service {
     /// As [`Service::serve`], for a caller. It waits now, perhaps for the answer to a message of its own, so the next message goes at
     /// once. The thread is woken by messages themselves, and says nothing about callers.
     pub(super) fn serve_caller(&self) -> bool {
+        self.begin_step();
+        self.serve_with(|| self.serving.try_lock())
+    }
+
+    /// The next messages to each PE go at once.
+    pub(super) fn begin_step(&self) {
         if self.gathers {
             self.steps.store(self.steps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
-        self.serve_with(|| self.serving.try_lock())
     }
 
     /// Sends messages that wait and takes one message. Returns whether there was one. If another thread is serving, the
