@@ -102,17 +102,7 @@ impl FilledLane {
             return n;
         }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.lane.put(put) };
-        self.note_put(put, left);
-        left
-    }
-
-    /// The provider has taken a put, all but the `left` bytes: puts that follow may gather in a batch.
-    fn note_put(&self, put: &PutArguments, left: usize) {
-        let is_busy = left > 0 && left == put.n;
-        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.skips_acknowledgements && !is_busy) {
-            asked.requester.service.note_put(put.to.pe);
-        }
+        unsafe { self.lane.put(put) }
     }
 
     /// [`Lane::put_nbi`] likewise.
@@ -131,9 +121,7 @@ impl FilledLane {
             return n;
         }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        let left = unsafe { self.lane.put_nbi(put) };
-        self.note_put(put, left);
-        left
+        unsafe { self.lane.put_nbi(put) }
     }
 
     /// [`Lane::amo`] where the provider has none, or on this PE's own memory.

@@ -198,16 +198,17 @@ impl Service {
         Ok(())
     }
 
-    /// Whether a message with `n` bytes of data is to wait for others.
+    /// Whether a message with `n` bytes of data is to wait for others. Otherwise the caller puts the data in its place, which counts as a
+    /// message of the step.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
-        self.gathers
-            && self.coalescer.lock().holds_back(pe, self.steps.load(Ordering::Relaxed), ActiveMessage::BYTES + n)
-    }
-
-    /// A put has gone in the place of a message.
-    pub(super) fn note_put(&self, pe: u32) {
-        if self.gathers {
-            self.coalescer.lock().note(pe, self.steps.load(Ordering::Relaxed));
+        self.gathers && {
+            let step = self.steps.load(Ordering::Relaxed);
+            let mut coalescer = self.coalescer.lock();
+            let waits = coalescer.holds_back(pe, step, ActiveMessage::BYTES + n);
+            if !waits {
+                coalescer.note(pe, step);
+            }
+            waits
         }
     }
 
