@@ -136,7 +136,12 @@ pub const CROWDED: &[Row] = &[
     row(Collective::Sync, ANY, ALL, dissemination(2, false)),
     row(IDEMPOTENT, 3, 2 * KIB, dissemination(4, true)),
     row(IDEMPOTENT, ANY, 2 * KIB, dissemination(2, true)),
+    row(IDEMPOTENT, 16, 32 * KIB, dissemination(2, true)),
+    row(EXACT, 16, 32 * KIB, Schedule::Census(Census)),
     row(Collective::Broadcast, ANY, 64 * KIB, Schedule::Tree(Tree { radix: 2 })),
+    row(Collective::Fcollect, 4, ALL, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, 32 * KIB, Schedule::Fcollect(gather::Fcollect)),
+    row(Collective::Fcollect, ANY, ALL, Schedule::RingGather(RingGather)),
 ];
 
 /// Why a row does not answer a question.
