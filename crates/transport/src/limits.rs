@@ -34,6 +34,8 @@ pub const MOST_ASKED: u64 = 128;
 /// After this many messages to a PE that expect no answer a lane asks for one, so that the operations under way stay
 /// bounded. Two processors, UCX over TCP: a barrier took 5 percent less than with one in 33.
 pub const MOST_UNACKNOWLEDGED: u64 = 256;
+/// After messages with this many bytes of data it asks for one, too: what the target has not executed is in the memory of a PE. A bound.
+pub(crate) const MOST_UNACKNOWLEDGED_BYTES: usize = 256 << 10;
 
 /// The longest time between two looks for an answer that counts as silence of the peer: a quarter of the shortest patience
 /// (`SHMEM_PEER_TIMEOUT=1`). Chosen.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::answers::LaneAnswers;
 use super::service::Service;
-use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED};
+use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, MOST_UNACKNOWLEDGED_BYTES};
 use crate::{Account, ActiveMessage, Busy, MessageContent, NumberMap, OutOfRange, TargetTask, Width, deliver_old};
 
 /// The requests of one lane to targets' processors.
@@ -54,6 +54,8 @@ struct UnacknowledgedRequest {
 /// The requests to one PE that one answer will acknowledge.
 struct UnaskedRequests {
     count: u64,
+    /// The bytes of their data.
+    bytes: usize,
     /// The era of the first.
     era: u64,
     last: u64,
@@ -82,7 +84,7 @@ impl Requester {
     /// Has a PE do something that completes with the answer to a later question.
     pub(super) fn send_unacknowledged(&self, pe: u32, task: TargetTask, data: &[u8]) -> Result<(), Busy> {
         let mut questions = self.questions.lock();
-        let answered = questions.unasked.get(&pe).is_some_and(|unasked| unasked.count >= MOST_UNACKNOWLEDGED);
+        let answered = questions.unasked.get(&pe).is_some_and(UnaskedRequests::are_many);
         if answered {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
@@ -125,7 +127,7 @@ impl Requester {
                 let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
                 questions.note(number, pe, width, old);
             } else {
-                questions.note_unacknowledged(number, pe);
+                questions.note_unacknowledged(number, pe, data.len());
             }
         });
         self.account.settle(sent, ())
@@ -224,11 +226,12 @@ impl Requests {
         self.waiting.insert(number, OpenRequest { pe, width, old, era, covers });
     }
 
-    /// Notes a request that expects no answer of its own.
-    fn note_unacknowledged(&mut self, number: u64, pe: u32) {
-        let new = UnaskedRequests { count: 0, era: self.era, last: NO_REQUEST };
+    /// Notes a request with `bytes` bytes of data that expects no answer of its own.
+    fn note_unacknowledged(&mut self, number: u64, pe: u32, bytes: usize) {
+        let new = UnaskedRequests { count: 0, bytes: 0, era: self.era, last: NO_REQUEST };
         let unasked = self.unasked.entry(pe).or_insert(new);
         unasked.count += 1;
+        unasked.bytes += bytes;
         let before = mem::replace(&mut unasked.last, number);
         self.unacknowledged.insert(number, UnacknowledgedRequest { pe, before });
     }
@@ -238,6 +241,13 @@ impl Requests {
         while last != NO_REQUEST {
             last = self.unacknowledged.remove(&last).map_or(NO_REQUEST, |request| request.before);
         }
+    }
+}
+
+impl UnaskedRequests {
+    /// Whether the next request asks for the answer that acknowledges them.
+    fn are_many(&self) -> bool {
+        self.count >= MOST_UNACKNOWLEDGED || self.bytes >= MOST_UNACKNOWLEDGED_BYTES
     }
 }
 

@@ -109,6 +109,25 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     assert_eq!(memory, [0, sent as u64, 0, 0]);
 }
 
+/// A caller that never waits is ahead of its target by few bytes, too.
+#[test]
+fn many_bytes_are_acknowledged_before_many_messages() {
+    let mut memory = [0_u64; 256];
+    let (post, requester) = requester(&mut memory);
+    let data = [7_u8; 2048];
+    let task = TargetTask::Put { to: Position { region: Region::Heap, offset: 0 }, signal: None };
+    let sent = MOST_UNACKNOWLEDGED_BYTES / data.len() + 1;
+    assert!((sent as u64) < MOST_UNACKNOWLEDGED, "the number asks for no answer");
+    for _ in 0..sent {
+        requester.send_unacknowledged(0, task, &data).expect("there is room");
+    }
+    while requester.service.serve() {}
+    assert_eq!(post.sent.load(Ordering::Relaxed), sent + 1, "the last one alone expects an answer");
+    complete(&requester);
+    assert_eq!(post.sent.load(Ordering::Relaxed), sent + 1, "that answer has acknowledged all of them");
+    assert_eq!(memory[255], u64::from_ne_bytes([7; 8]));
+}
+
 #[test]
 fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
     let mut memory = [0_u64; 4];
