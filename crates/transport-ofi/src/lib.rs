@@ -23,7 +23,7 @@
 //! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation; what cannot be registered is copied |
 //! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
-//! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then |
+//! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then, and those of programs where software moves the data and the thread can be woken |
 //! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |
 //! | `FI_ORDER_WAW`, `FI_ORDER_RAR`, `FI_ORDER_RAW` and `FI_ORDER_WAR` up to the longest message | a fence between puts and such atomics is free; otherwise it waits |
 //! | `inject_size` | puts so short are free on return: with `FI_INJECT`, or without a completion where they are read back; a call whose source must be free copies up to a page. A provider that refuses such a put (EFA reports the size of messages) gets copied ones from then on |

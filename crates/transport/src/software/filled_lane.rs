@@ -30,7 +30,7 @@ pub(super) struct ByMessages {
     pub(super) follows: bool,
     /// Operations that need no old value go unacknowledged.
     pub(super) skips_acknowledgements: bool,
-    /// So do puts that fit a message.
+    /// So do puts that fit a message. The others are messages in a batch, or where they would have to wait for messages.
     pub(super) skips_put_acknowledgements: bool,
 }
 

@@ -220,7 +220,7 @@ impl Requests {
 
     /// Notes a request whose answer acknowledges what the PE was sent before.
     fn note(&mut self, number: u64, pe: u32, width: Width, old: *mut u8) {
-        // Most lanes send nothing unacknowledged.
+        // Many lanes send nothing unacknowledged: those of programs where messages do not gather.
         let unasked = if self.unasked.is_empty() { None } else { self.unasked.remove(&pe) };
         let (era, covers) = unasked.map_or((self.era, NO_REQUEST), |unasked| (unasked.era, unasked.last));
         self.waiting.insert(number, OpenRequest { pe, width, old, era, covers });

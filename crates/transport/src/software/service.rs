@@ -39,7 +39,8 @@ pub trait Messages: Send + Sync {
     }
 
     /// Whether several short messages to a PE are worth sending as one where no caller waits in between. Then
-    /// [`Drive::wake`] ends the sleep of the provider's thread, and messages stay in order.
+    /// [`Drive::wake`] ends the sleep of the provider's thread, messages stay in order, and those of programs are acknowledged now and
+    /// then, as the runtime's own are.
     fn gather(&self) -> bool {
         false
     }
