@@ -52,6 +52,7 @@ pub const TESTS: &[Test] = &[
     ("a_signal_needs_no_quiet", ordering::a_signal_needs_no_quiet),
     ("a_fence_separates_puts", ordering::a_fence_separates_puts),
     ("a_fence_separates_puts_and_atomics", ordering::a_fence_separates_puts_and_atomics),
+    ("a_fence_ends_a_stream", ordering::a_fence_ends_a_stream),
     ("lanes_do_not_disturb_each_other", reach::lanes_do_not_disturb_each_other),
     ("a_lane_that_rarely_waits_completes", reach::a_lane_that_rarely_waits_completes),
     ("what_a_lane_lets_go_may_be_reused", reach::what_a_lane_lets_go_may_be_reused),

@@ -116,6 +116,34 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
     }
 }
 
+/// A stream of short puts or of atomics, fence, a put over all their words: the last writer wins, whatever share of the stream has
+/// gathered somewhere.
+pub(super) fn a_fence_ends_a_stream(pe: &mut SuitePe) {
+    reset(pe);
+    let lengths = if cfg!(miri) { [128, 128] } else { [128, 20_000] };
+    for round in 1..=tries(90) as u64 {
+        let n = lengths[round as usize % 2];
+        for word in 0..16 {
+            let place = heap(pe.next(), DATA + word * 8);
+            if round % 3 == 0 {
+                // SAFETY: null asks for no old value; the place is an aligned word of the heap.
+                unsafe { pe.issue(|lane| lane.amo(place, Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut())) };
+            } else {
+                pe.put(place, &[u8::MAX; 8]);
+            }
+        }
+        pe.issue(|lane| lane.fence());
+        pe.put(heap(pe.next(), DATA), &vec![round as u8; n]);
+        pe.issue(|lane| lane.fence());
+        pe.put(heap(pe.next(), FLAG), &round.to_ne_bytes());
+        pe.wait("the flag", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
+        let data = pe.bytes(Region::Heap, DATA, n);
+        assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the stream came behind {n} bytes");
+        pe.quiet();
+        tell_seen(pe, round);
+    }
+}
+
 /// Tells the writer that it may go on, and waits for the reader's word.
 fn tell_seen(pe: &mut SuitePe, round: u64) {
     pe.put(heap(pe.previous(), SEEN), &round.to_ne_bytes());
