@@ -7,7 +7,7 @@ use crate::plan::HostOrder;
 /// The room that one host offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// How many PEs are meant for it; nothing: a fair share.
+    /// How many PEs are meant for it; nothing: a fair share, or one PE beside hosts that have a number.
     pub(crate) slots: Option<u32>,
     /// How many it may have at most; nothing: as many as the user likes.
     pub(crate) most: Option<u32>,
@@ -53,11 +53,11 @@ fn counts(rooms: &[Room], size: u32, per_host: Option<u32>) -> Result<Vec<u32>, 
         }
         return within(rooms, fill(&vec![each; rooms.len()], size));
     }
-    if rooms.iter().any(|room| room.slots.is_none()) {
+    if rooms.iter().all(|room| room.slots.is_none()) {
         // Without numbers the hosts have equal shares, and the first ones take the remainder.
         return within(rooms, (0..hosts).map(|host| size / hosts + u32::from(host < size % hosts)).collect());
     }
-    let slots: Vec<u32> = rooms.iter().filter_map(|room| room.slots).collect();
+    let slots: Vec<u32> = rooms.iter().map(|room| room.slots.unwrap_or(1)).collect();
     let total: u64 = slots.iter().map(|&slots| u64::from(slots)).sum();
     if u64::from(size) <= total {
         return within(rooms, fill(&slots, size));
@@ -135,6 +135,15 @@ mod tests {
         assert_eq!(natural_size(&rooms(&known), None), 4);
         assert_eq!(natural_size(&rooms(&known), Some(2)), 4);
         assert_eq!(natural_size(&rooms(&unknown), None), 2);
+    }
+
+    #[test]
+    fn a_host_without_a_number_beside_others_that_have_one_is_meant_for_one_pe() {
+        let mixed = [Some(3), None];
+        assert_eq!(natural_size(&rooms(&mixed), None), 4);
+        assert_eq!(placed(&mixed, 4, None, HostOrder::Block), "0001");
+        assert_eq!(placed(&mixed, 8, None, HostOrder::Block), "00000011", "more than was meant");
+        assert_eq!(placed(&[None, Some(2)], 3, None, HostOrder::Cyclic), "011");
     }
 
     #[test]
