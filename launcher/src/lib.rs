@@ -56,6 +56,11 @@ mod subtree;
 mod verdict;
 mod watch;
 
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+
+use oxshmem_os::sockets::{self, PollEntry};
+
 /// Prints what clap has to say about a tool's command line, help or a mistake, and returns the exit status for it.
 pub fn usage(tool: &str, error: &clap::Error) -> i32 {
     use std::io::Write;
@@ -96,15 +101,34 @@ fn say(sentence: &str) {
 /// The same; `in_line`: the line before it has no end.
 fn say_behind(sentence: &str, in_line: bool) {
     let end = if in_line { "\n" } else { "" };
-    let text = format!("{end}oshrun: {sentence}\n");
+    let text: Arc<str> = format!("{end}oshrun: {sentence}\n").into();
+    let own = Arc::clone(&text);
     let (done, written) = std::sync::mpsc::channel();
     let write = move || {
-        let _ = screen::write_all(std::io::stderr().lock(), text.as_bytes());
+        let _ = screen::write_all(std::io::stderr().lock(), own.as_bytes());
         // The caller may have given up.
         let _ = done.send(());
     };
-    // Without a thread nothing can be written beside the launcher's own work; then the sentence is lost.
     if std::thread::Builder::new().spawn(write).is_ok() {
         let _ = written.recv_timeout(TO_SAY);
+    } else {
+        say_without_thread(&text);
+    }
+}
+
+/// As much as a pipe with room takes without a wait.
+const PIECE: usize = 4096;
+
+/// Writes a text where the system allows no further thread: in pieces, each once there is room for it.
+fn say_without_thread(text: &str) {
+    // A thread that waits for a reader may hold the lock of standard error.
+    let Ok(sink) = std::io::stderr().as_fd().try_clone_to_owned() else { return };
+    let mut sink = std::fs::File::from(sink);
+    for piece in text.as_bytes().chunks(PIECE) {
+        let room = PollEntry { descriptor: sink.as_raw_fd(), writes: true };
+        let has_room = sockets::wait_any(&[room], TO_SAY).is_ok_and(|ready| ready[0]);
+        if !has_room || screen::write_all(&mut sink, piece).is_err() {
+            return;
+        }
     }
 }

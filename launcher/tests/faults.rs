@@ -167,6 +167,18 @@ fn output_is_shown_where_no_thread_can_be_started_any_more() {
 }
 
 #[test]
+fn a_sentence_is_shown_where_no_thread_can_be_started() {
+    let Some(group) = ProcessGroup::or_say("silent", 1) else { return };
+    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
+    let inside = |arguments: &str| {
+        let line = format!("echo $$ > {}; exec {oshrun} {arguments}", door.display());
+        ended(std::process::Command::new("sh").args(["-c", &line]).stdin(Stdio::null()))
+    };
+    inside("-n 2 true").expect(126).says(&["2 PEs and a guardian are 3 processes", "and 0 of 1 are left"]);
+    inside("--agent").expect(1).says(&["the agent cannot start: no thread can be started (ulimit -u"]);
+}
+
+#[test]
 fn fault_L10_cores_that_bound_pes_share_are_told() {
     let pes = 2 * oxshmem_os::cpus::usable() + 1;
     let ended = launch::run(&format!("--bind core -n {pes} true")).expect(0);
