@@ -46,7 +46,7 @@ pub struct OshrunOptions {
     #[arg(long, value_name = "FILE", visible_alias = "machinefile")]
     hostfile: Option<PathBuf>,
 
-    /// Number of PEs on each host; without -n the job has this many on every host
+    /// Number of PEs on each host, or on each node of --nodes; without -n the job has this many on every one
     #[arg(short = 'N', long = "ppn", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_host: Option<u32>,
 
@@ -224,7 +224,7 @@ impl JobPlan {
         };
         let size_is_open = apps.len() == 1 && apps[0].count.is_none();
         if size_is_open && hosts.is_none() {
-            apps[0].count = options.per_host;
+            apps[0].count = options.per_host.map(|each| each.saturating_mul(options.nodes.unwrap_or(1)));
         }
         if options.sim.is_some() && hosts.is_some() {
             return Err(Error::new("--sim runs all PEs on this machine, and hosts are named too")

@@ -174,6 +174,9 @@ fn hosts_and_how_many_on_each() {
     assert_eq!(named("-H a,b:2 ./a"), 2);
     assert_eq!(named("--host n[1-3] -n 6 ./a"), 3);
     assert_eq!(plan("-N 4 ./a").size(), 4);
+    for line in ["--nodes 2 -N 3 ./a", "--sim --nodes 2 -N 3 ./a", "--nodes 3 -N 4 -n 6 ./a"] {
+        assert_eq!(plan(line).size(), 6, "{line}");
+    }
     assert!(plan("-H a,b -N 4 ./a").places.size_is_open);
     assert_eq!(plan("-H a -np 3 --map cyclic ./a").places.map, HostOrder::Cyclic);
     for (line, word) in [
