@@ -29,8 +29,9 @@ use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeLis
 /// by the scheduler, and everything travels through its pipe: no port is opened for control and nothing stays behind.
 /// PEs get SHMEM_*, SMA_*, FI_*, UCX_*, PATH, LD_LIBRARY_PATH and SLURM_CPUS_PER_TASK from here, and what -x names.
 ///
-/// The exit status is that of the first PE that fails, 128+N if signal N ended it, 124 after --timeout, 126 or 127 if
-/// the program cannot be started, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
+/// The exit status is that of the first PE that fails, 128+N if signal N ended it (Ctrl-C: 130), 124 after --timeout,
+/// 126 or 127 if the program cannot be started, 1 if a host, output or records are lost, 141 if the reader of the output
+/// has gone, 2 for a wrong command line, else 0. When a PE fails the others are stopped.
 #[derive(Debug, Parser)]
 #[command(name = "oshrun", version = concat!(env!("CARGO_PKG_VERSION"), " (oxshmem)"), max_term_width = 100)]
 pub struct OshrunOptions {

@@ -163,6 +163,11 @@ fn help_and_version_are_answers() {
     let help = run("--help");
     assert_eq!((help.status, help.stderr.as_str()), (Some(0), ""));
     assert!(help.stdout.contains("--timeout"));
+    // The text of a terminal of any width.
+    let text = help.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for status in ["(Ctrl-C: 130)", "124 after", "126 or 127 if", "1 if a host", "141 if", "2 for a wrong"] {
+        assert!(text.contains(status), "{status}: {text}");
+    }
     assert!(run("--version").stdout.starts_with("oshrun "));
 }
 
