@@ -7,6 +7,7 @@ mod archive;
 mod blind;
 mod kinds;
 pub mod modules;
+mod response;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -111,6 +112,22 @@ const HELP: &str = "is a compiler that knows OpenSHMEM: it takes the compiler's 
   --help, -showme:help      print this; `cc --help` lists the compiler's own
 
 OSHCC or SHMEM_CC, OSHCXX or SHMEM_CXX, OSHFORT or SHMEM_FC name another compiler.";
+
+/// The arguments, with the words of a file (`@FILE`) in the place of its name where the wrapper acts by one of them.
+pub fn opened(arguments: Vec<OsString>) -> Vec<OsString> {
+    response::opened(arguments, matters)
+}
+
+/// Whether the wrapper acts by this argument, wherever it stands.
+fn matters(argument: &OsString) -> bool {
+    let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
+    is_one_of(&OURS)
+        || is_one_of(&STOPS)
+        || is_one_of(&["-r", modules::OPTION])
+        || archive::is_asked_for(argument)
+        || names_a_language(argument)
+        || question(argument).is_some()
+}
 
 impl Wrapper {
     /// The wrapper of this name in the installation that has `bin` as one of its folders.

@@ -100,6 +100,18 @@ fn programs_compile_link_and_find_their_library() {
 }
 
 #[test]
+fn a_file_of_arguments_may_hold_options_of_the_wrapper() {
+    let folder = installed("oshcc");
+    folder.write("main.c", "#include <shmem.h>\nint main() { return answer(); }\n");
+    folder.write("words", "-static-oxshmem 'main.c'\n-o program\n");
+    let compiled = wrap(&folder, "oshcc", &["@words"]);
+    assert_eq!(compiled.status, Some(0), "{}", compiled.stderr);
+    assert_eq!(Command::new(folder.join("program")).status().unwrap().code(), Some(42));
+    folder.write("question", "-showme:libs");
+    assert_eq!(wrap(&folder, "oshcc", &["@question"]).stdout, "oxshmem\n");
+}
+
+#[test]
 fn compiling_alone_links_nothing() {
     let folder = installed("oshcc");
     folder.write("part.c", "#include <shmem.h>\nint part(void) { return answer(); }\n");

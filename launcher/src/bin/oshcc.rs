@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
 use oxshmem_launcher::stdout;
-use oxshmem_launcher::wrapper::{Action, Wrapper};
+use oxshmem_launcher::wrapper::{self, Action, Wrapper};
 use oxshmem_os::process;
 
 fn main() -> ExitCode {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             return fail(&name, 1, &Error::new("cannot find its own installation").because(error));
         }
     };
-    let arguments: Vec<OsString> = arguments.collect();
+    let arguments: Vec<OsString> = wrapper::opened(arguments.collect());
     let matters = arguments.iter().any(|argument| argument == "--race" || argument == "-race");
     let bin = here.parent().unwrap_or(Path::new("/"));
     let variable = |name: &str| std::env::var_os(name);
