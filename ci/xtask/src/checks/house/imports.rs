@@ -46,10 +46,8 @@ fn reached(from: usize, arrows: &[BTreeSet<usize>]) -> BTreeSet<usize> {
 }
 
 fn imports(file: &SourceFile, index: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
-    // A file that does not lex does not compile either: the compiler says so.
-    let Ok(tokens) = file.text.parse::<TokenStream>() else { return BTreeSet::new() };
     let mut paths = Vec::new();
-    collect(tokens, &file.module, &mut paths);
+    collect(file.tokens(), &file.module, &mut paths);
     let own = index.get(&*file.module).copied();
     let target = |path: Vec<String>| {
         (0..=path.len()).rev().find_map(|length| index.get(&path[..length]).copied().map(|at| (at, length)))
@@ -67,28 +65,17 @@ fn imports(file: &SourceFile, index: &BTreeMap<&[String], usize>) -> BTreeSet<us
 fn collect(tokens: TokenStream, module: &[String], paths: &mut Vec<Vec<String>>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
-    let mut is_test = false;
     while at < tokens.len() {
         match &tokens[at] {
-            TokenTree::Group(group) => {
-                let text = group.stream().to_string();
-                // The body of an attribute says whether the item after it is a test.
-                if group.delimiter() == Delimiter::Bracket && text.starts_with("cfg") && text.contains("test") {
-                    is_test = true;
-                }
-                collect(group.stream(), module, paths);
-            }
+            TokenTree::Group(group) => collect(group.stream(), module, paths),
             TokenTree::Ident(word) if *word == "mod" => {
                 if let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) =
                     (tokens.get(at + 1), tokens.get(at + 2))
                 {
-                    if !is_test {
-                        let inner: Vec<String> = module.iter().cloned().chain([name.to_string()]).collect();
-                        collect(body.stream(), &inner, paths);
-                    }
+                    let inner: Vec<String> = module.iter().cloned().chain([name.to_string()]).collect();
+                    collect(body.stream(), &inner, paths);
                     at += 2;
                 }
-                is_test = false;
             }
             TokenTree::Ident(word) if *word == "crate" || *word == "super" => {
                 let mut base = if *word == "crate" { Vec::new() } else { above(module) };
@@ -188,10 +175,19 @@ mod tests {
         let files = [
             ("a/src/x.rs", "mod inner; use crate::x::inner::I; mod own { use super::z; }"),
             ("a/src/x/inner.rs", "use super::Thing;"),
-            ("a/src/y.rs", "use crate::x; "),
+            ("a/src/y.rs", "use crate::x; #[cfg(test)] use crate::w;"),
             ("a/src/w.rs", "use crate::y; #[cfg(test)] mod tests { use crate::v; }"),
             ("a/src/v.rs", "use crate::w;"),
         ];
         assert_eq!(places(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_item_behind_one_of_tests_counts() {
+        let files = [
+            ("a/src/x.rs", "#[cfg(test)] use crate::z; mod inner { use crate::y; }"),
+            ("a/src/y.rs", "#[cfg(test)] fn made() { crate::z::made() } use crate::x;"),
+        ];
+        assert_eq!(places(&files), ["a/src/x.rs,a/src/y.rs"]);
     }
 }

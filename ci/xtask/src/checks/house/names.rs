@@ -25,10 +25,8 @@ fn allowed(page: &str) -> Vec<String> {
 fn shared_but(sources: &[SourceFile], allowed: &[String]) -> Vec<Breach> {
     let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for source in sources.iter().filter(|source| source.is_product() && !source.path.starts_with("sys/")) {
-        // A file that does not lex does not compile either: the compiler says so.
-        let tokens = source.text.parse().unwrap_or_default();
         let mut names = Vec::new();
-        types(tokens, &mut names);
+        types(source.tokens(), &mut names);
         names.sort_unstable();
         names.dedup();
         names.into_iter().for_each(|name| places.entry(name).or_default().push(&source.path));
@@ -42,17 +40,11 @@ fn shared_but(sources: &[SourceFile], allowed: &[String]) -> Vec<Breach> {
         .collect()
 }
 
-/// The names of types and traits that the tokens define, tests aside.
+/// The names of types and traits that the tokens define.
 fn types(tokens: TokenStream, names: &mut Vec<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut is_test = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
-                let text = group.stream().to_string();
-                is_test |= text.starts_with("cfg") && text.contains("test");
-            }
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace && is_test => is_test = false,
             TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => types(group.stream(), names),
             TokenTree::Ident(word) if ["struct", "enum", "trait", "union"].iter().any(|keyword| word == keyword) => {
                 if let Some(TokenTree::Ident(name)) = tokens.get(at + 1) {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 
 use super::{Breach, SourceFile};
 
@@ -20,9 +20,8 @@ pub(super) fn named(sources: &[SourceFile]) -> Vec<Breach> {
     let others = product.filter(|source| provider_of(&source.path).is_none() && source.path != TABLE);
     others
         .flat_map(|source| {
-            // A file that does not lex does not compile either: the compiler says so.
             let mut names = Vec::new();
-            collect(source.text.parse().unwrap_or_default(), &providers, &mut names);
+            collect(source.tokens(), &providers, &mut names);
             let breach = |name| Breach { place: source.path.clone(), detail: format!("{} names {name}", source.path) };
             names.into_iter().map(breach).collect::<Vec<_>>()
         })
@@ -34,19 +33,11 @@ fn provider_of(path: &str) -> Option<&str> {
     path.strip_prefix(CRATES)?.split('/').next()
 }
 
-/// Collects the tokens that name a provider, tests aside.
+/// Collects the tokens that name a provider.
 fn collect(tokens: TokenStream, providers: &BTreeSet<&str>, names: &mut Vec<String>) {
-    let mut is_test = false;
     for token in tokens {
         match token {
-            TokenTree::Group(group) => {
-                let text = group.stream().to_string();
-                is_test |= text.starts_with("cfg") && text.contains("test");
-                let is_body = group.delimiter() == Delimiter::Brace;
-                if !(is_body && std::mem::take(&mut is_test)) {
-                    collect(group.stream(), providers, names);
-                }
-            }
+            TokenTree::Group(group) => collect(group.stream(), providers, names),
             TokenTree::Ident(word) => {
                 let word = word.to_string();
                 let named = word.strip_prefix("oxshmem_transport_").unwrap_or_default();

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
 use crate::{Outcome, command};
 
 pub(super) struct SourceFile {
@@ -23,10 +25,49 @@ impl SourceFile {
             && !self.module.iter().any(|part| ["tests", "loom_models", "bindings"].contains(&&**part))
     }
 
+    /// Its tokens, but for the items that only tests have. A file that does not lex has none, and does not compile either: the compiler
+    /// says so.
+    pub(super) fn tokens(&self) -> TokenStream {
+        without_tests(self.text.parse().unwrap_or_default())
+    }
+
     #[cfg(test)]
     pub(super) fn made(path: &str, text: &str) -> SourceFile {
         let (package, module) = place(Path::new(path));
         SourceFile { path: path.into(), package, module, text: text.into() }
+    }
+}
+
+/// The tokens, but for the items that an attribute leaves to tests.
+fn without_tests(tokens: TokenStream) -> TokenStream {
+    let mut is_test = false;
+    let mut kept = Vec::new();
+    for token in tokens {
+        is_test |= matches!(&token, TokenTree::Group(group) if leaves_to_tests(group));
+        if is_test {
+            is_test = !ends_item(&token);
+            continue;
+        }
+        kept.push(match token {
+            TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), without_tests(group.stream()))),
+            token => token,
+        });
+    }
+    kept.into_iter().collect()
+}
+
+/// Whether these are the brackets of `#[cfg(test)]`, or of another `cfg` that asks for tests.
+fn leaves_to_tests(group: &Group) -> bool {
+    let is_cfg = matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(word)) if word == "cfg");
+    is_cfg && group.delimiter() == Delimiter::Bracket && group.stream().to_string().contains("test")
+}
+
+/// Whether an item ends with this token: its body or its semicolon.
+fn ends_item(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(punct) => punct.as_char() == ';',
+        _ => false,
     }
 }
 
