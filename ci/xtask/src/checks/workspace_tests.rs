@@ -100,20 +100,35 @@ pub(super) fn loom() -> Outcome<CheckCounts> {
     count(command.arg(target().join("loom")))
 }
 
-/// The tests that Miri runs: a package, its targets, the names, a flag. Others call C or the system, or take hours there; crates
-/// that forbid unsafe code have nothing for it to find. The longest comes first, because two run at a time.
-///
-/// Loopback stores words of several sizes at one place, which Miri's emulation of weak memory ends on ("cannot have empty store
-/// buffer"); loom looks at memory orders.
-const MIRI: &[(&str, &[&str], &[&str], &str)] = &[
-    (
-        "oxshmem",
-        &["--test", "threads"],
-        &["statics", "all_kinds", "deadlock", "one_failure", "futures"],
-        "-Zmiri-disable-weak-memory-emulation",
-    ),
-    ("oxshmem-reduce", &["--test", "kernels"], &["red_2_i32", "red_2_complex_f64", "without_sources"], ""),
-    ("oxshmem-runtime", &["--lib"], &["transfers::element::"], ""),
+/// Tests of one package that Miri runs.
+struct MiriTests {
+    package: &'static str,
+    /// Options of cargo that choose the programs.
+    targets: &'static [&'static str],
+    /// Parts of the tests' names.
+    names: &'static [&'static str],
+    /// One more option of Miri, or nothing.
+    flag: &'static str,
+}
+
+/// The tests that Miri runs. Others call C or the system, or take hours there; crates that forbid unsafe code have nothing for it to
+/// find. The longest comes first, because two run at a time.
+const MIRI: &[MiriTests] = &[
+    MiriTests {
+        package: "oxshmem",
+        targets: &["--test", "threads"],
+        names: &["statics", "all_kinds", "deadlock", "one_failure", "futures"],
+        // Loopback stores words of several sizes at one place, which the emulation of weak memory ends on ("cannot have empty store
+        // buffer"); loom looks at memory orders.
+        flag: "-Zmiri-disable-weak-memory-emulation",
+    },
+    MiriTests {
+        package: "oxshmem-reduce",
+        targets: &["--test", "kernels"],
+        names: &["red_2_i32", "red_2_complex_f64", "without_sources"],
+        flag: "",
+    },
+    MiriTests { package: "oxshmem-runtime", targets: &["--lib"], names: &["transfers::element::"], flag: "" },
 ];
 
 pub(super) fn miri() -> Outcome<CheckCounts> {
@@ -133,17 +148,17 @@ pub(super) fn miri() -> Outcome<CheckCounts> {
     // Once: the programs that run at a time would each build the standard library.
     command::run(miri().args(["setup", "--quiet"]))?;
     // Miri runs the tests of a program one after the other.
-    let run = |(package, targets, names, flag): &(&str, &[&str], &[&str], &str)| {
+    let run = |tests: &MiriTests| {
         let mut command = miri();
         command
-            .env("MIRIFLAGS", format!("-Zmiri-disable-isolation {flag}"))
+            .env("MIRIFLAGS", format!("-Zmiri-disable-isolation {}", tests.flag))
             .env("RUST_BACKTRACE", "0")
-            .args(["test", "--package", package])
-            .args(*targets);
-        command::output(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(*names))
+            .args(["test", "--package", tests.package])
+            .args(tests.targets);
+        command::output(command.arg("--target-dir").arg(target().join("miri")).arg("--").args(tests.names))
     };
     let mut counts = CheckCounts::default();
-    for ((package, _, names, _), output) in MIRI.iter().zip(in_parallel(AT_ONCE, MIRI, run)) {
+    for (MiriTests { package, names, .. }, output) in MIRI.iter().zip(in_parallel(AT_ONCE, MIRI, run)) {
         print!("{package}: ");
         let output = output?;
         counts += count_output(&output, |_| false)?;
