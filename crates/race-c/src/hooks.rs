@@ -192,12 +192,15 @@ hook! {
     }
 }
 
-hook! {
-    fn race_atomic_done(address: usize, len: usize) |node, strand| {
-        if let Some(place) = node.resolve(address) {
-            strand.observe(place, len);
-        }
+/// The strand has awaited or fetched the value at this address, if other PEs can reach it.
+fn observe(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len: usize) {
+    if let Some(place) = node.resolve(address) {
+        strand.observe(place, len);
     }
+}
+
+hook! {
+    fn race_atomic_done(address: usize, len: usize) |node, strand| observe(node, strand, address, len)
 }
 
 /// Where the bytes of a transfer go.
@@ -342,12 +345,6 @@ hook! {
             // PEs of this node may meet at a variable of another one.
             None => strand.learn_from_all(),
         }
-    }
-}
-
-fn observe(node: &RaceNode, strand: Strand<'_, '_>, address: usize, len: usize) {
-    if let Some(place) = node.resolve(address) {
-        strand.observe(place, len);
     }
 }
 
