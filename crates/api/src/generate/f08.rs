@@ -28,7 +28,7 @@ pub fn fortran_2008() -> String {
     text += "module shmem_f08\n    use, intrinsic :: iso_c_binding\n    implicit none\n    private\n\n";
     text += &handles::constants();
     text += &handles::types(|holder| bindings(&procedures, holder));
-    text += handles::PREDEFINED;
+    text += &handles::objects();
     text += &generics(&procedures);
     text += &memory::generics();
     text += handles::INTERFACES;

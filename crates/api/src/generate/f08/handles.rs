@@ -77,22 +77,27 @@ const CONFIGURATIONS: &str = "
     end type
 ";
 
+/// The teams that have an object in C: its name, and the number of the handle.
+fn team_objects() -> impl Iterator<Item = (String, i64)> {
+    let objects = FORTRAN_TEAMS.into_iter().filter(|&(_, number)| number != 0);
+    objects.map(|(name, number)| (format!("oxshmem_team_{}", name.to_lowercase()), number))
+}
+
 /// The objects whose addresses are C's predefined handles.
-pub(super) const PREDEFINED: &str = "
+pub(super) fn objects() -> String {
+    let names = [String::from("oxshmem_context_default")].into_iter().chain(team_objects().map(|(name, _)| name));
+    let declared = |name| format!("        subroutine {name}() bind(c)\n        end subroutine\n");
+    let objects: String = names.map(declared).collect();
+    format!(
+        "
     ! A variable that is bound to a name of C would be one more definition of it. A procedure never is, and the linker does not
     ! ask what lies at the address.
     interface
-        subroutine oxshmem_context_default() bind(c)
-        end subroutine
-        subroutine oxshmem_team_world() bind(c)
-        end subroutine
-        subroutine oxshmem_team_shared() bind(c)
-        end subroutine
-        subroutine oxshmem_team_node() bind(c)
-        end subroutine
-    end interface
+{objects}    end interface
 
-";
+"
+    )
+}
 
 /// How programs call the procedures here that have a page of the manual.
 pub(super) const USAGES: [(&str, &[&str]); 3] = [
@@ -150,12 +155,10 @@ pub(super) const INTERFACES: &str = "
 
 /// The functions that find C's handle for one of Fortran's: the address of a predefined object, or the handle itself.
 pub(super) fn addresses() -> String {
-    let numbered = FORTRAN_TEAMS.into_iter().filter(|&(_, number)| number != 0);
-    let cases = numbered.map(|(name, number)| {
-        let name = name.to_lowercase();
-        format!("        case ({number})\n            address = transfer(c_funloc(oxshmem_team_{name}), address)\n")
-    });
-    let cases: String = cases.collect();
+    let case = |(object, number)| {
+        format!("        case ({number})\n            address = transfer(c_funloc({object}), address)\n")
+    };
+    let cases: String = team_objects().map(case).collect();
     format!(
         "
     function shmem_team_address(team) result(address)
