@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use job::{SECRET, one_of_two};
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::processes::{self, OtherProcess};
+use oxshmem_transport::suite::processes;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -16,7 +16,7 @@ fn main() {
             let (me, pes) = (number(1), number(2));
             processes::take_part(job::open(me, pes, &Settings::default(), &SECRET), me, pes);
         }
-        Some("victim") => victim(),
+        Some("victim") => processes::victim(one_of_two(1, &Settings::default(), &SECRET)),
         _ => {
             println!("running 3 tests");
             for pes in [2, 4] {
@@ -32,24 +32,14 @@ fn main() {
 fn a_peer_that_dies_is_named() {
     println!("a peer that dies is named");
     let mut pe = one_of_two(0, &Settings { peer_timeout: 20, ..Settings::default() }, &SECRET);
-    let mut victim = OtherProcess::start(&["victim"]);
-    let addresses = vec![pe.fabric.address(), victim.take()];
-    addresses.iter().for_each(|address| victim.give(address));
-    pe.connect(addresses);
-    pe.work(1, 1).expect("both live");
+    let mut victim = processes::meet_victim(&mut pe, &["victim"]);
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(20));
         victim.kill();
     });
     let start = Instant::now();
-    let error = (2..).find_map(|round| pe.work(1, round).err()).expect("there is no end of rounds").to_string();
+    let error = processes::work_with_victim(&mut pe);
     assert!(error.contains("PE 1 at 127.0.0.1:"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(60), "it took {:?}", start.elapsed());
     killer.join().expect("it kills");
-}
-
-fn victim() {
-    let mut pe = one_of_two(1, &Settings::default(), &SECRET);
-    pe.connect(processes::introduce(&pe.fabric.address(), 2));
-    processes::compute();
 }

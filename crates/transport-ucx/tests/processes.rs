@@ -7,7 +7,7 @@ use std::process::Command;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_transport::suite::MemoryPe;
-use oxshmem_transport::suite::processes::{self, OtherProcess};
+use oxshmem_transport::suite::processes;
 use oxshmem_transport::{Agreed, Fabric, Participant};
 use oxshmem_transport_ucx::PROVIDER;
 
@@ -19,7 +19,7 @@ fn main() {
             let (me, pes) = (number(2), number(3));
             processes::take_part(fabric(&words[1], me, pes).expect("UCX opens"), me, pes);
         }
-        Some("victim") => victim(&words[1]),
+        Some("victim") => processes::victim(one_of_two(&words[1], 1)),
         Some("killer") => a_peer_that_dies_is_named(&words[1]),
         // Tests are chosen by the beginnings of their names.
         Some("problem_" | "fault_") => faults(),
@@ -71,13 +71,8 @@ fn one_of_two(tls: &str, me: u32) -> MemoryPe {
 fn a_peer_that_dies_is_named(tls: &str) {
     println!("a peer that dies is named");
     let mut pe = one_of_two(tls, 0);
-    let mut victim = OtherProcess::start(&["victim", tls]);
-    let addresses = vec![pe.fabric.address(), victim.take()];
-    addresses.iter().for_each(|address| victim.give(address));
-    pe.connect(addresses);
-    pe.work(1, 1).expect("both live");
-    victim.kill();
-    let error = (2..).find_map(|round| pe.work(1, round).err()).expect("there is no end of rounds").to_string();
+    processes::meet_victim(&mut pe, &["victim", tls]).kill();
+    let error = processes::work_with_victim(&mut pe);
     assert!(error.contains("PE 1 "), "{error}");
     println!("  {error}");
 }
@@ -98,10 +93,4 @@ fn fault_P4_no_lane_is_kept_for_the_handling_of_errors() {
     for endpoint in endpoints {
         assert!(!endpoint.contains(" ka("), "{endpoint}");
     }
-}
-
-fn victim(tls: &str) {
-    let mut pe = one_of_two(tls, 1);
-    pe.connect(processes::introduce(&pe.fabric.address(), 2));
-    processes::compute();
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{AllAddresses, JoiningPe, TESTS, run};
+use super::{AllAddresses, JoiningPe, MemoryPe, TESTS, run};
 use crate::Fabric;
 
 /// Another process of this program, behind pipes.
@@ -74,16 +74,32 @@ impl OtherProcess {
 }
 
 /// A process tells its address to the one that has started it; returns the addresses of all.
-pub fn introduce(address: &[u8], pes: u32) -> Vec<Vec<u8>> {
+fn introduce(address: &[u8], pes: u32) -> Vec<Vec<u8>> {
     let mut starter = OtherProcess::starter();
     starter.give(address);
     (0..pes).map(|_| starter.take()).collect()
 }
 
-/// Does nothing until this process is killed, or the one that has started it is gone.
-pub fn compute() {
+/// PE 0 of two meets PE 1, a process that these words make a [`victim`].
+pub fn meet_victim(pe: &mut MemoryPe, words: &[&str]) -> OtherProcess {
+    let mut victim = OtherProcess::start(words);
+    let addresses = vec![pe.fabric.address(), victim.take()];
+    addresses.iter().for_each(|address| victim.give(address));
+    pe.connect(addresses);
+    pe.work(1, 1).expect("both live");
+    victim
+}
+
+/// PE 1 of two, which does nothing until it is killed, or the process that has started it is gone.
+pub fn victim(mut pe: MemoryPe) {
+    pe.connect(introduce(&pe.fabric.address(), 2));
     // Input or its end both end the wait.
     let _ = io::stdin().read_to_end(&mut Vec::new());
+}
+
+/// PE 0 moves data to and from its victim until that fails; returns the error.
+pub fn work_with_victim(pe: &mut MemoryPe) -> String {
+    (2..).find_map(|round| pe.work(1, round).err()).expect("there is no end of rounds").to_string()
 }
 
 /// Runs the suite on `pes` processes: `words` and then number and count of PEs make each [`take_part`].
