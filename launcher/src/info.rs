@@ -1,6 +1,6 @@
 //! The output of `osh_info`: the version, the environment variables and the machine as oxshmem sees it.
 
-use oxshmem_base::knobs::{Algorithms, KNOBS, Settings};
+use oxshmem_base::knobs::{self, Algorithms, Settings};
 use oxshmem_base::{Error, size};
 use oxshmem_os::{Pages, SharedMemory, cpus, limits, memory};
 use oxshmem_schedule::algorithm::names::FAMILIES;
@@ -136,8 +136,7 @@ fn launchers() -> Value {
 }
 
 fn variables() -> Value {
-    KNOBS
-        .iter()
+    knobs::all()
         .map(|knob| {
             let current = knob.current();
             let refused = current.as_ref().and_then(|(name, value)| refusal(name, value));
@@ -199,7 +198,7 @@ mod tests {
     fn every_fact_is_told_in_both_forms() {
         let facts = facts();
         let text = as_text(&facts);
-        assert_eq!(facts["variables"].as_array().unwrap().len(), KNOBS.len());
+        assert_eq!(facts["variables"].as_array().unwrap().len(), knobs::all().count());
         assert!(facts["machine"]["processors"].as_u64().unwrap() >= 1);
         assert!(facts["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20);
         for word in [

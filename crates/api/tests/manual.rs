@@ -10,7 +10,7 @@ use oxshmem_api::generate::{Help, manual_pages};
 use oxshmem_api::manual::{ManualBlock, Page, folder, pages, quoted};
 use oxshmem_api::prototype::Prototype;
 use oxshmem_api::table::families;
-use oxshmem_base::knobs::{KNOBS, Knob};
+use oxshmem_base::knobs::{self, Knob};
 
 fn sources() -> Vec<Page> {
     pages().unwrap_or_else(|error| panic!("{error}"))
@@ -178,7 +178,7 @@ fn environment_and_options_come_from_their_own_places() {
     let help = Help { command: "oshrun".into(), text: "Usage: oshrun -n N PROGRAM".into() };
     let files = manual_pages(&sources(), &[help]);
     let text = |path: &str| &files.iter().find(|file| file.path == path).expect("the page is made").text;
-    for knob in KNOBS {
+    for knob in knobs::all() {
         assert!(text("man7/oxshmem.7").contains(knob.name), "{} is not in oxshmem(7)", knob.name);
     }
     assert!(text("man1/oshrun.1").contains("Usage: oshrun"));
@@ -212,7 +212,7 @@ fn known() -> BTreeSet<String> {
     let constants = GROUPS.iter().flat_map(|group| group.constants).chain(EXTENSIONS);
     known.extend(constants.map(|(name, _)| format!("SHMEM_{name}")));
     known.extend(UNDERSCORED.iter().map(|name| format!("_SHMEM_{name}")));
-    known.extend(KNOBS.iter().flat_map(Knob::names).map(String::from));
+    known.extend(knobs::all().flat_map(Knob::names).map(String::from));
     known.extend(fortran::entries().iter().map(fortran::FortranEntry::name));
     known.extend(fortran::GENERICS.iter().map(|(name, _)| name.to_string()));
     known.extend(

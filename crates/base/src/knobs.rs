@@ -10,7 +10,7 @@ mod warnings;
 use crate::{Error, cut, names};
 pub use listing::listing;
 pub use node_levels::NodeLevels;
-pub use table::KNOBS;
+pub use table::{IGNORED, KnobSubject, SUBJECTS, active, all};
 use warnings::{is_ours, letters_behind_a_size, unknown};
 
 /// One environment variable.
@@ -143,9 +143,9 @@ pub struct Algorithms {
     pub alltoall: String,
 }
 
-/// The values of all variables. Each field is described by its row in [`KNOBS`].
+/// The values of all variables. Each field is described by its row in [`SUBJECTS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "KNOBS documents every one")]
+#[allow(missing_docs, reason = "SUBJECTS documents every one")]
 pub struct Settings {
     pub symmetric_size: Option<u64>,
     pub version: bool,
@@ -253,7 +253,7 @@ impl Settings {
         let ours: Vec<_> = vars.filter(|(name, _)| is_ours(name)).collect();
         let mut settings = Settings::default();
         let mut warnings = Vec::new();
-        for knob in KNOBS {
+        for knob in all() {
             let is_set = |reading: &Reading<'_>| knob.is_set_by(reading.value);
             let mut readings = knob.names().filter_map(|name| reading(name, &ours)).filter(is_set);
             let Some(first) = readings.next() else { continue };

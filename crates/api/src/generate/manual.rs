@@ -1,6 +1,6 @@
 //! The manual: pages for `man`, from their sources, the routine table, the knob table and what the tools say of themselves.
 
-use oxshmem_base::knobs::{KNOBS, Knob, Value};
+use oxshmem_base::knobs::{self, IGNORED};
 use roff::{Inline, Roff, bold, italic, roman};
 
 use super::manual_synopsis::{Forms, c, forms, fortran, fortran_2008, generics};
@@ -125,10 +125,9 @@ fn options(roff: &mut Roff, page: &Page, help: &[Help]) {
     }
 }
 
-/// Every environment variable, as the knob table describes it.
+/// Every environment variable, as its row describes it.
 fn environment(roff: &mut Roff) {
-    let (ignored, read): (Vec<&Knob>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
-    for knob in read {
+    for knob in knobs::active() {
         roff.control("TP", []).text([bold(knob.name)]);
         let mut text = format!("{}. Value: {}. Default: {}.", capital(knob.doc), knob.values(), knob.default);
         if !knob.aliases.is_empty() {
@@ -137,7 +136,7 @@ fn environment(roff: &mut Roff) {
         roff.text([roman(text)]);
     }
     roff.control("PP", []).text([roman("Accepted without effect, for scripts that were written for other libraries:")]);
-    for knob in ignored {
+    for knob in IGNORED {
         roff.control("TP", []).text([bold(knob.name)]).text([roman(format!("{}.", capital(knob.doc)))]);
     }
 }

@@ -1,12 +1,11 @@
 //! The variables in words.
 
-use super::{KNOBS, Value};
+use super::{IGNORED, active};
 
 /// The listing that `SHMEM_INFO` asks for: every variable, what it does and what it is now.
 pub fn listing() -> String {
-    let (ignored, read): (Vec<_>, Vec<_>) = KNOBS.iter().partition(|knob| knob.value == Value::Ignored);
     let mut text = String::from("Environment variables of oxshmem:\n");
-    for knob in read {
+    for knob in active() {
         let now = match knob.current() {
             Some((name, value)) => format!("set: {name}={value}"),
             None => format!("default: {}", knob.default),
@@ -17,7 +16,7 @@ pub fn listing() -> String {
         }
     }
     text += "Accepted without effect:\n";
-    for knob in ignored {
+    for knob in IGNORED {
         text += &format!("  {:<36} {}\n", knob.name, knob.doc);
     }
     text

@@ -1,4 +1,4 @@
-//! The table itself: one row per variable.
+//! The tables themselves: one row per variable.
 
 use super::{Atomics, Bind, Deadlock, Knob, NicPolicy, NodeLevels, Reading, Settings, TargetSizes, Value, Wait};
 use crate::Error;
@@ -9,8 +9,38 @@ const PMI: &[&str] = &["auto", "pmi1", "pmi2", "pmix", "library"];
 /// Former names of variables, which are read still. The user is told the present one.
 pub(super) const FORMER: &[&str] = &["SHMEM_TCP_TIMEOUT", "SHMEM_TCP_RAILS"];
 
-/// Every variable the library and its tools read, in the order of the manual.
-pub static KNOBS: &[Knob] = &[
+/// The variables of one subject.
+pub struct KnobSubject {
+    /// Its name.
+    pub title: &'static str,
+    /// Its variables.
+    pub knobs: &'static [Knob],
+}
+
+/// The variables that act, in the order of the manual.
+pub fn active() -> impl Iterator<Item = &'static Knob> {
+    SUBJECTS.iter().flat_map(|subject| subject.knobs)
+}
+
+/// All variables: those that act, and those that are only accepted.
+pub fn all() -> impl Iterator<Item = &'static Knob> {
+    active().chain(IGNORED)
+}
+
+/// The variables that the library and its tools read, by subject.
+pub static SUBJECTS: &[KnobSubject] = &[
+    KnobSubject { title: "Memory", knobs: MEMORY },
+    KnobSubject { title: "Start", knobs: START },
+    KnobSubject { title: "Processors", knobs: PROCESSORS },
+    KnobSubject { title: "Networks", knobs: NETWORKS },
+    KnobSubject { title: "Collectives", knobs: COLLECTIVES },
+    KnobSubject { title: "Contexts and teams", knobs: CONTEXTS_AND_TEAMS },
+    KnobSubject { title: "Debugging", knobs: DEBUGGING },
+    KnobSubject { title: "Compiler wrappers", knobs: WRAPPERS },
+    KnobSubject { title: "Race detector", knobs: RACES },
+];
+
+const MEMORY: &[Knob] = &[
     Knob {
         name: "SHMEM_SYMMETRIC_SIZE",
         aliases: &["SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"],
@@ -19,6 +49,55 @@ pub static KNOBS: &[Knob] = &[
         doc: "bytes of symmetric heap each PE may allocate",
         apply: |settings, reading| reading.size().map(|size| settings.symmetric_size = Some(size)),
     },
+    switch(
+        "SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES",
+        &[],
+        "0",
+        "put the symmetric heap on huge pages",
+        |settings, reading| {
+            settings.huge_pages = reading.switch();
+            Ok(())
+        },
+    ),
+    Knob {
+        name: "SHMEM_SYMMETRIC_HEAP_PAGE_SIZE",
+        aliases: &[],
+        value: Value::Size,
+        default: "the system's huge page",
+        doc: "size of the huge pages to use",
+        apply: |settings, reading| reading.size().map(|size| settings.huge_page_size = Some(size)),
+    },
+    switch(
+        "SHMEM_STATICS",
+        &[],
+        "1",
+        "make the executable's global and static variables symmetric",
+        |settings, reading| {
+            settings.statics = reading.switch();
+            Ok(())
+        },
+    ),
+];
+
+const START: &[Knob] = &[
+    Knob {
+        name: "SHMEM_PMI",
+        aliases: &[],
+        value: Value::Word(PMI),
+        default: "auto",
+        doc: "how to speak to the launcher: the first that answers, or this one",
+        apply: |settings, reading| reading.word(PMI).map(|way| settings.pmi = PMI[way].into()),
+    },
+    switch(
+        "SHMEM_SINGLETON",
+        &[],
+        "0",
+        "run as a job of one PE although a launcher started several",
+        |settings, reading| {
+            settings.singleton = reading.switch();
+            Ok(())
+        },
+    ),
     switch("SHMEM_VERSION", &["SMA_VERSION"], "0", "print the version of the library at start", |settings, reading| {
         settings.version = reading.switch();
         Ok(())
@@ -38,53 +117,9 @@ pub static KNOBS: &[Knob] = &[
         settings.debug = reading.switch();
         Ok(())
     }),
-    Knob {
-        name: "SHMEM_CHECK",
-        aliases: &[],
-        value: Value::Number,
-        default: "1",
-        doc: "0 to 3: how much of the program's calls is verified; 3 also guards blocks of the heap and lists leaks",
-        apply: |settings, reading| reading.number(3).map(|level| settings.check = level as u8),
-    },
-    switch(
-        "SHMEM_STATICS",
-        &[],
-        "1",
-        "make the executable's global and static variables symmetric",
-        |settings, reading| {
-            settings.statics = reading.switch();
-            Ok(())
-        },
-    ),
-    Knob {
-        name: "SHMEM_WAIT",
-        aliases: &[],
-        value: Value::Word(&["auto", "spin", "yield", "sleep"]),
-        default: "auto",
-        doc: "how a PE waits: spin on its processor, yield it to others, or sleep",
-        apply: |settings, reading| {
-            let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
-            reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
-        },
-    },
-    switch(
-        "SHMEM_SINGLETON",
-        &[],
-        "0",
-        "run as a job of one PE although a launcher started several",
-        |settings, reading| {
-            settings.singleton = reading.switch();
-            Ok(())
-        },
-    ),
-    Knob {
-        name: "SHMEM_PMI",
-        aliases: &[],
-        value: Value::Word(PMI),
-        default: "auto",
-        doc: "how to speak to the launcher: the first that answers, or this one",
-        apply: |settings, reading| reading.word(PMI).map(|way| settings.pmi = PMI[way].into()),
-    },
+];
+
+const PROCESSORS: &[Knob] = &[
     Knob {
         name: "SHMEM_BIND",
         aliases: &[],
@@ -108,6 +143,92 @@ pub static KNOBS: &[Knob] = &[
         doc: "source of the machine's description: hwloc, sysfs, a file in hwloc's XML, or a text like `package:2 core:4 pu:2`",
         apply: |settings, reading| {
             settings.topology = reading.text_or_auto();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_WAIT",
+        aliases: &[],
+        value: Value::Word(&["auto", "spin", "yield", "sleep"]),
+        default: "auto",
+        doc: "how a PE waits: spin on its processor, yield it to others, or sleep",
+        apply: |settings, reading| {
+            let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
+            reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
+        },
+    },
+];
+
+const NETWORKS: &[Knob] = &[
+    Knob {
+        name: "SHMEM_TRANSPORT",
+        aliases: &[],
+        value: Value::Text,
+        default: "auto",
+        doc: "how PEs of different nodes reach each other: tcp, ofi[:PROVIDER], ucx[:UCX_TLS], auto for the best of all nodes; \
+              shm: not at all; sim: over a simulated network, as `oshrun --sim` sets it",
+        apply: |settings, reading| {
+            settings.transport = reading.text_or_auto();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_AMO",
+        aliases: &[],
+        value: Value::Word(&["auto", "processor", "network"]),
+        default: "auto",
+        doc: "device that does the atomics of a job of several nodes: the targets' processors, or the network, on a PE's own node too",
+        apply: |settings, reading| {
+            let domains = [Atomics::Auto, Atomics::Processor, Atomics::Network];
+            reading.word(&["auto", "processor", "network"]).map(|domain| settings.atomics = domains[domain])
+        },
+    },
+    Knob {
+        name: "SHMEM_PEER_TIMEOUT",
+        aliases: &["SHMEM_TCP_TIMEOUT"],
+        value: Value::Number,
+        default: "30",
+        doc: "seconds after which a peer on another node that does not answer is given up; 0 counts as 1",
+        apply: |settings, reading| reading.number(86_400).map(|seconds| settings.peer_timeout = seconds.max(1)),
+    },
+    Knob {
+        name: "SHMEM_RAILS",
+        aliases: &["SHMEM_TCP_RAILS"],
+        value: Value::Number,
+        default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
+        doc: "cards (over TCP: connections) over which long transfers of a PE are spread; 0 counts as 1",
+        apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
+    },
+    Knob {
+        name: "SHMEM_OFI_PROVIDER",
+        aliases: &[],
+        value: Value::Text,
+        default: "the best that is there",
+        doc: "the provider that libfabric is to use, for example verbs;ofi_rxm",
+        apply: |settings, reading| {
+            settings.ofi_provider = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_FABRIC",
+        aliases: &[],
+        value: Value::Text,
+        default: "any of them",
+        doc: "the fabric that libfabric is to use, as `fi_info` names it",
+        apply: |settings, reading| {
+            settings.ofi_fabric = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_OFI_DOMAIN",
+        aliases: &[],
+        value: Value::Text,
+        default: "the nearest",
+        doc: "the domain that libfabric is to use: a card or an interface, as `fi_info` names it; several for rails, by commas",
+        apply: |settings, reading| {
+            settings.ofi_domain = reading.text();
             Ok(())
         },
     },
@@ -146,40 +267,38 @@ pub static KNOBS: &[Knob] = &[
             Ok(())
         },
     },
+    Knob {
+        name: "SHMEM_TCP_INTERFACE",
+        aliases: &[],
+        value: Value::Text,
+        default: "all that other hosts can reach",
+        doc: "interfaces or addresses for TCP between nodes, separated by commas",
+        apply: |settings, reading| {
+            settings.tcp_interface = reading.text();
+            Ok(())
+        },
+    },
+    Knob {
+        name: "SHMEM_TCP_PORTS",
+        aliases: &[],
+        value: Value::Ports,
+        default: "any that is free",
+        doc: "the ports on which PEs listen for other nodes, which a firewall must let through: 41000-41999",
+        apply: |settings, reading| reading.ports().map(|ports| settings.tcp_ports = ports),
+    },
     switch(
-        "SHMEM_SYMMETRIC_HEAP_USE_HUGE_PAGES",
+        "SHMEM_TCP_ENCRYPT",
         &[],
         "0",
-        "put the symmetric heap on huge pages",
+        "encrypt and authenticate what TCP carries between nodes; without it only the handshake is authenticated",
         |settings, reading| {
-            settings.huge_pages = reading.switch();
+            settings.tcp_encrypt = reading.switch();
             Ok(())
         },
     ),
-    Knob {
-        name: "SHMEM_SYMMETRIC_HEAP_PAGE_SIZE",
-        aliases: &[],
-        value: Value::Size,
-        default: "the system's huge page",
-        doc: "size of the huge pages to use",
-        apply: |settings, reading| reading.size().map(|size| settings.huge_page_size = Some(size)),
-    },
-    Knob {
-        name: "SHMEM_MAX_CTX",
-        aliases: &["SHMEM_CTX_MAX", "SHMEM_MAX_CONTEXTS"],
-        value: Value::Number,
-        default: "no limit",
-        doc: "how many contexts a PE may have at a time, beside the default one",
-        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.max_contexts = Some(most)),
-    },
-    Knob {
-        name: "SHMEM_TEAMS_MAX",
-        aliases: &["SHMEM_MAX_TEAMS"],
-        value: Value::Number,
-        default: "what fits: about 4000 on a node, 1900 over several",
-        doc: "how many teams a PE may be in at a time, beside the predefined ones; a split beyond it fails on all members",
-        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.teams_max = Some(most)),
-    },
+];
+
+const COLLECTIVES: &[Knob] = &[
     algorithm(
         ("SHMEM_BARRIER_ALGORITHM", &["SHMEM_BARRIER_ALGO"]),
         BARRIER,
@@ -268,6 +387,36 @@ pub static KNOBS: &[Knob] = &[
             reading.word(&["off", "abort", "trunc"]).map(|way| settings.alltoallv_target_sizes = ways[way])
         },
     },
+];
+
+const CONTEXTS_AND_TEAMS: &[Knob] = &[
+    Knob {
+        name: "SHMEM_MAX_CTX",
+        aliases: &["SHMEM_CTX_MAX", "SHMEM_MAX_CONTEXTS"],
+        value: Value::Number,
+        default: "no limit",
+        doc: "how many contexts a PE may have at a time, beside the default one",
+        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.max_contexts = Some(most)),
+    },
+    Knob {
+        name: "SHMEM_TEAMS_MAX",
+        aliases: &["SHMEM_MAX_TEAMS"],
+        value: Value::Number,
+        default: "what fits: about 4000 on a node, 1900 over several",
+        doc: "how many teams a PE may be in at a time, beside the predefined ones; a split beyond it fails on all members",
+        apply: |settings, reading| reading.number(u64::MAX).map(|most| settings.teams_max = Some(most)),
+    },
+];
+
+const DEBUGGING: &[Knob] = &[
+    Knob {
+        name: "SHMEM_CHECK",
+        aliases: &[],
+        value: Value::Number,
+        default: "1",
+        doc: "0 to 3: how much of the program's calls is verified; 3 also guards blocks of the heap and lists leaks",
+        apply: |settings, reading| reading.number(3).map(|level| settings.check = level as u8),
+    },
     Knob {
         name: "SHMEM_HANG_SECS",
         aliases: &[],
@@ -287,107 +436,6 @@ pub static KNOBS: &[Knob] = &[
             reading.word(&["report", "abort", "off"]).map(|way| settings.deadlock = ways[way])
         },
     },
-    Knob {
-        name: "SHMEM_TRANSPORT",
-        aliases: &[],
-        value: Value::Text,
-        default: "auto",
-        doc: "how PEs of different nodes reach each other: tcp, ofi[:PROVIDER], ucx[:UCX_TLS], auto for the best of all nodes; \
-              shm: not at all; sim: over a simulated network, as `oshrun --sim` sets it",
-        apply: |settings, reading| {
-            settings.transport = reading.text_or_auto();
-            Ok(())
-        },
-    },
-    Knob {
-        name: "SHMEM_AMO",
-        aliases: &[],
-        value: Value::Word(&["auto", "processor", "network"]),
-        default: "auto",
-        doc: "device that does the atomics of a job of several nodes: the targets' processors, or the network, on a PE's own node too",
-        apply: |settings, reading| {
-            let domains = [Atomics::Auto, Atomics::Processor, Atomics::Network];
-            reading.word(&["auto", "processor", "network"]).map(|domain| settings.atomics = domains[domain])
-        },
-    },
-    Knob {
-        name: "SHMEM_RAILS",
-        aliases: &["SHMEM_TCP_RAILS"],
-        value: Value::Number,
-        default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
-        doc: "cards (over TCP: connections) over which long transfers of a PE are spread; 0 counts as 1",
-        apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
-    },
-    Knob {
-        name: "SHMEM_OFI_PROVIDER",
-        aliases: &[],
-        value: Value::Text,
-        default: "the best that is there",
-        doc: "the provider that libfabric is to use, for example verbs;ofi_rxm",
-        apply: |settings, reading| {
-            settings.ofi_provider = reading.text();
-            Ok(())
-        },
-    },
-    Knob {
-        name: "SHMEM_OFI_FABRIC",
-        aliases: &[],
-        value: Value::Text,
-        default: "any of them",
-        doc: "the fabric that libfabric is to use, as `fi_info` names it",
-        apply: |settings, reading| {
-            settings.ofi_fabric = reading.text();
-            Ok(())
-        },
-    },
-    Knob {
-        name: "SHMEM_OFI_DOMAIN",
-        aliases: &[],
-        value: Value::Text,
-        default: "the nearest",
-        doc: "the domain that libfabric is to use: a card or an interface, as `fi_info` names it; several for rails, by commas",
-        apply: |settings, reading| {
-            settings.ofi_domain = reading.text();
-            Ok(())
-        },
-    },
-    Knob {
-        name: "SHMEM_TCP_INTERFACE",
-        aliases: &[],
-        value: Value::Text,
-        default: "all that other hosts can reach",
-        doc: "interfaces or addresses for TCP between nodes, separated by commas",
-        apply: |settings, reading| {
-            settings.tcp_interface = reading.text();
-            Ok(())
-        },
-    },
-    Knob {
-        name: "SHMEM_TCP_PORTS",
-        aliases: &[],
-        value: Value::Ports,
-        default: "any that is free",
-        doc: "the ports on which PEs listen for other nodes, which a firewall must let through: 41000-41999",
-        apply: |settings, reading| reading.ports().map(|ports| settings.tcp_ports = ports),
-    },
-    switch(
-        "SHMEM_TCP_ENCRYPT",
-        &[],
-        "0",
-        "encrypt and authenticate what TCP carries between nodes; without it only the handshake is authenticated",
-        |settings, reading| {
-            settings.tcp_encrypt = reading.switch();
-            Ok(())
-        },
-    ),
-    Knob {
-        name: "SHMEM_PEER_TIMEOUT",
-        aliases: &["SHMEM_TCP_TIMEOUT"],
-        value: Value::Number,
-        default: "30",
-        doc: "seconds after which a peer on another node that does not answer is given up; 0 counts as 1",
-        apply: |settings, reading| reading.number(86_400).map(|seconds| settings.peer_timeout = seconds.max(1)),
-    },
     switch(
         "SHMEM_TRAP_ON_ABORT",
         &[],
@@ -406,9 +454,15 @@ pub static KNOBS: &[Knob] = &[
         settings.recorder = reading.switch();
         Ok(())
     }),
+];
+
+const WRAPPERS: &[Knob] = &[
     tool("SHMEM_CC", "cc", "C compiler that oshcc runs, unless OSHCC names one"),
     tool("SHMEM_CXX", "c++", "C++ compiler that oshc++ runs, unless OSHCXX names one"),
     tool("SHMEM_FC", "gfortran", "Fortran compiler that oshfort runs, unless OSHFORT names one"),
+];
+
+const RACES: &[Knob] = &[
     of_tool(
         "SHMEM_RACE_STATUS",
         Value::Number,
@@ -422,6 +476,10 @@ pub static KNOBS: &[Knob] = &[
         "none",
         "file of texts; a report of a data race that has one of them is left out",
     ),
+];
+
+/// Names that are accepted, so that scripts which were written for other libraries run.
+pub static IGNORED: &[Knob] = &[
     ignored("SHMEM_LAUNCHER", "launcher of other libraries"),
     ignored("SHMEM_BARRIERS_FLUSH", "flushing of output in barriers"),
     ignored("SHMEM_BOUNCE_SIZE", "copy buffers for network puts"),

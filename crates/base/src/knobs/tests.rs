@@ -21,7 +21,7 @@ fn nothing_set_gives_the_defaults_without_a_word() {
 #[test]
 fn names_are_unique_and_documented_in_one_line() {
     let mut seen = HashSet::new();
-    for knob in KNOBS {
+    for knob in all() {
         assert!(knob.names().all(|name| seen.insert(name) && is_ours(name)), "{}", knob.name);
         assert!(!knob.doc.is_empty() && !knob.doc.contains('\n') && !knob.default.is_empty(), "{}", knob.name);
     }
@@ -29,7 +29,7 @@ fn names_are_unique_and_documented_in_one_line() {
 
 #[test]
 fn the_default_text_of_every_knob_is_its_default() {
-    for knob in KNOBS.iter().filter(|knob| !knob.default.contains(' ')) {
+    for knob in all().filter(|knob| !knob.default.contains(' ')) {
         assert_eq!(settings(&[(knob.name, knob.default)]), Settings::default(), "{}", knob.name);
     }
 }
@@ -39,7 +39,7 @@ fn every_knob_of_the_library_changes_something_under_all_its_names() {
     // The race detector reads its variables itself.
     let is_of_library =
         |knob: &&Knob| !matches!(knob.value, Value::Tool | Value::Ignored) && !knob.name.starts_with("SHMEM_RACE_");
-    for knob in KNOBS.iter().filter(is_of_library) {
+    for knob in all().filter(is_of_library) {
         let value = match (knob.value, knob.default) {
             (Value::Switch, "1") => "off",
             (Value::Switch | Value::Number, _) => "2",
@@ -122,7 +122,7 @@ fn a_former_name_works_and_the_present_one_is_said() {
     assert_eq!(warnings(&former), ["SHMEM_TCP_TIMEOUT is called SHMEM_PEER_TIMEOUT now; the former name still works"]);
     assert!(warnings(&[("SHMEM_PEER_TIMEOUT", "7")]).is_empty());
     for name in super::table::FORMER {
-        assert!(KNOBS.iter().any(|knob| knob.aliases.contains(name)), "{name} is read no longer");
+        assert!(all().any(|knob| knob.aliases.contains(name)), "{name} is read no longer");
     }
 }
 
@@ -191,7 +191,7 @@ fn an_empty_value_is_none_or_switches_off() {
 #[test]
 fn the_value_that_is_told_is_the_one_that_counts() {
     let told = |name: &str, set: &[(&str, &str)]| {
-        let knob = KNOBS.iter().find(|knob| knob.name == name).expect("a variable");
+        let knob = all().find(|knob| knob.name == name).expect("a variable");
         let value = |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.to_string());
         knob.current_in(value).map(|(name, value)| format!("{name}={value}"))
     };
@@ -204,5 +204,5 @@ fn the_value_that_is_told_is_the_one_that_counts() {
 #[test]
 fn the_listing_names_every_variable() {
     let listing = listing();
-    assert!(KNOBS.iter().all(|knob| listing.contains(knob.name) && listing.contains(knob.doc)));
+    assert!(all().all(|knob| listing.contains(knob.name) && listing.contains(knob.doc)));
 }

@@ -1,6 +1,6 @@
 //! Warnings about variables that are read in another way than their writer may have meant.
 
-use super::{KNOBS, Knob, Reading};
+use super::{Knob, Reading, all};
 use crate::{cut, names, size};
 
 /// Whether a variable is one of the library's, by its name.
@@ -28,7 +28,7 @@ const PLACES: [&str; 9] = [
 
 /// The warning about an unknown name. It names the variable that was meant if the name resembles one.
 pub(super) fn unknown(name: &str) -> Option<String> {
-    let known = || KNOBS.iter().flat_map(Knob::names);
+    let known = || all().flat_map(Knob::names);
     if PLACES.contains(&name) || known().any(|k| k == name) {
         return None;
     }

@@ -136,7 +136,7 @@ fn the_variables_list_the_schedules_of_their_family() {
     use crate::algorithm::names::{FAMILIES, serving};
     for (family, collectives) in FAMILIES {
         let name = format!("SHMEM_{family}_ALGORITHM");
-        let knob = oxshmem_base::knobs::KNOBS.iter().find(|knob| knob.name == name).expect("it is a variable");
+        let knob = oxshmem_base::knobs::all().find(|knob| knob.name == name).expect("it is a variable");
         let oxshmem_base::knobs::Value::Schedule(listed) = knob.value else { panic!("{name} names a schedule") };
         let there: std::vec::Vec<&str> = ["auto", "node"].into_iter().chain(serving(collectives)).collect();
         assert_eq!(listed, there, "{name}");
