@@ -25,9 +25,7 @@ impl TeamFacts<'_> {
             }
         };
         let slices = || self.slices(span, call);
-        // The sum of two operands has the same bits in either order.
-        let any_order = if in_order && self.size == 2 { OperatorLaw::Exact } else { call.law };
-        let rendezvous = || self.combined(span, ReduceFacts { law: any_order, ..call });
+        let rendezvous = || self.combined(span, call);
         whole().or_else(slices).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
@@ -153,14 +151,25 @@ impl TeamFacts<'_> {
     }
 
     fn combined(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
-        if call.law == OperatorLaw::FixedTree {
-            return None;
-        }
+        let in_order = call.law == OperatorLaw::FixedTree;
+        // The sum of two operands has the same bits in either order, unless both are NaN: it is the left one then.
+        let law = match (in_order, self.size) {
+            (false, _) => call.law,
+            (true, 2) => OperatorLaw::Exact,
+            (true, _) => return None,
+        };
         let plan = Plan::new(span.nodes, call.n as u64);
         // Operands of other nodes come as soon as those have met, and members here may still read a source.
         let reach = if call.in_place { Reach::Results } else { Reach::Operands };
         let buffers = span.buffers.is_possible();
-        let way = self.leaders(Collective::Reduce(call.law), &plan, call.element, plan.count, reach, buffers)?;
+        let find = |schedule: Schedule| {
+            // Each member of a census has its own operand on the right.
+            if in_order && matches!(schedule, Schedule::Census(_)) {
+                return None;
+            }
+            LeaderSchedule::find(schedule, buffers, &plan, call.element, plan.count, reach)
+        };
+        let way = self.rules.first(&question(Collective::Reduce(law), &plan, call.element), find)?;
         Some(CollectiveWay::Rendezvous(way))
     }
 }

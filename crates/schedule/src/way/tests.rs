@@ -63,6 +63,21 @@ fn a_maximum_between_nodes_goes_inline_then_eagerly_then_in_slices_then_by_rende
     assert_eq!(without, ["inline", "rendezvous", "rendezvous", "rendezvous"]);
 }
 
+/// Of two NaN a sum is the left one, so that both members must have the same one there.
+#[test]
+fn a_floating_sum_of_two_operands_goes_by_no_census() {
+    let rows = from_json(r#"{"version": 1, "rows": [{"collective": "reduce-exact", "schedule": "census"}]}"#);
+    let rows = rows.expect("a table");
+    for rules in [Rules { served: true, ..Rules::default() }, Rules { own: &rows, ..Rules::default() }] {
+        let team = TeamFacts { rules, ..between(2, 1) }.without_buffers();
+        let schedule = |law| match team.reduce(reduction(law, 1 << 10)) {
+            CollectiveWay::Rendezvous(way) => format!("{}", way.schedule),
+            way => panic!("without buffers it goes by {way}"),
+        };
+        assert_eq!([OperatorLaw::Exact, FLOATING_SUM].map(schedule), ["census", "ring"]);
+    }
+}
+
 #[test]
 fn a_prefix_sum_between_nodes_is_gathered_while_all_operands_fit() {
     let sizes = [8, PAYLOAD + 8, GATHER / 8, GATHER / 8 + 8];
