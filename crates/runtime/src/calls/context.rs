@@ -28,7 +28,14 @@ pub unsafe fn create(options: c_long, context: *mut ContextHandle) -> c_int {
 /// # Safety
 /// See [`create`].
 pub unsafe fn team_create_ctx(team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int {
-    let made = team.named("shmem_team_create_ctx", "team").and_then(|team| on(team, options));
+    const NAME: &str = "shmem_team_create_ctx";
+    let made = match team.named(NAME, "team") {
+        Some(state) => on(state, options),
+        // For this one the standard has a result.
+        None if team == TeamHandle::INVALID => None,
+        // Without the library there is no team.
+        None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
+    };
     // SAFETY: the caller promises that `context` is writable.
     unsafe { context.write(made.unwrap_or(ContextHandle::INVALID)) };
     if made.is_some() { 0 } else { -1 }

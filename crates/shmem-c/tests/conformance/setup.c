@@ -59,6 +59,13 @@ TEST(INIT_1_split_before, "a split before init ends with a message", .bare = 1, 
     shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, &column);
 }
 
+TEST(INIT_1_team_create_ctx_before, "a context on a team before init ends with a message", .bare = 1, .aborts = 1,
+     .says = "shmem_team_create_ctx|init")
+{
+    shmem_ctx_t context;
+    shmem_team_create_ctx(SHMEM_TEAM_WORLD, 0, &context);
+}
+
 TEST(INIT_1_put_after, "a put after the last finalize ends with a message", .bare = 1, .aborts = 1,
      .says = "shmem_long_p")
 {
