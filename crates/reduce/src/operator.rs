@@ -8,6 +8,7 @@ use crate::element::sealed::Sealed;
 use crate::element::{Complex, Element};
 use crate::extended::{self, LongDouble, Quad};
 use crate::order::Ranked;
+use crate::subnormals;
 
 /// The operators by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,8 +187,9 @@ macro_rules! combine_by_rank {
 
 combine_by_rank! { LongDouble Quad }
 
-/// Maximum and minimum of `float` and `double`: the processor's, where no operand is NaN, made to tell the zeros apart;
-/// by rank otherwise. Rows are short enough to stay in the first cache between the look for NaN and the fold.
+/// Maximum and minimum of `float` and `double`: the processor's, made to tell the zeros apart, where no operand is NaN or
+/// a subnormal number that the processor takes for zero; by rank otherwise. Rows are short enough to stay in the first
+/// cache between the look for such operands and the fold.
 macro_rules! combine_floats {
     ($($lane:ty)*) => {$(
         // Of two zeros the two selections return one each: their common bits are +0 if either is, all bits -0.
@@ -200,6 +202,10 @@ macro_rules! combine_floats {
             let other = if b $better a { b } else { a };
             <$lane>::from_bits($zero(one.to_bits(), other.to_bits()))
         }
+    };
+    // Without its sign it lies between zero and the least normal number.
+    (@subnormal $lane:ty, $value:ident) => {
+        ($value.to_bits() << 1).wrapping_sub(1) < (<$lane>::MIN_POSITIVE.to_bits() << 1) - 1
     };
     (@one $op:ident, $lane:ty, $rank:ident, $better:tt, $zero:expr) => {
         impl Combine<$op> for $lane {
@@ -225,8 +231,11 @@ macro_rules! combine_floats {
                 // SAFETY: the caller promises `n` values in each row, and at `running` too, which is initialised unless
                 // `FIRST`.
                 unsafe {
-                    let running_nan = !FIRST && has_nan(running, n, <$lane>::is_nan);
-                    if running_nan || rows.iter().any(|row| has_nan(*row, n, <$lane>::is_nan)) {
+                    let running_nan = !FIRST && has(running, n, <$lane>::is_nan);
+                    let any_nan = running_nan || rows.iter().any(|row| has(*row, n, <$lane>::is_nan));
+                    let running_zeros = || !FIRST && has(running, n, |value| combine_floats!(@subnormal $lane, value));
+                    let zeros = |row: &*const $lane| has(*row, n, |value| combine_floats!(@subnormal $lane, value));
+                    if any_nan || subnormals::are_zeros() && (running_zeros() || rows.iter().any(zeros)) {
                         return fold_rows::<K, FIRST, $lane>(running, rows, n, <$lane as Combine<$op>>::combine);
                     }
                     fold_rows::<K, FIRST, $lane>(running, rows, n, combine_floats!(@numbers $lane, $better, $zero));
@@ -234,7 +243,11 @@ macro_rules! combine_floats {
             }
             #[inline(always)]
             fn combine_pair(to: [&mut [MaybeUninit<$lane>]; 2], from: [&[$lane]; 2]) {
-                if from.iter().any(|row| row.iter().fold(false, |found, value| found | value.is_nan())) {
+                let any_nan = from.iter().any(|row| row.iter().fold(false, |found, value| found | value.is_nan()));
+                let zeros = |row: &&[$lane]| {
+                    row.iter().fold(false, |found, &value| found | combine_floats!(@subnormal $lane, value))
+                };
+                if any_nan || subnormals::are_zeros() && from.iter().any(zeros) {
                     fold_pair(to, from, <$lane as Combine<$op>>::combine);
                 } else {
                     fold_pair(to, from, combine_floats!(@numbers $lane, $better, $zero));
@@ -244,14 +257,14 @@ macro_rules! combine_floats {
     };
 }
 
-/// Whether a NaN is among `n` values. Looks at all of them, so that the loop has no way out and vectorises.
+/// Whether such a value is among `n`. Looks at all of them, so that the loop has no way out and vectorises.
 ///
 /// # Safety
 /// `row` is good for reading `n` values.
 #[inline(always)]
-unsafe fn has_nan<L: Copy>(row: *const L, n: usize, is_nan: fn(L) -> bool) -> bool {
+unsafe fn has<L: Copy>(row: *const L, n: usize, is_such: fn(L) -> bool) -> bool {
     // SAFETY: the caller promises `n` values at `row`, and `i` is less than `n`.
-    (0..n).fold(false, |found, i| found | is_nan(unsafe { row.add(i).read() }))
+    (0..n).fold(false, |found, i| found | is_such(unsafe { row.add(i).read() }))
 }
 
 /// The loop of [`Combine::combine_rows`] for lanes that are their own running form.
