@@ -212,6 +212,10 @@ unsafe impl Lane for TcpLane {
         })
     }
 
+    fn copied_with_signal(&self) -> usize {
+        SMALL
+    }
+
     /// One rail keeps the order by itself; several do not know of each other.
     fn fence(&self) -> Result<(), Busy> {
         if self.net.local.addresses.rails > 1 && self.outstanding() > 0 {

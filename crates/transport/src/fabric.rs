@@ -239,6 +239,11 @@ pub unsafe trait Lane: Send + Sync {
         update: SignalUpdate,
     ) -> Result<(), Busy>;
 
+    /// The longest put with a signal that [`Lane::put_signal`] copies, so that its source may be reused on return.
+    fn copied_with_signal(&self) -> usize {
+        0
+    }
+
     /// Puts, atomics and signals issued before take effect, at each PE, before those issued after. Gets have no order. [`Busy`]: not
     /// yet.
     fn fence(&self) -> Result<(), Busy>;

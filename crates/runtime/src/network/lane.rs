@@ -36,6 +36,8 @@ pub(crate) struct ContextLane {
     _owned: OwnedLane,
     /// Those of the fabric, which do not change.
     capabilities: Capabilities,
+    /// See [`Lane::copied_with_signal`].
+    copied_with_signal: usize,
     /// Threads that have waited long for the lane to be empty or to have room. While there are any, others that issue hold
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
     /// ever. So do those of lanes of the same account, whose operations this one waits for as well.
@@ -69,6 +71,7 @@ impl ContextLane {
         let LanesBeneath { puts, gets, atomics } = lane.beneath();
         Self {
             account: lane.account(),
+            copied_with_signal: lane.copied_with_signal(),
             puts: puts.unwrap_or(lane),
             gets: gets.unwrap_or(lane),
             atomics: atomics.unwrap_or(lane),

@@ -278,6 +278,11 @@ unsafe impl Lane for FilledLane {
         unsafe { self.lane.put_signal(to, source, n, signal, update) }
     }
 
+    /// A message has a copy, too, but the wait for its source moves messages on.
+    fn copied_with_signal(&self) -> usize {
+        if self.asked.is_some() { 0 } else { self.lane.copied_with_signal() }
+    }
+
     /// Atomics made of messages know nothing of the inner lane's order, unless they follow it: both sides are complete then.
     fn fence(&self) -> Result<(), Busy> {
         match &self.asked {

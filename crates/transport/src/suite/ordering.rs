@@ -22,13 +22,17 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
         for _ in 0..many {
             round += 1;
             let update = if round.is_multiple_of(2) { SignalUpdate::Set(round) } else { SignalUpdate::Add(1) };
-            let source = vec![round as u8; n];
+            let mut source = vec![round as u8; n];
             // SAFETY: `source` lives until `quiet` returns.
             unsafe {
                 pe.issue(|lane| {
                     lane.put_signal(heap(pe.next(), DATA), source.as_ptr(), n, heap(pe.next(), FLAG), update)
                 })
             };
+            // The lane has copied it.
+            if n <= pe.lane.copied_with_signal() {
+                source.fill(!(round as u8));
+            }
             pe.wait("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) >= round);
             let data = pe.bytes(Region::Heap, DATA, n);
             assert!(

@@ -269,6 +269,16 @@ impl ContextLane {
         self.capabilities.signal.is_some_and(|longest| n <= longest)
     }
 
+    /// Returns when the source of a put with a signal may be reused, to this PE and of so many bytes. For one that the lane has copied it
+    /// waits for nothing: long puts of the context may be under way.
+    #[inline(always)]
+    pub(crate) fn await_source_of_signalled(&self, call: &'static str, pe: u32, n: usize) {
+        let is_copied = self.signals_together(n) && n <= self.copied_with_signal;
+        if !is_copied {
+            self.complete_locally(call, Needs::One(pe));
+        }
+    }
+
     /// Issues a signal that a lane has not taken at once, with its put if they travel together.
     ///
     /// # Safety

@@ -10,6 +10,9 @@ struct IdleLane {
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
+/// What it copies of a put with a signal.
+const COPIED: usize = 64;
+
 // SAFETY: it touches no memory.
 unsafe impl Lane for IdleLane {
     unsafe fn put(&self, _put: &PutArguments) -> usize {
@@ -37,6 +40,10 @@ unsafe impl Lane for IdleLane {
         _update: SignalUpdate,
     ) -> Result<(), Busy> {
         Ok(())
+    }
+
+    fn copied_with_signal(&self) -> usize {
+        COPIED
     }
 
     fn fence(&self) -> Result<(), Busy> {
@@ -144,6 +151,30 @@ fn a_lane_outlives_its_context_while_a_call_waits_for_it() {
     PLACE.store(Arc::into_raw(lane(None)).cast_mut(), Release);
     forget(&PLACE);
     assert_eq!(Arc::strong_count(&used), 1);
+}
+
+/// A long put of the context may be under way, for which the caller of a short one with a signal need not wait.
+#[test]
+fn the_source_of_a_put_with_a_signal_is_waited_for_unless_the_lane_has_copied_it() {
+    let looks = Arc::new(AtomicU32::new(0));
+    let over = |signal| {
+        let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal };
+        let counted = looks.clone();
+        let is_free = move || {
+            counted.fetch_add(1, Relaxed);
+            true
+        };
+        ContextLane::over(Box::new(IdleLane { account: None, is_free: Box::new(is_free) }), capabilities, false)
+    };
+    let (together, apart) = (over(Some(2 * COPIED)), over(None));
+    let looked = |lane: &ContextLane, n| {
+        let before = looks.load(Relaxed);
+        lane.await_source_of_signalled("test", 1, n);
+        looks.load(Relaxed) > before
+    };
+    assert_eq!([0, COPIED, COPIED + 1].map(|n| looked(&together, n)), [false, false, true]);
+    // The lane has put the bytes by themselves, and has copied none.
+    assert_eq!([0, COPIED].map(|n| looked(&apart, n)), [true, true]);
 }
 
 /// Processors fetch lines in pairs.

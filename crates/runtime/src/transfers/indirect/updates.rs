@@ -16,7 +16,6 @@ use crate::teams::via::{On, Via};
 use crate::transfers::atomic::{AmoType, execute};
 use crate::transfers::direct::FAST;
 use crate::transfers::range;
-use crate::wait::Needs;
 
 /// An atomic; returns the old value if `fetch`. Otherwise it may return before the update happens.
 ///
@@ -267,6 +266,6 @@ unsafe fn signalled(
     // SAFETY: the source stays readable until the network has read it, or until the next quiet by the caller's promise.
     unsafe { lane.put_signal(call, to, source, n, signal, update) };
     if !nbi {
-        lane.complete_locally(call, Needs::One(to.pe));
+        lane.await_source_of_signalled(call, to.pe, n);
     }
 }
