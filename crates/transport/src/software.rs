@@ -16,7 +16,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::driver::{Callers, Drive, Driver, NextStep};
-use crate::software::filled_lane::{ByMessages, FilledLane};
+use crate::software::filled_lane::{ByMessages, FilledLane, Unacknowledged};
 use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
@@ -124,17 +124,14 @@ impl Fabric for Filled {
         let inner = self.fabric.capabilities();
         let asked = self.service.clone().map(|service| {
             let follows = inner.features.contains(Features::ORDERED) && service.messages.follow_puts();
-            // Where messages gather, one that needs an answer costs several times what the batch does that it could be part of.
-            let batches = options.rarely_completed || service.messages.gather();
-            let skips_acknowledgements = batches && service.messages.in_order();
-            let skips_put_acknowledgements =
-                options.rarely_completed && skips_acknowledgements && service.messages.beat_puts();
-            ByMessages {
-                requester: Requester::new(service),
-                follows,
-                skips_acknowledgements,
-                skips_put_acknowledgements,
-            }
+            let unacknowledged = match (options.rarely_completed, service.messages.gather()) {
+                _ if !service.messages.in_order() => Unacknowledged::None,
+                (true, _) => Unacknowledged::All,
+                (false, true) => Unacknowledged::Batches,
+                (false, false) => Unacknowledged::None,
+            };
+            let skips_put_acknowledgements = unacknowledged == Unacknowledged::All && service.messages.beat_puts();
+            ByMessages { requester: Requester::new(service), follows, unacknowledged, skips_put_acknowledgements }
         });
         Ok(Box::new(FilledLane {
             me: self.me,

@@ -28,10 +28,21 @@ pub(super) struct ByMessages {
     /// They follow the puts: then a fence waits for nothing, and a put only for the answers of those on its PE that were sent before
     /// the last fence.
     pub(super) follows: bool,
-    /// Operations that need no old value go unacknowledged.
-    pub(super) skips_acknowledgements: bool,
-    /// So do puts that fit a message. The others are messages in a batch, or where they would have to wait for messages.
+    /// Which operations that need no old value go unacknowledged.
+    pub(super) unacknowledged: Unacknowledged,
+    /// Puts that fit a message go so, too. The others are messages in a batch, or where they would have to wait for messages.
     pub(super) skips_put_acknowledgements: bool,
+}
+
+/// Which operations without an old value go unacknowledged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unacknowledged {
+    /// None.
+    None,
+    /// Those that join a batch. One that goes alone has its answer under way before its caller waits for it.
+    Batches,
+    /// All.
+    All,
 }
 
 impl ByMessages {
@@ -39,14 +50,19 @@ impl ByMessages {
     /// before it does, because messages stay in order by themselves; so does one that joins a batch.
     fn sends_put(&self, pe: u32, n: usize) -> Option<&Requester> {
         let requester = &self.requester;
-        let fits = self.skips_acknowledgements && (1..=requester.service.longest_put()).contains(&n);
+        let fits = self.unacknowledged != Unacknowledged::None && (1..=requester.service.longest_put()).contains(&n);
         let waits = || self.follows && requester.may_be_overtaken(pe) || requester.service.gathers(pe, n);
         (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
     }
 
     /// Asks the PE to do something that needs no old value.
     fn request(&self, pe: u32, task: TargetTask, data: &[u8]) -> Result<(), Busy> {
-        if self.skips_acknowledgements {
+        let skips = match self.unacknowledged {
+            Unacknowledged::None => false,
+            Unacknowledged::Batches => self.requester.service.gathers(pe, data.len()),
+            Unacknowledged::All => true,
+        };
+        if skips {
             return self.requester.send_unacknowledged(pe, task, data);
         }
         // SAFETY: null asks for no old value.
@@ -76,7 +92,7 @@ impl FilledLane {
     fn passes(&self, pe: u32) -> bool {
         pe != self.me
             && self.asked.as_ref().is_none_or(|asked| {
-                !asked.skips_acknowledgements && (!asked.follows || asked.requester.account.outstanding() == 0)
+                asked.unacknowledged == Unacknowledged::None && (!asked.follows || asked.requester.account.outstanding() == 0)
             })
     }
 

@@ -135,7 +135,7 @@ fn who_sees_the_end_of_an_operation_sees_its_failure() {
     let by_messages = ByMessages {
         requester: Requester::new(Arc::new(Service::new(messages, Arc::default()))),
         follows: false,
-        skips_acknowledgements: false,
+        unacknowledged: Unacknowledged::None,
         skips_put_acknowledgements: false,
     };
     for asked in [None, Some(by_messages)] {
