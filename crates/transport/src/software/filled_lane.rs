@@ -92,7 +92,8 @@ impl FilledLane {
     fn passes(&self, pe: u32) -> bool {
         pe != self.me
             && self.asked.as_ref().is_none_or(|asked| {
-                asked.unacknowledged == Unacknowledged::None && (!asked.follows || asked.requester.account.outstanding() == 0)
+                asked.unacknowledged == Unacknowledged::None
+                    && (!asked.follows || asked.requester.account.outstanding() == 0)
             })
     }
 
