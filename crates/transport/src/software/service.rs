@@ -199,8 +199,8 @@ impl Service {
         Ok(())
     }
 
-    /// Whether a message with `n` bytes of data is to wait for others. Otherwise the caller puts the data in its place, which counts as a
-    /// message of the step.
+    /// Whether a message with `n` bytes of data is to wait for others. Otherwise the caller issues it at once, as a message or a put, which
+    /// counts in the step.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
         self.gathers && {
             let step = self.steps.load(Ordering::Relaxed);
