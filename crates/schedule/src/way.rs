@@ -29,7 +29,7 @@ use crate::node::relay::Relay;
 use crate::node::tree::LineTree;
 use crate::node::{Load, NodePlan, Protocol};
 use crate::step::{Algorithm, Plan, Traffic};
-use room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD};
+use room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD, PIECES_OF_BLOCKS};
 
 /// The way of a collective: the moves of a team's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,8 @@ impl TeamFacts<'_> {
         if !strided && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
             return CollectiveWay::Exchange;
         }
-        let by_nodes = self.span.as_ref().and_then(|span| self.blocks_by_nodes(span, bytes));
+        let pieces = if strided || !self.rules.crowded { 1 } else { PIECES_OF_BLOCKS };
+        let by_nodes = self.span.as_ref().and_then(|span| self.blocks_by_nodes(span, bytes, pieces));
         by_nodes.map_or(CollectiveWay::Members, CollectiveWay::Parts)
     }
 

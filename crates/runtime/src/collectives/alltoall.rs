@@ -2,6 +2,7 @@
 
 mod strided;
 
+use core::ops::Range;
 use core::ptr;
 
 use oxshmem_schedule::step::Plan;
@@ -57,13 +58,15 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
             return unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, bytes as u64), arrays) };
         }
         (CollectiveWay::Parts(parts), Some(span)) => {
-            let lay = |member: u32, to: *mut u8| {
-                // SAFETY: the caller promises `bytes` bytes for each member at `source`; the place has room for a block.
-                unsafe { ptr::copy_nonoverlapping(source.add(member as usize * bytes), to, bytes) };
+            let lay = |member: u32, piece: Range<usize>, to: *mut u8| {
+                let from = source.wrapping_add(member as usize * bytes + piece.start);
+                // SAFETY: the caller promises `bytes` bytes for each member at `source`; the place has room for the piece.
+                unsafe { ptr::copy_nonoverlapping(from, to, piece.len()) };
             };
-            let take = |member: u32, from: *const u8| {
-                // SAFETY: the block has come; the caller promises `bytes` bytes for each member at `dest`.
-                unsafe { ptr::copy_nonoverlapping(from, dest.add(member as usize * bytes), bytes) };
+            let take = |member: u32, piece: Range<usize>, from: *const u8| {
+                let to = dest.wrapping_add(member as usize * bytes + piece.start);
+                // SAFETY: the piece has come; the caller promises `bytes` bytes for each member at `dest`.
+                unsafe { ptr::copy_nonoverlapping(from, to, piece.len()) };
             };
             return between_nodes::alltoall(call, span, parts, bytes, lay, take);
         }

@@ -133,12 +133,16 @@ impl TeamFacts<'_> {
     }
 
     /// An exchange of parts that have the blocks of all members of one node for all of another one. All parts are as long as that
-    /// of the largest node for itself, unless such parts would be long and most of them empty.
-    pub(super) fn blocks_by_nodes(&self, span: &NodeSpan, block: usize) -> Option<PartExchange> {
-        let part = block.saturating_mul(span.most as usize * span.most as usize);
+    /// of the largest node for itself, unless such parts would be long and most of them empty. Blocks that have no room go in up to
+    /// `pieces` pieces, in the fewest that have.
+    pub(super) fn blocks_by_nodes(&self, span: &NodeSpan, block: usize, pieces: usize) -> Option<PartExchange> {
+        let part = |piece: usize| piece.saturating_mul(span.most as usize * span.most as usize);
         let (room, used) = (u64::from(span.most) * u64::from(span.nodes), u64::from(self.size));
         let is_sparse = room.saturating_mul(room) > 2 * used * used;
-        if part > PADDED_PART && is_sparse { None } else { self.parts(span, part) }
+        if part(block) > PADDED_PART && is_sparse {
+            return None;
+        }
+        (1..=pieces).find_map(|pieces| self.parts(span, part(block.div_ceil(pieces))))
     }
 
     /// An exchange of parts with `bytes` bytes of data.

@@ -53,6 +53,10 @@ pub const SLICED_NODES: u32 = 8;
 /// a part is one short message.
 pub const PADDED_PART: usize = 4 << 10;
 
+/// Exchanges in which an all-to-all on a crowded machine goes at most, if its blocks are too long for one. Two processors, over TCP:
+/// MEASURED
+pub const PIECES_OF_BLOCKS: usize = 4;
+
 /// Bytes of an array up to which a reduction between `nodes` nodes is eager as a whole: each round keeps a copy of what
 /// it sends.
 pub const fn eager_reduction(nodes: u32) -> usize {

@@ -1,5 +1,6 @@
 //! All-to-alls of blocks whose elements lie apart.
 
+use core::ops::Range;
 use core::ptr;
 
 use oxshmem_schedule::way::CollectiveWay;
@@ -63,12 +64,13 @@ pub(crate) unsafe fn alltoalls(
         way::of(call, Asked::Alltoall { bytes: block, strided: true })
     };
     if let (CollectiveWay::Parts(parts), Some(span)) = (way, &call.team.span) {
-        let lay = |member: u32, to: *mut u8| {
+        // Strided blocks go as a whole.
+        let lay = |member: u32, _: Range<usize>, to: *mut u8| {
             let from = (blocks.block_for(member), blocks.source_apart);
             // SAFETY: the caller promises the elements at `source`; the place has room for a block.
             unsafe { copy_elements((to, element), from, element, nelems) };
         };
-        let take = |member: u32, from: *const u8| {
+        let take = |member: u32, _: Range<usize>, from: *const u8| {
             // SAFETY: the block has come, and the caller promises a place for each element.
             unsafe { blocks.spread(member, (0, nelems), from, element) };
         };

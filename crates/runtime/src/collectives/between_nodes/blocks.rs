@@ -1,7 +1,9 @@
 //! Blocks of all members for all members: long gathers and all-to-alls of teams that span nodes.
 
+use core::ops::Range;
 use core::ptr;
 
+use oxshmem_schedule::way::room::PART_HEAD;
 use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, PartExchange};
 use oxshmem_transport::{Region, Remote};
 
@@ -100,11 +102,29 @@ unsafe fn fetch_blocks(
     leaders_meet(call, span);
 }
 
-/// An all-to-all whose blocks of `bytes` bytes travel together from node to node: the members of a node lay their blocks on their
-/// leader's gather buffer, the leaders exchange what each has for the other, the members take theirs. `lay` writes the block for a member
-/// to its second argument, `take` reads that of a member from there. Every part has room for the blocks of the largest node.
+/// An all-to-all whose blocks of `bytes` bytes travel together from node to node, in as many pieces as the parts have no room for
+/// them at once. `lay` writes these bytes of the block for a member to its last argument, `take` reads those of the block of a member
+/// from there.
 #[cold]
 pub(crate) fn alltoall(
+    call: Call<'_>,
+    span: &Span,
+    parts: PartExchange,
+    bytes: usize,
+    lay: impl Fn(u32, Range<usize>, *mut u8),
+    take: impl Fn(u32, Range<usize>, *const u8),
+) {
+    let most = span.most() as usize;
+    let room = (parts.part as usize - PART_HEAD) / (most * most);
+    for start in (0..bytes).step_by(room) {
+        let piece = || start..bytes.min(start + room);
+        exchange_blocks(call, span, parts, room.min(bytes), |to, at| lay(to, piece(), at), |of, at| take(of, piece(), at));
+    }
+}
+
+/// The members of a node lay their blocks of at most `bytes` bytes on their leader's gather buffer, the leaders exchange what each has
+/// for the other, the members take theirs. Every part has room for the blocks of the largest node.
+fn exchange_blocks(
     call: Call<'_>,
     span: &Span,
     parts: PartExchange,
