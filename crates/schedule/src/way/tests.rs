@@ -107,6 +107,10 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
     let team = between(3, 2);
     assert_eq!([64, 64 << 10].map(|bytes| name(team.fcollect(bytes))), ["gathered", "rendezvous"]);
     assert_eq!([64, 64 << 10].map(|bytes| name(team.alltoall(bytes, false))), ["parts", "members"]);
+    let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
+    let sizes = [16 << 10, 64 << 10, 128 << 10];
+    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, false))), ["parts", "parts", "members"]);
+    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, true))), ["parts", "members", "members"]);
     let span = |change: &dyn Fn(&mut NodeSpan)| {
         let mut span = team.span.expect("several nodes");
         change(&mut span);

@@ -66,6 +66,31 @@ TEST(AA_1_large, "blocks larger than any internal buffer")
     shmem_free(source);
 }
 
+TEST(AA_1_lengths, "blocks around the room of internal buffers, one call after the other")
+{
+    static const size_t lengths[] = {3001, 7001, 8192, 13007, 16400, 29003, 32768, 61001, 90001};
+    enum { LONGEST = 90001, CALLS = 3 };
+    size_t n = (size_t)npes;
+    unsigned char *source = shmem_malloc(n * LONGEST), *dest = shmem_malloc(n * LONGEST);
+    REQUIRE(source != NULL && dest != NULL);
+    for (size_t s = 0; s < sizeof lengths / sizeof *lengths; s++)
+        for (size_t call = 0; call < CALLS; call++) {
+            size_t bytes = lengths[s], wrong = 0;
+            for (size_t l = 0; l < n; l++)
+                for (size_t i = 0; i < bytes; i++) source[l * bytes + i] = (unsigned char)((i * 7 + call) ^ (l * n + (size_t)me));
+            shmem_sync_all();
+            CHECK_EQ(shmem_uchar_alltoall(SHMEM_TEAM_WORLD, dest, source, bytes), 0);
+            memset(source, 0, n * bytes);
+            for (size_t k = 0; k < n; k++)
+                for (size_t i = 0; i < bytes; i++)
+                    wrong += dest[k * bytes + i] != (unsigned char)((i * 7 + call) ^ ((size_t)me * n + k));
+            CHECK_EQ(wrong, 0);
+        }
+    shmem_barrier_all();
+    shmem_free(dest);
+    shmem_free(source);
+}
+
 TEST(AA_2_large, "strided blocks of two PEs that reach over more memory than any internal buffer has")
 {
     enum { LONGS = 16400, APART = 128 };
