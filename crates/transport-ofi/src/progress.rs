@@ -23,8 +23,9 @@ use crate::spread::SPREAD;
 
 /// How long the thread sleeps at most.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long the thread does not look while callers issue operations and do not poll. Each completion would wake it from a sleep on the
-/// queue, and it would take the engine's lock and arm the queue again, between two operations of the caller.
+/// How long the thread does not look while callers issue operations or send messages, and do not poll. Each completion would wake it
+/// from a sleep on the queue, and it would take the engine's lock and arm the queue again, between two operations of the caller. A
+/// message that waits in a batch goes at the end of this at the latest.
 const WHILE_ISSUING: Duration = Duration::from_micros(200);
 
 /// The state that the parts of a fabric share.
@@ -247,6 +248,10 @@ impl Drive for Net {
         if let Some(Err(error)) = self.descriptors.as_ref().map(QueueDescriptors::wake) {
             tracing::warn!(%error, "the progress thread cannot be woken");
         }
+    }
+
+    fn backoff_while_sending(&self) -> Option<Duration> {
+        Some(WHILE_ISSUING)
     }
 }
 

@@ -39,6 +39,11 @@ pub trait Drive: Send + Sync {
 
     /// The thread's turn while callers poll: the work that callers do not do.
     fn aside(&self) {}
+
+    /// The backoff that takes the place of a sleep while callers send active messages and do not poll. `None`: these do not end a sleep.
+    fn backoff_while_sending(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The thread's next step.

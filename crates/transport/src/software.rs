@@ -76,7 +76,14 @@ impl Drive for Serving {
 
     fn turn(&self, resumed: bool) -> NextStep {
         let next = self.drive.turn(resumed);
-        if self.service.serve() { NextStep::Again } else { next }
+        if self.service.serve() {
+            return NextStep::Again;
+        }
+        match (next, self.drive.backoff_while_sending()) {
+            // Asked last: a turn with work in between leaves the answer to the next one.
+            (NextStep::Sleep(_), Some(time)) if self.service.has_sent() => NextStep::Backoff(time),
+            _ => next,
+        }
     }
 
     fn sleep(&self, most: Duration) {

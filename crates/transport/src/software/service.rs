@@ -80,6 +80,8 @@ pub(super) struct Service {
     waits: AtomicBool,
     /// How often messages have been moved on. Relaxed: a message waits once too often or goes by itself once more.
     steps: AtomicU64,
+    /// Whether a caller has sent a message since the thread asked last. Relaxed: the thread backs off or sleeps once too often.
+    sent: AtomicBool,
     /// Whether the thread sleeps, and how to wake it.
     asleep: SleepMark,
     thread: OnceLock<Arc<dyn Drive>>,
@@ -98,6 +100,7 @@ impl Service {
             coalescer: Mutex::default(),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
+            sent: AtomicBool::new(false),
             asleep: SleepMark::default(),
             thread: OnceLock::new(),
         }
@@ -169,6 +172,10 @@ impl Service {
 
     /// Sends a message behind those that wait for the same PE. One that is not `answered` may be held back.
     pub(super) fn send(&self, pe: u32, message: &[u8], answered: bool) -> Result<(), NotIssued> {
+        // A stream of messages writes the line of memory once for each look of the thread.
+        if !self.sent.load(Ordering::Relaxed) {
+            self.sent.store(true, Ordering::Relaxed);
+        }
         if !self.gathers {
             return self.messages.send(pe, message);
         }
@@ -240,6 +247,12 @@ impl Service {
             }
         }
         self.waits.store(left, Ordering::Relaxed);
+    }
+
+    /// Whether callers have sent messages since the last call of this. Answers to peers do not count: a thread that backs off for them
+    /// would be late for the next question.
+    pub(super) fn has_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) && self.sent.swap(false, Ordering::Relaxed)
     }
 
     /// The thread sleeps, unless a message waits.

@@ -52,7 +52,7 @@ impl Fabric for StillNetwork {
 /// Messages that are here already.
 struct TakenMessages(Mutex<Vec<Vec<u8>>>);
 
-impl Messages for TakenMessages {
+impl Messages for Arc<TakenMessages> {
     fn send(&self, _pe: u32, _message: &[u8]) -> Result<(), NotIssued> {
         Ok(())
     }
@@ -68,7 +68,7 @@ fn a_caller_that_rests_takes_a_message_of_which_the_network_does_not_tell_any_mo
     let at = Position { region: Region::Heap, offset: 0 };
     let task = TargetTask::Amo { at, width: Width::Eight, amo: Amo::Add(5) };
     let message = ActiveMessage { number: 0, answered: false, content: MessageContent::Ask(task) }.encode();
-    let messages = Box::new(TakenMessages(Mutex::new(vec![message.to_vec()])));
+    let messages = Box::new(Arc::new(TakenMessages(Mutex::new(vec![message.to_vec()]))));
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::None, inject: 0, signal: None };
     let still = Box::new(StillNetwork(capabilities));
     let fabric = fill(0, Duration::ZERO, still, Some(messages)).expect("there are messages");
@@ -76,6 +76,46 @@ fn a_caller_that_rests_takes_a_message_of_which_the_network_does_not_tell_any_mo
     assert_eq!(fabric.rest(Duration::ZERO), Some(1));
     assert_eq!(word.load(Ordering::Relaxed), 5);
     assert_eq!(fabric.rest(Duration::ZERO), Some(0), "nothing else has come");
+}
+
+/// A network whose thread has nothing to do, and whose completions would end its sleep.
+#[derive(Default)]
+struct QuietDrive(Callers);
+
+const SLEEP: Duration = Duration::from_secs(7);
+const BACKOFF: Duration = Duration::from_millis(7);
+
+impl Drive for QuietDrive {
+    fn callers(&self) -> &Callers {
+        &self.0
+    }
+
+    fn turn(&self, _resumed: bool) -> NextStep {
+        NextStep::Sleep(SLEEP)
+    }
+
+    fn sleep(&self, _most: Duration) {}
+
+    fn backoff_while_sending(&self) -> Option<Duration> {
+        Some(BACKOFF)
+    }
+}
+
+#[test]
+fn the_thread_backs_off_while_callers_send_messages_and_not_for_answers() {
+    let question = MessageContent::Ask(TargetTask::Mark);
+    let question = ActiveMessage { number: 0, answered: true, content: question }.encode().to_vec();
+    let messages = Arc::new(TakenMessages(Mutex::new(vec![question.clone()])));
+    let service = Arc::new(Service::new(Box::new(messages.clone()), Arc::default()));
+    let serving = Serving { drive: Arc::<QuietDrive>::default(), service: service.clone() };
+    let turn = || serving.turn(false);
+    assert_eq!(turn(), NextStep::Again, "a question has come");
+    assert_eq!(turn(), NextStep::Sleep(SLEEP), "an answer is no message of a caller");
+    service.send(1, &question, true).expect("there is room");
+    messages.0.lock().push(question);
+    assert_eq!(turn(), NextStep::Again, "another question has come");
+    assert_eq!(turn(), NextStep::Backoff(BACKOFF), "a caller has sent a message");
+    assert_eq!(turn(), NextStep::Sleep(SLEEP), "that was the last one");
 }
 
 /// A lane whose last operation another thread completes, with a failure, just before it is asked whether any is left.
@@ -131,7 +171,7 @@ unsafe impl Lane for FailingLane {
 
 #[test]
 fn who_sees_the_end_of_an_operation_sees_its_failure() {
-    let messages = Box::new(TakenMessages(Mutex::default()));
+    let messages = Box::new(Arc::new(TakenMessages(Mutex::default())));
     let by_messages = ByMessages {
         requester: Requester::new(Arc::new(Service::new(messages, Arc::default()))),
         follows: false,
