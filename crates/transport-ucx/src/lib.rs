@@ -11,7 +11,6 @@
 //! does all of them (`channel::atomic`), those of a PE on itself too.
 
 mod backlog;
-mod batch;
 mod channel;
 mod devices;
 mod keys;

@@ -24,7 +24,7 @@ pub(crate) enum Ask {
     Keys { region: Region, from: u64 },
     /// The asking PE will ask no more.
     Bye,
-    /// The questions that come with it as data (`batch`).
+    /// The questions that come with it as data, in a batch.
     Many,
 }
 
@@ -59,6 +59,12 @@ impl AskMessage {
             MessageContent::Own(..) | MessageContent::Answer(_) => return None,
         };
         Some(Self { pe, number, ask, answered })
+    }
+
+    /// The question that a message of a batch is, and its data.
+    pub(crate) fn split(message: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, data) = message.split_at_checked(HEADER)?;
+        Some((Self::decode(header)?, data))
     }
 }
 
@@ -116,6 +122,9 @@ mod tests {
             let header = question.encode();
             assert_eq!(AskMessage::decode(&header), Some(question));
             assert_eq!(AnswerMessage::decode(&header), None);
+            assert_eq!(AskMessage::split(&[&header[..], b"data"].concat()), Some((question, &b"data"[..])));
+            assert_eq!(AskMessage::split(&header), Some((question, &b""[..])));
+            assert_eq!(AskMessage::split(&header[1..]), None);
         }
         let wrong = OutOfRange { region: Region::Control, offset: 1, bytes: 2, registered: 3 };
         for outcome in [Ok(u64::MAX), Err(wrong)] {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use oxshmem_base::{Error, planted};
 use oxshmem_transport::OutOfRange;
+use oxshmem_transport::batch::Batch;
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS,
@@ -13,7 +14,6 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::backlog::{HeldData, HeldQuestion};
-use crate::batch::Batch;
 use crate::channel::Channel;
 use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::net::Net;
@@ -88,17 +88,24 @@ impl Net {
     /// # Safety
     /// The endpoint `reply` is open.
     pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
-        let mut batch = Batch(data);
-        let many = matches!(question.ask, Ask::Many).then_some(batch.by_ref());
-        let one = if many.is_none() { Some((question, data)) } else { None };
-        for (question, data) in many.into_iter().flatten().chain(one) {
+        let take = |question, data: &[u8]| {
             if let Some(answer) = self.take(question, data) {
                 // SAFETY: the endpoint is open, by the caller's promise.
                 unsafe { send(self.context.ucx, reply, answer) };
             }
+        };
+        if !matches!(question.ask, Ask::Many) {
+            return take(question, data);
         }
-        if matches!(question.ask, Ask::Many) && !batch.0.is_empty() {
-            tracing::warn!(bytes = batch.0.len(), "UCX: the rest of a message that is no question was dropped");
+        let mut batch = Batch(data);
+        for message in batch.by_ref() {
+            match AskMessage::split(message) {
+                Some((question, data)) => take(question, data),
+                None => tracing::warn!(bytes = message.len(), "UCX: a message that is no question was dropped"),
+            }
+        }
+        if !batch.0.is_empty() {
+            tracing::warn!(bytes = batch.0.len(), "UCX: the rest of a batch was dropped");
         }
     }
 

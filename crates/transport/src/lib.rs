@@ -15,6 +15,7 @@
 mod account;
 mod active_message;
 mod arguments;
+pub mod batch;
 mod capabilities;
 pub mod driver;
 pub mod due;

@@ -2,7 +2,6 @@
 //! what it has.
 
 mod answers;
-mod batch;
 mod coalescer;
 mod filled_lane;
 mod requester;

@@ -8,9 +8,10 @@
 
 use std::mem;
 
+use oxshmem_transport::batch;
+
 use super::Channel;
 use super::question::{Expected, RequestData};
-use crate::batch;
 use crate::message::Ask;
 use crate::peers::Directory;
 

@@ -5,9 +5,11 @@
 //! caller waits, when it is full, when the network's thread has time for it, or before anything else to that PE. So a caller that
 //! waits after each message loses nothing, and a flag behind a fence goes at once.
 
-use super::batch;
-use crate::NumberMap;
 use crate::limits::{AT_ONCE, COALESCED, FULL_BATCH};
+use crate::{NumberMap, batch};
+
+/// The first byte of a batch. No [`ActiveMessage`](crate::ActiveMessage) begins so.
+pub(super) const BATCH: u8 = 7;
 
 /// The messages that wait, by PE.
 #[derive(Default)]
@@ -31,13 +33,16 @@ impl Coalescer {
 
     /// Whether the message has no room beside those that wait, in a batch of at most `longest` bytes.
     pub(super) fn is_full_for(&self, pe: u32, message: &[u8], longest: usize) -> bool {
-        let batch = self.waiting(pe).unwrap_or_default();
-        !batch.is_empty() && batch::length(batch, message) > longest.min(FULL_BATCH)
+        self.waiting(pe).is_some_and(|batch| batch::length(batch.len(), message.len()) > longest.min(FULL_BATCH))
     }
 
     /// Adds a message to those that wait.
     pub(super) fn add(&mut self, pe: u32, message: &[u8]) {
-        batch::add(&mut self.0.entry(pe).or_default().bytes, message);
+        let batch = &mut self.0.entry(pe).or_default().bytes;
+        if batch.is_empty() {
+            batch.push(BATCH);
+        }
+        batch::add(batch, &[], message);
     }
 
     /// The batch for those that wait for this PE.
@@ -68,6 +73,15 @@ impl Coalescer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ActiveMessage;
+    use crate::batch::Batch;
+
+    #[test]
+    fn a_batch_is_no_message() {
+        let mut message = [0; ActiveMessage::BYTES];
+        message[0] = BATCH;
+        assert_eq!(ActiveMessage::decode(&message), None);
+    }
 
     #[test]
     fn only_what_follows_in_the_same_step_waits() {
@@ -93,8 +107,9 @@ mod tests {
         coalescer.add(7, &message);
         assert!(coalescer.is_full_for(7, &message, 100) && !coalescer.is_full_for(7, &message, 1000));
         assert_eq!(coalescer.pes(), [7]);
-        let batch = coalescer.waiting(7).expect("two wait").to_vec();
-        assert_eq!(batch::messages(&batch[1..]).collect::<Vec<_>>(), [&message[..], &message[..]]);
+        let (&first, messages) = coalescer.waiting(7).and_then(<[u8]>::split_first).expect("two wait");
+        assert_eq!(first, BATCH);
+        assert_eq!(Batch(messages).collect::<Vec<_>>(), [&message[..], &message[..]]);
         coalescer.clear(7);
         assert!(coalescer.waiting(7).is_none() && coalescer.pes().is_empty());
     }

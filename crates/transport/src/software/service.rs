@@ -12,8 +12,8 @@ use oxshmem_base::planted;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::answers::Answers;
-use super::batch;
-use super::coalescer::Coalescer;
+use super::coalescer::{BATCH, Coalescer};
+use crate::batch::Batch;
 use crate::driver::Drive;
 use crate::due::SleepMark;
 use crate::{ActiveMessage, MessageContent, NotIssued, RegisteredMemory};
@@ -145,7 +145,7 @@ impl Service {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
         match message.split_first() {
-            Some((&batch::KIND, messages)) => batch::messages(messages).for_each(|message| self.take(from, message)),
+            Some((&BATCH, messages)) => Batch(messages).for_each(|message| self.take(from, message)),
             _ => self.take(from, &message),
         }
         true
