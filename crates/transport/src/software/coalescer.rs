@@ -12,8 +12,11 @@ use crate::{NumberMap, batch};
 pub(super) const BATCH: u8 = 7;
 
 /// The messages that wait, by PE.
-#[derive(Default)]
-pub(super) struct Coalescer(NumberMap<u32, PeerBatch>);
+pub(super) struct Coalescer {
+    batches: NumberMap<u32, PeerBatch>,
+    /// Bytes of the longest batch.
+    longest: usize,
+}
 
 #[derive(Default)]
 struct PeerBatch {
@@ -25,20 +28,26 @@ struct PeerBatch {
 }
 
 impl Coalescer {
-    /// Whether a message of this step with `length` bytes is to wait.
-    pub(super) fn holds_back(&self, pe: u32, step: u64, length: usize) -> bool {
-        let has_many = |to: &PeerBatch| to.step == step && to.gone >= AT_ONCE;
-        length <= COALESCED && self.0.get(&pe).is_some_and(has_many)
+    /// One whose batches fit messages of `longest` bytes.
+    pub(super) fn new(longest: usize) -> Self {
+        Self { batches: NumberMap::default(), longest: longest.min(FULL_BATCH) }
     }
 
-    /// Whether the message has no room beside those that wait, in a batch of at most `longest` bytes.
-    pub(super) fn is_full_for(&self, pe: u32, message: &[u8], longest: usize) -> bool {
-        self.waiting(pe).is_some_and(|batch| batch::length(batch.len(), message.len()) > longest.min(FULL_BATCH))
+    /// Whether a message of this step with `length` bytes is to wait. One that has no room in a batch of its own never waits.
+    pub(super) fn holds_back(&self, pe: u32, step: u64, length: usize) -> bool {
+        let has_many = |to: &PeerBatch| to.step == step && to.gone >= AT_ONCE;
+        let fits = length <= COALESCED && batch::length(size_of_val(&BATCH), length) <= self.longest;
+        fits && self.batches.get(&pe).is_some_and(has_many)
+    }
+
+    /// Whether the message has no room beside those that wait.
+    pub(super) fn is_full_for(&self, pe: u32, message: &[u8]) -> bool {
+        self.waiting(pe).is_some_and(|batch| batch::length(batch.len(), message.len()) > self.longest)
     }
 
     /// Adds a message to those that wait.
     pub(super) fn add(&mut self, pe: u32, message: &[u8]) {
-        let batch = &mut self.0.entry(pe).or_default().bytes;
+        let batch = &mut self.batches.entry(pe).or_default().bytes;
         if batch.is_empty() {
             batch.push(BATCH);
         }
@@ -47,24 +56,24 @@ impl Coalescer {
 
     /// The batch for those that wait for this PE.
     pub(super) fn waiting(&self, pe: u32) -> Option<&[u8]> {
-        self.0.get(&pe).map(|batch| &*batch.bytes).filter(|batch| !batch.is_empty())
+        self.batches.get(&pe).map(|batch| &*batch.bytes).filter(|batch| !batch.is_empty())
     }
 
     /// The PEs for which messages wait.
     pub(super) fn pes(&self) -> Vec<u32> {
-        self.0.iter().filter(|(_, batch)| !batch.bytes.is_empty()).map(|(&pe, _)| pe).collect()
+        self.batches.iter().filter(|(_, batch)| !batch.bytes.is_empty()).map(|(&pe, _)| pe).collect()
     }
 
     /// The batch for this PE has gone.
     pub(super) fn clear(&mut self, pe: u32) {
-        if let Some(batch) = self.0.get_mut(&pe) {
+        if let Some(batch) = self.batches.get_mut(&pe) {
             batch.bytes.clear();
         }
     }
 
     /// A message, or a put in its place, has gone by itself.
     pub(super) fn note(&mut self, pe: u32, step: u64) {
-        let batch = self.0.entry(pe).or_default();
+        let batch = self.batches.entry(pe).or_default();
         batch.gone = if batch.step == step { batch.gone.saturating_add(1) } else { 1 };
         batch.step = step;
     }
@@ -85,7 +94,7 @@ mod tests {
 
     #[test]
     fn only_what_follows_in_the_same_step_waits() {
-        let mut coalescer = Coalescer::default();
+        let mut coalescer = Coalescer::new(FULL_BATCH);
         for _ in 0..AT_ONCE {
             assert!(!coalescer.holds_back(7, 0, 40), "the first go at once");
             coalescer.note(7, 0);
@@ -100,17 +109,30 @@ mod tests {
 
     #[test]
     fn messages_wait_until_a_batch_is_full() {
-        let mut coalescer = Coalescer::default();
+        let mut coalescer = Coalescer::new(100);
         let message = [1; 40];
-        assert!(!coalescer.is_full_for(7, &message, 100), "there is always room for one");
+        assert!(!coalescer.is_full_for(7, &message), "there is always room for one");
         coalescer.add(7, &message);
+        assert!(!coalescer.is_full_for(7, &message), "there is room for two");
         coalescer.add(7, &message);
-        assert!(coalescer.is_full_for(7, &message, 100) && !coalescer.is_full_for(7, &message, 1000));
+        assert!(coalescer.is_full_for(7, &message));
         assert_eq!(coalescer.pes(), [7]);
         let (&first, messages) = coalescer.waiting(7).and_then(<[u8]>::split_first).expect("two wait");
         assert_eq!(first, BATCH);
         assert_eq!(Batch(messages).collect::<Vec<_>>(), [&message[..], &message[..]]);
         coalescer.clear(7);
         assert!(coalescer.waiting(7).is_none() && coalescer.pes().is_empty());
+    }
+
+    #[test]
+    fn a_message_that_would_make_a_batch_too_long_does_not_wait() {
+        let mut coalescer = Coalescer::new(100);
+        for _ in 0..AT_ONCE {
+            coalescer.note(7, 0);
+        }
+        let longest = [1; 95];
+        assert!(coalescer.holds_back(7, 0, longest.len()) && !coalescer.holds_back(7, 0, longest.len() + 1));
+        coalescer.add(7, &longest);
+        assert_eq!(coalescer.waiting(7).map(<[u8]>::len), Some(100));
     }
 }

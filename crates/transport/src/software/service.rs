@@ -91,13 +91,13 @@ impl Service {
     pub(super) fn new(messages: Box<dyn Messages>, memory: Arc<RegisteredMemory>) -> Self {
         Self {
             gathers: messages.gather(),
+            coalescer: Mutex::new(Coalescer::new(messages.longest())),
             messages,
             memory,
             serving: Mutex::default(),
             answers: Answers::default(),
             unsent: Mutex::default(),
             owed: AtomicUsize::new(0),
-            coalescer: Mutex::default(),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
             sent: AtomicBool::new(false),
@@ -182,7 +182,7 @@ impl Service {
         let mut coalescer = self.coalescer.lock();
         let step = self.steps.load(Ordering::Relaxed);
         if !answered && coalescer.holds_back(pe, step, message.len()) {
-            if coalescer.is_full_for(pe, message, self.messages.longest()) {
+            if coalescer.is_full_for(pe, message) {
                 self.send_batch(&mut coalescer, pe)?;
             }
             coalescer.add(pe, message);
