@@ -37,7 +37,6 @@ impl Regions {
     /// Lets peers reach `segment`: registers the part of it that is new.
     pub(crate) fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
         let mut pieces = self.pieces.lock();
-        self.memory.register(region, segment)?;
         if let Some((start, new)) = pieces.growth(region, segment) {
             let piece = RegionPiece {
                 start,
@@ -47,7 +46,8 @@ impl Regions {
             };
             pieces.add(region, piece);
         }
-        Ok(())
+        // Behind it: what UCX has refused is not registered, so that the region can grow by less later.
+        self.memory.register(region, segment)
     }
 
     fn map(&self, Segment { base: address, len }: Segment) -> Result<Registration, Error> {

@@ -104,8 +104,9 @@ impl Fabric for Filled {
     }
 
     fn register(&self, region: Region, segment: Segment) -> Result<(), Error> {
-        self.memory.register(region, segment)?;
-        self.fabric.register(region, segment)
+        // First: memory that the network refuses is not registered here either, so that the region can grow by less later.
+        self.fabric.register(region, segment)?;
+        self.memory.register(region, segment)
     }
 
     fn address(&self) -> Vec<u8> {

@@ -13,13 +13,16 @@ use crate::{
 /// A network on which nothing happens: a caller that rests there would sleep.
 struct StillNetwork(Capabilities);
 
+/// Bytes of the longest region that it registers.
+const LOCKABLE: usize = 64;
+
 impl Fabric for StillNetwork {
     fn capabilities(&self) -> &Capabilities {
         &self.0
     }
 
-    fn register(&self, _region: Region, _segment: Segment) -> Result<(), Error> {
-        Ok(())
+    fn register(&self, _region: Region, segment: Segment) -> Result<(), Error> {
+        if segment.len > LOCKABLE { Err(Error::new("that is too much to lock")) } else { Ok(()) }
     }
 
     fn address(&self) -> Vec<u8> {
@@ -76,6 +79,17 @@ fn a_caller_that_rests_takes_a_message_of_which_the_network_does_not_tell_any_mo
     assert_eq!(fabric.rest(Duration::ZERO), Some(1));
     assert_eq!(word.load(Ordering::Relaxed), 5);
     assert_eq!(fabric.rest(Duration::ZERO), Some(0), "nothing else has come");
+}
+
+#[test]
+fn a_region_that_the_network_has_refused_grows_by_less() {
+    let words = [const { AtomicU64::new(0) }; LOCKABLE / 8 + 1];
+    let capabilities = Capabilities { features: Features::PINS, amo: AmoDomain::Processor, inject: 0, signal: None };
+    let fabric = fill(0, Duration::ZERO, Box::new(StillNetwork(capabilities)), None).expect("it has atomics");
+    let register = |len| fabric.register(Region::Heap, Segment { base: words.as_ptr().cast_mut().cast(), len });
+    register(8).expect("it registers");
+    register(LOCKABLE + 8).expect_err("the network refuses it");
+    register(LOCKABLE).expect("it is less than what was refused");
 }
 
 /// A network whose thread has nothing to do, and whose completions would end its sleep.
