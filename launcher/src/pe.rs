@@ -36,8 +36,8 @@ pub(crate) struct Streams {
     pub(crate) at_once: bool,
 }
 
-/// Variables by which the runtimes of gfortran and Python write each line when it ends, wherever the output goes: what they hold
-/// back is lost when the library ends the job, which writes the buffers of C only. A value that the user has set stays.
+/// Variables by which the runtimes of gfortran and Python write each line when it ends, wherever the output goes. So what a PE has said
+/// before it hangs is seen. What Python holds back is also lost when an error ends the job. A value that the user has set stays.
 const UNBUFFERED: [(&str, &str); 2] = [("GFORTRAN_UNBUFFERED_PRECONNECTED", "y"), ("PYTHONUNBUFFERED", "1")];
 
 /// To what a PE is bound.

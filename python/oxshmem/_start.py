@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import operator
 import os
@@ -217,11 +218,16 @@ def until_end(owner: Any) -> None:
 
 
 def global_exit(status: int = 0) -> NoReturn:
-    """Ends all PEs with this status.
+    """Ends all PEs with this status. What this PE has printed is written before.
 
     >>> shmem.global_exit(3)
     """
-    _core.call(address("shmem_global_exit"), "n", c_int(status, "global_exit", "the status"))
+    number = c_int(status, "global_exit", "the status")
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or it is closed
+                stream.flush()
+    _core.call(address("shmem_global_exit"), "n", number)
     os._exit(status)
 
 

@@ -479,6 +479,12 @@ class Jobs(unittest.TestCase):
         ended = self.job("if me == 1:\n    shmem.global_exit(5)\nshmem.barrier_all()\n", "-n", "2")
         self.assertEqual(ended.returncode, 5, ended.stderr)
 
+    def test_what_was_printed_is_written_before_global_exit(self) -> None:
+        # The stream holds back what it gets, as Python's own does where another launcher has started it.
+        program = "sys.stdout = open(1, 'w', closefd=False)\nprint('the last words')\nshmem.global_exit(5)\n"
+        ended = self.job(program, "-n", "1")
+        self.assertEqual((ended.returncode, ended.stdout), (5, "the last words\n"), ended.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

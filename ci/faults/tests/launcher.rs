@@ -174,6 +174,11 @@ fn fault_L12_what_a_fortran_program_said_before_the_library_ends_the_job_is_seen
         let ended = Job::new(options).limit(LIMIT).run(&hangs, ["end"]).expect(3);
         assert_eq!(ended.stdout, "before the hang\n", "{options}: {ended}");
     }
+    // Other launchers leave it to gfortran's library to hold lines back.
+    let mut alone = std::process::Command::new("env");
+    alone.args(["-u", "GFORTRAN_UNBUFFERED_PRECONNECTED"]);
+    let ended = Job::by(alone).limit(LIMIT).run(&hangs, ["end"]).expect(3);
+    assert_eq!(ended.stdout, "before the hang\n", "{ended}");
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! The life of this process.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int, c_void};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
+use std::ptr::NonNull;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::fs::FileType;
 use rustix::process::{Resource, Signal};
 use rustix::termios::{self, LocalModes};
+
+use crate::library;
 
 /// The number the system gave this process.
 pub fn pid() -> u32 {
@@ -101,7 +104,7 @@ pub fn end(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Writes what the streams of Rust and C still hold.
+/// Writes what the streams of Rust and C still hold, and the units of gfortran.
 ///
 /// This takes locks that another thread may hold for ever, for example one that reads the terminal. So it gets a second, and
 /// then the caller goes on without it.
@@ -111,11 +114,21 @@ pub fn flush_output() {
         let _ = io::stdout().flush();
         // SAFETY: null asks for all streams of the C library, each of which is locked while it is written.
         unsafe { libc::fflush(std::ptr::null_mut()) };
+        flush_units();
         let _ = done.send(());
     };
     if std::thread::Builder::new().spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(Duration::from_secs(1));
     }
+}
+
+/// Writes what the units of gfortran's library still hold, if the program has that library as a shared one.
+fn flush_units() {
+    let Some(function) = library::of_any(c"_gfortran_flush_i4") else { return };
+    // SAFETY: gfortran's library has this function of this type in all versions: the intrinsic subroutine FLUSH.
+    let flush = unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*const c_int)>(function) };
+    // SAFETY: without the number of a unit the function flushes all of them, each of which it locks meanwhile.
+    unsafe { flush(std::ptr::null()) };
 }
 
 /// Writes a text to standard error, in one piece, so that those of several processes do not mix. Where there is no room
