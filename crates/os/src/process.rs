@@ -119,6 +119,24 @@ pub fn flush_output() {
     };
     if std::thread::Builder::new().spawn(flush).is_ok() {
         let _ = flushed.recv_timeout(Duration::from_secs(1));
+    } else {
+        flush_if_free();
+    }
+}
+
+/// [`flush_output`] where the process can have no other thread: C's standard output alone, unless its lock is taken.
+fn flush_if_free() {
+    unsafe extern "C" {
+        static mut stdout: *mut libc::FILE;
+        fn ftrylockfile(stream: *mut libc::FILE) -> c_int;
+        fn funlockfile(stream: *mut libc::FILE);
+    }
+    // SAFETY: the C library's own stream, which is there as long as the process. A thread that has its lock may take it again.
+    unsafe {
+        if ftrylockfile(stdout) == 0 {
+            libc::fflush(stdout);
+            funlockfile(stdout);
+        }
     }
 }
 
@@ -261,6 +279,21 @@ mod tests {
             text.contains("no newline in C") && text.contains(", none in Rust") && !text.contains("handler ran"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn exit_now_flushes_where_no_thread_can_be_had() {
+        if is_the_process_under_test() {
+            // SAFETY: the text is a C string.
+            unsafe { libc::printf(c"no newline in C".as_ptr()) };
+            let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+            rustix::process::setrlimit(Resource::As, none).expect("a limit may be lowered");
+            assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "there are no addresses for a stack");
+            exit_now(9);
+        }
+        let output = again("process::tests::exit_now_flushes_where_no_thread_can_be_had").output().expect("runs");
+        assert_eq!(output.status.code(), Some(9), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("no newline in C"), "{output:?}");
     }
 
     #[test]
