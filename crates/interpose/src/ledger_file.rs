@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use oxshmem_base::output;
+use oxshmem_os::memory;
 
 /// Bytes at the start of a file whose pages are made before they are used.
 const TOUCHED: usize = 16 << 20;
@@ -19,15 +20,17 @@ pub(crate) fn mapped(path: &Path, words: usize) -> io::Result<&'static [AtomicU6
     }
     let file = output::fresh(path)?;
     // Without room on the disk, a store into the mapping would end the process.
-    // SAFETY: the descriptor is open.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
-        0 => {}
-        error => {
-            // A part of a file is useless, and other files may need the room.
-            let _ = std::fs::remove_file(path);
-            return Err(io::Error::from_raw_os_error(error));
+    let make_room = |start: u64, len: u64| {
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), start as libc::off_t, len as libc::off_t) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
         }
-    }
+    };
+    memory::in_pieces(0, bytes as u64, make_room).inspect_err(|_| {
+        // A part of a file is useless, and other files may need the room.
+        let _ = std::fs::remove_file(path);
+    })?;
     let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: a new mapping at an address that the system chooses touches no other memory.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, file.as_raw_fd(), 0) };
@@ -61,4 +64,42 @@ pub(crate) fn boot() -> [u64; 2] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     [0..16, 16..32].map(|part| digits.get(part).and_then(|part| u64::from_str_radix(part, 16).ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Duration;
+
+    use super::*;
+
+    extern "C" fn nothing(_signal: libc::c_int) {}
+
+    /// Some kernels give up for a signal while they make room in a file of `/dev/shm`.
+    #[test]
+    fn a_file_is_made_while_signals_come() {
+        const WORDS: usize = 1 << 20;
+        let path = Path::new("/dev/shm").join(format!("oxshmem-ledger-{}", std::process::id()));
+        // SAFETY: the handler is a function of this type that does nothing; no other test has this signal.
+        unsafe { libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t) };
+        // SAFETY: the call only asks for the number of this thread.
+        let here = unsafe { libc::pthread_self() };
+        let is_made = AtomicBool::new(false);
+        let made = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_made.load(Relaxed) {
+                    // SAFETY: the thread of the test is there until this one has ended.
+                    unsafe { libc::pthread_kill(here, libc::SIGUSR2) };
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            });
+            let made = mapped(&path, WORDS);
+            is_made.store(true, Relaxed);
+            made
+        });
+        // The file may not be there.
+        let _ = std::fs::remove_file(&path);
+        assert_eq!(made.map(<[AtomicU64]>::len).map_err(|error| error.to_string()), Ok(WORDS));
+    }
 }

@@ -123,7 +123,7 @@ fn within_limit(len: u64, limit: Option<u64>) -> io::Result<()> {
 /// Has `act` back `start..end` in consecutive parts, each given by its start and its length. Some kernels take back
 /// what a part has got when a signal comes, and a profiler sends a thousand signals a second. So parts become smaller
 /// until one is done before the next signal.
-fn in_pieces(mut start: u64, end: u64, mut act: impl FnMut(u64, u64) -> io::Result<()>) -> io::Result<()> {
+pub fn in_pieces(mut start: u64, end: u64, mut act: impl FnMut(u64, u64) -> io::Result<()>) -> io::Result<()> {
     const LEAST: u64 = 64 << 10;
     let mut piece = 64 << 20;
     while start < end {
