@@ -25,7 +25,7 @@ DType = Optional[DTypeLike]
 _MALLOC, _CALLOC, _ALIGN = address("shmem_malloc"), address("shmem_calloc"), address("shmem_align")
 _HINTED, _FREE, _REDUCE = address("shmem_malloc_with_hints"), address("shmem_free"), address("shmem_ulong_and_reduce")
 _PTR, _REACHES, _SYNC = address("shmem_ptr"), address("shmem_addr_accessible"), address("shmem_sync_all")
-_SUM = address("oxshmem_sum_over")
+_SUM, _TRY = address("oxshmem_sum_over"), address("oxshmem_try_next_allocation")
 # Words of the arrays in which PEs tell what they have dropped.
 _WORDS = 64
 # An allocation looks for dropped arrays after so many others, and after so many bytes if those are half of all.
@@ -66,8 +66,11 @@ class Heap:
         """Takes a block on all PEs."""
         if self.calls >= _MANY_CALLS or self.since > max(_MANY_BYTES, self.bytes // 2):
             self.sweep()
+        may_make_room = bool(self.blocks)  # then the library does not tell the first refusal, which may be none for the program
+        if may_make_room:
+            _core.call(_TRY, "N")
         taken = self._take(size, align, clear, hints)
-        if not taken and self.blocks:
+        if not taken and may_make_room:
             self.sweep()
             taken = self._take(size, align, clear, hints)
         if not taken:
@@ -114,6 +117,7 @@ class Heap:
         end_dropped()  # they hold arrays, too
         _requests.end_dropped()
         if not self.scratch:
+            _core.call(_TRY, "N")  # there is another way without it
             self.scratch = _core.call(_CALLOC, "u", 2 * _WORDS, 8)
         numbers = sorted(self.blocks)
         gone = self._dropped_by_all(numbers) if self.scratch else self._counted_as_dropped(numbers)

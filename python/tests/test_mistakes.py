@@ -350,6 +350,24 @@ class Jobs(unittest.TestCase):
         finally:
             del os.environ["SHMEM_SYMMETRIC_SIZE"]
 
+    def test_a_full_heap_is_told_where_dropped_arrays_make_no_room(self) -> None:
+        program = ("for _ in range(4):  # the third one has the place of the first\n"
+                   "    a = shmem.empty(3 << 20, dtype='u1')\n"
+                   "try:\n"
+                   "    shmem.empty(8 << 20, dtype='u1')\n"
+                   "except MemoryError:\n"
+                   "    sys.exit(0)\n"
+                   "sys.exit(1)\n")
+        os.environ["SHMEM_SYMMETRIC_SIZE"] = "8M"
+        try:
+            for pes in ("1", "2"):
+                ended = self.job(program, "-n", pes)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                self.assertEqual(ended.stderr.count("no room for"), 1, ended.stderr)
+                self.assertIn("shmem_malloc: no room for 8 MiB", ended.stderr)
+        finally:
+            del os.environ["SHMEM_SYMMETRIC_SIZE"]
+
     def test_a_split_that_the_library_refuses_is_an_error_on_all_members(self) -> None:
         program = ("team = shmem.TEAM_WORLD.split_strided(0, 1, 2)\n"
                    "try:\n"

@@ -141,6 +141,7 @@ pub const INTERNAL: &[&str] = &[
     "oxshmem_program_line",
     "oxshmem_sum_over",
     "oxshmem_too_short",
+    "oxshmem_try_next_allocation",
 ];
 
 /// The objects behind the predefined handles, and the handles as objects, as the linker sees them.

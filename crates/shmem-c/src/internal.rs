@@ -36,6 +36,12 @@ extern "C" fn oxshmem_heap_is_collected() {
     oxshmem_runtime::heap_is_collected();
 }
 
+/// The next allocation is a trial, whose refusal is not printed: see [`oxshmem_runtime::try_next_allocation`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_try_next_allocation() {
+    oxshmem_runtime::try_next_allocation();
+}
+
 /// Whether the elements of an array follow each other, which was passed to a routine of the Fortran module: see
 /// [`fortran::lie_together`].
 ///

@@ -95,8 +95,11 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     if bytes == 0 {
         return null_mut();
     }
-    allocate_or_say(life, call, bytes, align, true, fill).unwrap_or_else(|failed| {
-        failed.say();
+    let speaks = !collected::takes_trial();
+    allocate_or_say(life, call, bytes, align, speaks, fill).unwrap_or_else(|failed| {
+        if speaks {
+            failed.say();
+        }
         null_mut()
     })
 }
