@@ -98,7 +98,7 @@ static int cmp_take(int *cmp, PyObject *object, const char *routine) {
         PyErr_Clear();
     } else {
         for (int i = 0; i < 6; i++) {
-            if (strcmp(text, signs[i]) == 0 || strcmp(text, words[i]) == 0) return *cmp = i + 1, 0;
+            if (strcmp(text, signs[i]) == 0 || strcasecmp(text, words[i]) == 0) return *cmp = i + 1, 0;
         }
     }
     PyErr_Format(PyExc_ValueError, "%s: %R is no comparison: it is one of \"==\", \"!=\", \">\", \">=\", \"<\", \"<=\", or of "

@@ -35,7 +35,7 @@ _NO_INDEX = 2**64 - 1
 def compared(cmp: Comparison, name: str) -> int:
     """The number of a comparison."""
     try:
-        number = _SIGNS.get(cmp, 0) if isinstance(cmp, str) else operator.index(cmp)
+        number = _SIGNS.get(cmp.lower(), 0) if isinstance(cmp, str) else operator.index(cmp)
     except TypeError:
         number = 0
     if not 1 <= number <= 6:

@@ -71,6 +71,23 @@ class Sizes(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
+    def test_operators_and_comparisons_have_letters_of_any_case(self) -> None:
+        a, b = shmem.zeros(1, dtype=int), shmem.zeros(1, dtype=int)
+        shmem.atomic_op(a, 3, "ADD", ME)  # type: ignore[arg-type]
+        self.assertEqual(shmem.atomic_fetch_op(a, 1, "Or", ME), 3)  # type: ignore[arg-type]
+        shmem.reduce(b, a, "MAX")  # type: ignore[arg-type]
+        self.assertEqual(b.tolist(), [3])
+        self.assertTrue(shmem.test(b, "EQ", 3) and shmem.test_all(b, "Ge", 3) and not shmem.test(b, "NE", 3))
+        shmem.sync_all()
+        for array in (a, b):
+            shmem.free(array)
+
+    def test_a_pe_without_a_number_in_a_team_raises(self) -> None:
+        for team in (shmem.TEAM_WORLD, shmem.Team(shmem.TEAM_WORLD)):
+            self.assertEqual(team.translate_pe(), ME)
+            with self.assertRaisesRegex(RuntimeError, f"^Team.translate_pe: PE {PES} of this team has no number in the other one$"):
+                team.translate_pe(PES)
+
     def test_a_context_ends_under_all_its_names(self) -> None:
         a, ctx = shmem.zeros(1), shmem.Ctx.create()
         names = [shmem.Ctx(ctx), shmem.Ctx(shmem.Ctx(ctx))]

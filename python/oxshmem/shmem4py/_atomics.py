@@ -123,21 +123,21 @@ def atomic_fetch_xor_nbi(fetch: Array, target: Array, value: Any, pe: int, ctx: 
 
 def atomic_op(target: Array, value: Any, op: AMO, pe: int, ctx: Optional[Ctx] = None) -> None:
     """The atomic with that operator."""
-    name = AMO(op).value
+    name = AMO(str(op).lower()).value
     values = () if name == "inc" else (value,)
     getattr(_core, f"atomic_{name}")(target, *values, pe, _known(ctx))
 
 
 def atomic_fetch_op(target: Array, value: Any, op: AMO, pe: int, ctx: Optional[Ctx] = None) -> Any:
     """The atomic with that operator, which returns what the element was."""
-    name = AMO(op).value
+    name = AMO(str(op).lower()).value
     values = () if name == "inc" else (value,)
     return getattr(_core, "atomic_swap" if name == "set" else f"atomic_fetch_{name}")(target, *values, pe, _known(ctx))
 
 
 def atomic_fetch_op_nbi(fetch: Array, target: Array, value: Any, op: AMO, pe: int, ctx: Optional[Ctx] = None) -> None:
     """The atomic with that operator, which fetches what the element was."""
-    name = AMO(op).value
+    name = AMO(str(op).lower()).value
     values = () if name == "inc" else (value,)
     function = getattr(_core, "atomic_swap_nbi" if name == "set" else f"atomic_fetch_{name}_nbi")
     function(fetch, target, *values, pe, _known(ctx))

@@ -195,8 +195,12 @@ class Team(_Team):
         return Ctx.create(options, self)
 
     def translate_pe(self, pe: Optional[int] = None, team: Optional[_Team] = None) -> int:
-        """The number of a PE (this one, if none is passed) in another team (the world, if none is passed)."""
-        return super().translate_pe(self.my_pe() if pe is None else pe, team)
+        """The number of a PE (this one, if none is passed) in another team (the world, if none is passed); without one it raises."""
+        own = self.my_pe() if pe is None else pe
+        number = super().translate_pe(own, team)
+        if number < 0:
+            raise RuntimeError(f"Team.translate_pe: PE {own} of this team has no number in the other one")
+        return number
 
     def __enter__(self) -> "Team":
         return self

@@ -57,7 +57,7 @@ def alltoalls(target: Array, source: Array, tst: int = 1, sst: int = 1, size: Op
 def reduce(target: Array, source: Array, op: OP = OP.SUM, size: Optional[int] = None, team: Optional[Team] = None) -> None:
     """A reduction of size elements."""
     to, of = _cut(target, source, size)
-    _shmem.reduce(to, of, OP(op), team)
+    _shmem.reduce(to, of, OP(str(op).lower()), team)
 
 
 def and_reduce(target: Array, source: Array, size: Optional[int] = None, team: Optional[Team] = None) -> None:
