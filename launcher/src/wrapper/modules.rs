@@ -1,6 +1,7 @@
 //! The compiled Fortran modules of an installation. They are missing where gfortran came after the installation, and those of one
 //! compiler cannot be read by another one. `oshfort --make-modules` makes them from the installed sources.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,8 @@ const SOURCES: [&str; 3] = ["shmem.f90", "shmemx.f90", "shmem_f08.f90"];
 pub(super) const ARCHIVE: &str = "liboxshmem_f08.a";
 /// The description of libraries for programs in Fortran that pkg-config reads, below the folder of the libraries.
 const DESCRIPTION: &str = "pkgconfig/oxshmem-fortran.pc";
+/// The list of an installation's files below its prefix. They are removed with the installation, and by another one that lacks them.
+const LIST: &str = "share/oxshmem/files.txt";
 /// The remedy where the modules cannot be made.
 const AS_OWNER: &str = "run it as the owner of the installation, with gfortran or the compiler that OSHFORT names";
 /// Endings of files that compilers take for Fortran.
@@ -98,6 +101,7 @@ impl FortranModules {
             let _ = std::fs::remove_file(&object);
             self.describe()?;
         }
+        self.enlist()?;
         Ok(format!("the Fortran modules are in {}", self.include.display()))
     }
 
@@ -106,9 +110,26 @@ impl FortranModules {
         let file = self.lib.join(DESCRIPTION);
         let described = std::fs::read_to_string(&file).ok();
         let Some(text) = described.and_then(|text| with_archive(&text)) else { return Ok(()) };
-        std::fs::write(&file, text)
-            .map_err(|error| Error::new(format!("{} cannot be written", file.display())).because(error).fix(AS_OWNER))
+        write(&file, &text)
     }
+
+    /// Puts what was made on the list of the installation's files. Modules that an upgrade left there would be those of the version
+    /// before. An installation may lack the list.
+    fn enlist(&self) -> Result<(), Error> {
+        let prefix = self.include.parent().unwrap_or(Path::new("/"));
+        let file = prefix.join(LIST);
+        let Ok(list) = std::fs::read_to_string(&file) else { return Ok(()) };
+        let modules = SOURCES.iter().map(|source| self.include.join(source).with_extension("mod"));
+        let made = modules.chain([self.lib.join(ARCHIVE)]).filter(|path| path.exists());
+        let made = made.filter_map(|path| Some(path.strip_prefix(prefix).ok()?.display().to_string()));
+        let files: BTreeSet<String> = list.lines().map(str::to_owned).chain(made).collect();
+        write(&file, &files.iter().map(|file| format!("{file}\n")).collect::<String>())
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(file, text)
+        .map_err(|error| Error::new(format!("{} cannot be written", file.display())).because(error).fix(AS_OWNER))
 }
 
 /// A description from an installation without the archive, with it before the library; nothing if it has the archive.
@@ -140,7 +161,24 @@ fn run(command: &mut Command) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+
+    #[test]
+    fn modules_go_with_the_installation_that_they_were_made_for() {
+        let prefix = TestFolder::new("modules");
+        let list = prefix.write(LIST, "bin/oshfort\nshare/oxshmem/files.txt\n");
+        for made in ["include/shmem.mod", "lib/liboxshmem_f08.a"] {
+            prefix.write(made, "");
+        }
+        let modules = FortranModules { compiler: Vec::new(), include: prefix.join("include"), lib: prefix.join("lib") };
+        for _ in 0..2 {
+            modules.enlist().expect("the list can be written");
+            let listed = std::fs::read_to_string(&list).expect("there is a list");
+            assert_eq!(listed, "bin/oshfort\ninclude/shmem.mod\nlib/liboxshmem_f08.a\nshare/oxshmem/files.txt\n");
+        }
+    }
 
     #[test]
     fn other_compilers_get_no_option_of_gfortran() {
