@@ -185,22 +185,35 @@ impl Team<'_> {
         disjoint(CALL, dest, first(source, sent));
         self.enter(CALL);
         self.sync();
-        let (mut at, mut come, mut under_way) = (0_usize, Vec::with_capacity(self.n_pes()), false);
-        for member in 0..self.n_pes() {
-            let from = self.world_number(member);
-            let theirs = counts.get_vec(from as usize);
-            let before = theirs[..self.my_pe()].iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
-            let count = theirs[self.my_pe()];
-            let Some(block) = source.part(before..before.saturating_add(count)) else {
-                mismatch(CALL, source.len(), before.saturating_add(count))
-            };
-            let Some(part) = dest.part(at..at.saturating_add(count)) else {
-                mismatch(CALL, dest.len(), at.saturating_add(count))
-            };
-            // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.
-            under_way |= unsafe { rma::begin_get(GET, part.as_ptr(), block.as_ptr(), count, from) };
-            at += count;
-            come.push(count);
+        let (me, n) = (self.my_pe(), self.n_pes());
+        let (mut at, mut come, mut under_way) = (0_usize, Vec::with_capacity(n), false);
+        // A row has what a member sends to the members up to this one.
+        let (width, several) = (me + 1, rows_at_once(me + 1, n));
+        let mut rows = vec![0_usize; width * several];
+        for begin in (0..n).step_by(several) {
+            let members = begin..n.min(begin + several);
+            for (member, row) in members.clone().zip(rows.chunks_exact_mut(width)) {
+                let from = self.world_number(member);
+                // SAFETY: the row has room for what is read, and is left alone until all is there.
+                under_way |= unsafe { rma::begin_get(GET, row.as_mut_ptr(), counts.as_ptr(), width, from) };
+            }
+            complete(GET, under_way);
+            under_way = false;
+            for (member, row) in members.zip(rows.chunks_exact(width)) {
+                let before = row[..me].iter().fold(0_usize, |sum, &count| sum.saturating_add(count));
+                let count = row[me];
+                let Some(block) = source.part(before..before.saturating_add(count)) else {
+                    mismatch(CALL, source.len(), before.saturating_add(count))
+                };
+                let Some(part) = dest.part(at..at.saturating_add(count)) else {
+                    mismatch(CALL, dest.len(), at.saturating_add(count))
+                };
+                let from = self.world_number(member);
+                // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.
+                under_way |= unsafe { rma::begin_get(GET, part.as_ptr(), block.as_ptr(), count, from) };
+                at += count;
+                come.push(count);
+            }
         }
         complete(GET, under_way);
         self.sync();
@@ -314,6 +327,12 @@ scans! {
     "" sum_exscan "shmem_sum_exscan", "assert_eq!(dest.to_vec(), [world.my_pe() as i32; 3]);";
 }
 
+/// How many rows of counts are under way at once: those of all members, as far as half a MiB has room for them.
+fn rows_at_once(width: usize, members: usize) -> usize {
+    const COUNTS: usize = 1 << 16;
+    (COUNTS / width).clamp(1, members.max(1))
+}
+
 /// Waits until all that `begin_get` has begun is there, if some of it may be under way. The race detector is told of gets
 /// that wait, and of no quiet: the program has made none.
 pub(crate) fn complete(get: runtime::InWorld, under_way: bool) {
@@ -340,4 +359,14 @@ fn mismatch(call: &str, len: usize, expected: usize) -> ! {
             .because(format!("one has {len} elements, and {expected} are needed"))
             .fix("pass parts of the right length: slice[..n]"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_at_once;
+
+    #[test]
+    fn counts_of_all_members_are_under_way_at_once_while_there_is_room() {
+        assert_eq!([(1, 5), (5, 5), (1 << 15, 5), (1 << 20, 5)].map(|(width, n)| rows_at_once(width, n)), [5, 5, 2, 1]);
+    }
 }

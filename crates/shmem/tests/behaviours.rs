@@ -269,6 +269,25 @@ fn collectives_over_slices() {
 }
 
 #[test]
+fn blocks_of_varying_sizes_go_to_their_members() {
+    for pes in [1, 2, 3, 5] {
+        everywhere(pes, |world| {
+            let (me, n) = (world.my_pe(), world.n_pes());
+            let size = |from: usize, to: usize| (from + 2 * to) % 4;
+            let counts = world.allocate_slice(n, 0_usize).unwrap();
+            counts.store_all((0..n).map(|to| size(me, to)));
+            let source = world.allocate_slice(3 * n, 0_u32).unwrap();
+            source.store_all((0..n).flat_map(|to| vec![(10 * me + to) as u32; size(me, to)]));
+            let dest = world.allocate_slice(3 * n, 0_u32).unwrap();
+            let come = world.alltoallv(&dest, &source, &counts);
+            assert_eq!(come, (0..n).map(|from| size(from, me)).collect::<Vec<_>>());
+            let expected: Vec<u32> = (0..n).flat_map(|from| vec![(10 * from + me) as u32; size(from, me)]).collect();
+            assert_eq!(dest[..expected.len()].to_vec(), expected);
+        });
+    }
+}
+
+#[test]
 fn collectives_over_values() {
     everywhere(5, |world| {
         let me = world.my_pe();
