@@ -118,7 +118,14 @@ pub(crate) fn alltoall(
     let room = (parts.part as usize - PART_HEAD) / (most * most);
     for start in (0..bytes).step_by(room) {
         let piece = || start..bytes.min(start + room);
-        exchange_blocks(call, span, parts, room.min(bytes), |to, at| lay(to, piece(), at), |of, at| take(of, piece(), at));
+        exchange_blocks(
+            call,
+            span,
+            parts,
+            room.min(bytes),
+            |to, at| lay(to, piece(), at),
+            |of, at| take(of, piece(), at),
+        );
     }
 }
 
