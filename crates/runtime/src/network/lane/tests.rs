@@ -10,7 +10,7 @@ struct IdleLane {
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// What it copies of a put with a signal.
+/// The bytes that it copies of a put with a signal.
 const COPIED: usize = 64;
 
 // SAFETY: it touches no memory.
