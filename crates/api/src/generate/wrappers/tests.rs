@@ -1,0 +1,64 @@
+//! The wrappers of single routines.
+
+use super::*;
+
+fn wrapper(name: &str) -> String {
+    let source = profile_wrappers().source;
+    let start = source.find(&format!(" {name}(")).or(source.find(&format!("*{name}("))).expect("the wrapper is there");
+    source[start..].split("\n}").next().unwrap().into()
+}
+
+#[test]
+fn every_routine_has_a_wrapper_and_no_name_comes_twice() {
+    let mut names = profile_wrappers().names;
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    let public = crate::expand::public_names();
+    for symbol in symbols() {
+        assert!(names.binary_search(&symbol.name).is_ok(), "{} has no wrapper", symbol.name);
+    }
+    assert!(names.iter().all(|name| public.contains(name)));
+}
+
+#[test]
+fn wrappers_record_what_their_routines_move() {
+    for (name, recorded) in [
+        ("shmem_putmem", "NULL, pe, 0, (uint64_t)nelems * 1,"),
+        ("shmem_ctx_double_get", "ctx, pe, 1, (uint64_t)nelems * sizeof(double), NULL"),
+        ("shmem_int_p", "NULL, pe, 0, sizeof(int), (const void *)dest"),
+        ("shmem_long_atomic_fetch_add", "NULL, pe, 2, sizeof(long), (const void *)dest"),
+        ("shmem_get64_nbi", "NULL, pe, 1, (uint64_t)nelems * 8, NULL"),
+        ("shmem_ibput32", "(uint64_t)nblocks * (uint64_t)bsize * 4"),
+        ("shmem_double_sum_reduce", "oxprof_team(mine, call, team, (uint64_t)nreduce * sizeof(double))"),
+        ("shmem_team_split_strided", "oxprof_team(mine, call, parent_team, 0)"),
+        ("shmemx_team_split_strided", "oxprof_call(mine, call, 5, 0)"),
+        ("shmemx_team_split_strided_", "oxprof_call(mine, call, 5, 0)"),
+        ("shmemx_team_create_strided", "oxprof_call(mine, call, 5, 0)"),
+        ("shmemx_team_split", "oxprof_team(mine, call, parent_team, 0)"),
+        ("shmem_team_split_strided", "oxprof_born(mine, *new_team)"),
+        ("shmem_team_split_2d", "oxprof_born(mine, *xaxis_team);\n    oxprof_born(mine, *yaxis_team)"),
+        ("shmemx_team_create_strided", "oxprof_born(mine, *newteam)"),
+        ("shmemx_team_split_", "oxprof_born(mine, oxprof_fortran_team(*newteam))"),
+        ("shmemx_team_destroy_", "oxprof_forget(oxprof_fortran_team(*newteam))"),
+        ("shmem_broadcast64", "oxprof_set(mine, call, PE_start, logPE_stride, PE_size, (uint64_t)nelems * 8)"),
+        ("shmem_int_wait_until", "oxprof_wait(mine, call, (const void *)ivar)"),
+        ("shmem_malloc", "if (size) oxprof_world(mine, call, size, result); else oxprof_call(mine, call, 5, 0)"),
+        ("shmem_realloc", "if (ptr || size) oxprof_world(mine, call, size, result)"),
+        ("shmem_free", "if (ptr) oxprof_world(mine, call, 0, NULL)"),
+        ("shmem_calloc", "oxprof_world(mine, call, (uint64_t)count * (uint64_t)size, result)"),
+        ("shpalloc_", "if (*length > 0) oxprof_world(mine, call, (uint64_t)*length * 4, *errcode == 0 ? *addr : NULL)"),
+        ("shpclmove_", "oxprof_world(mine, call, (uint64_t)*length * 4, *status >= 0 ? *addr : NULL)"),
+        ("shpdeallc_", "oxprof_world(mine, call, 0, NULL)"),
+        ("shmem_put8_", "NULL, *pe, 0, (uint64_t)*nelems * 8,"),
+        (
+            "shmem_real8_sum_to_all_",
+            "oxprof_set(mine, call, *PE_start, *logPE_stride, *PE_size, (uint64_t)*nreduce * 8)",
+        ),
+        ("shmem_quiet", "oxprof_call(mine, call, 3, 0)"),
+    ] {
+        let text = wrapper(name);
+        assert!(text.contains(recorded), "{name}: {text}");
+    }
+}
