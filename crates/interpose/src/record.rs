@@ -311,12 +311,14 @@ fn meet(ledger: &mut OpenLedger, call: Begun, team: Option<&'static TeamEntry>, 
     }
 }
 
-/// Ends the record of a wait for a variable.
+/// Ends the record of a wait for a variable; null if it is not known which one of several has ended it.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_wait(mine: Option<&mut OpenLedger>, call: Begun, address: *const c_void) {
     if let Some(ledger) = mine.filter(|_| call.site != 0) {
         let timing = ledger.finish(call, RoutineKind::Waiting, 0, None);
-        ledger.wait(address as u64, timing);
+        if !address.is_null() {
+            ledger.wait(address as u64, timing);
+        }
     }
 }
 

@@ -77,7 +77,7 @@ enum RecordedPart {
     Set { start: String, stride: String, size: String, bytes: String },
     /// A meeting of the world, with the bytes, if there is one for these arguments, and the address of the block that it has made.
     World { bytes: String, address: Option<&'static str>, meets: Option<&'static str> },
-    /// The address that is waited for.
+    /// The address that is waited for; null if it is not known which one of several has ended the wait.
     Wait { address: String },
     /// A handle that is no longer valid behind the call.
     Forget { handle: String },
@@ -210,9 +210,7 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("amo", "fetch" | "fetch_nbi") => transfer(ATOMIC, 2, one(), "NULL".into()),
         ("amo", _) => transfer(ATOMIC, 2, one(), of.address(&["dest"])),
         ("signal", "signal_wait_until") => is(WAITING, RecordedPart::Wait { address: of.address(&["sig_addr"]) }),
-        ("p2p", name) if name.starts_with("wait") => {
-            is(WAITING, RecordedPart::Wait { address: of.address(&["ivar", "ivars"]) })
-        }
+        ("p2p", name) if name.starts_with("wait") => is(WAITING, RecordedPart::Wait { address: awaited(name, of) }),
         ("lock" | "fortran", "set_lock") => is(WAITING, RecordedPart::Wait { address: of.address(&["lock"]) }),
         ("lock" | "fortran", "clear_lock" | "test_lock") => is(WAITING, RecordedPart::Call),
         ("counting", "wait") | ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
@@ -271,6 +269,17 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("team", "destroy") => is(OTHER, RecordedPart::Forget { handle: "team".into() }),
         ("context", "destroy") => is(OTHER, RecordedPart::Forget { handle: "ctx".into() }),
         _ => is(OTHER, RecordedPart::Call),
+    }
+}
+
+/// The address of the variable that has ended a wait. Calls that wait for one or some of several variables tell it; those that
+/// wait for all do not.
+fn awaited(name: &str, of: &Arguments<'_>) -> String {
+    match name.trim_end_matches("_vector") {
+        "wait_until_all" => "nelems == 1 ? (const void *)ivars : NULL".into(),
+        "wait_until_any" => "result == SIZE_MAX ? NULL : (const void *)(ivars + result)".into(),
+        "wait_until_some" => "result == 0 ? NULL : (const void *)(ivars + indices[0])".into(),
+        _ => of.address(&["ivar"]),
     }
 }
 
