@@ -102,7 +102,7 @@ pub const TEAMS: Table = MODULES.then(8, 256);
 pub mod team {
     /// World number of the first member.
     pub const FIRST: usize = 0;
-    /// The distance of members, or 0 if they have no common one.
+    /// The distance of members as a number of 32 bits, or 0 if they have no common one.
     pub const STRIDE: usize = 1;
     /// How many members; 0 in an unused record.
     pub const SIZE: usize = 2;

@@ -95,8 +95,8 @@ pub struct TeamRecord {
 pub struct TeamKey {
     /// World number of the first member.
     pub first: u32,
-    /// The distance of members; 0 if they have none.
-    pub stride: u32,
+    /// The distance of members, negative if their numbers fall; 0 if they have none.
+    pub stride: i32,
     /// How many members.
     pub size: u32,
     /// A sum over the members.
@@ -307,7 +307,7 @@ fn team_of(record: &[u64], clock: &TickRate) -> TeamRecord {
     TeamRecord {
         key: TeamKey {
             first: record[team::FIRST] as u32,
-            stride: record[team::STRIDE] as u32,
+            stride: record[team::STRIDE] as i32,
             size: record[team::SIZE] as u32,
             sum: record[team::SUM],
             number: (number != team::ACTIVE_SET).then_some(number as u32),

@@ -121,7 +121,7 @@ fn pes(totals: &Totals) -> CsvTable {
 fn teams(totals: &Totals) -> CsvTable {
     let row = |(key, team): (&TeamKey, &TeamTotal)| {
         let number = key.number.map_or_else(String::new, |number| number.to_string());
-        let members = [key.first, key.stride, key.size].map(|word| word.to_string());
+        let members = [key.first.to_string(), key.stride.to_string(), key.size.to_string()];
         [members.to_vec(), vec![number, team.calls.to_string(), team.bytes.to_string(), whole(team.time)]].concat()
     };
     CsvTable {

@@ -343,12 +343,27 @@ fn described(team: &TeamKey, pes: u32) -> String {
         Some(number) => format!(", number {}", number + 1),
     };
     let what = if team.number.is_none() { "active set" } else { "team" };
-    let last = team.first + team.stride * (team.size - 1);
+    let last = i64::from(team.first) + i64::from(team.stride) * (i64::from(team.size) - 1);
     match team.stride {
         1 if team.size == pes && team.number == Some(0) => "world".into(),
         _ if team.size == 1 => format!("{what} of PE {}{kind}", team.first),
         0 => format!("{what} of PE {} and {} others{kind}", team.first, team.size - 1),
         1 => format!("{what} of PEs {} to {last}{kind}", team.first),
         stride => format!("{what} of PEs {} to {last} by {stride}{kind}", team.first),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_are_told_by_their_first_and_last_members() {
+        let told = |first, stride, size, number| described(&TeamKey { first, stride, size, sum: 0, number }, 8);
+        assert_eq!(told(0, 1, 8, Some(0)), "world");
+        assert_eq!(told(7, -1, 8, Some(0)), "team of PEs 7 to 0 by -1");
+        assert_eq!(told(6, -2, 3, Some(1)), "team of PEs 6 to 2 by -2, number 2");
+        assert_eq!(told(0, 4, 2, None), "active set of PEs 0 to 4 by 4");
+        assert_eq!(told(5, 1, 1, Some(0)), "team of PE 5");
     }
 }
