@@ -239,8 +239,11 @@ impl Wrapper {
             } else {
                 flags.push(joined("-specs=", &self.lib.join("oxshmem-race.specs")))
             }
-            if !self.clang && Language::of_name(&self.name) != Some(Language::Fortran) {
-                flags.extend(GNU_COPIES.map(OsString::from));
+            if Language::of_name(&self.name) != Some(Language::Fortran) {
+                flags.push(PLAIN_COPIES.into());
+                if !self.clang {
+                    flags.extend(GNU_COPIES.map(OsString::from));
+                }
             }
         }
         flags
@@ -280,6 +283,10 @@ pub(crate) fn library_folders(prefix: &Path) -> [PathBuf; 3] {
 
 /// How clang is told to instrument a program without linking its own library.
 const CLANG_RACE: [&str; 2] = ["-fsanitize=thread", "-fno-sanitize-link-runtime"];
+
+/// How compilers of C and C++ are told to call `memcpy` and its like by these names, and not as functions that look for overflows: some
+/// systems have those by default.
+const PLAIN_COPIES: &str = "-U_FORTIFY_SOURCE";
 
 /// How the GNU compilers of C and C++ are told to leave copies of memory as calls, so that the detector sees them.
 const GNU_COPIES: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];

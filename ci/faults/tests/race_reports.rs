@@ -76,6 +76,13 @@ fn the_status_of_a_race_takes_nothing_from_the_end_of_the_program_and_is_not_tha
 }
 
 #[test]
+fn a_copy_that_the_compiler_would_check_is_seen() {
+    let checked = ["--race", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"];
+    let ended = Job::new("-n 2").run(&program_with("race/copies.c", &checked), [""; 0]).expect(FOUND);
+    ended.says(&["data race on `row` of PE 1", "shmem_long_p by PE 0 at copies.c:", "a store by PE 1 at copies.c:"]);
+}
+
+#[test]
 fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     let program = program_with("race/late_put.c", &["--race"]);
     let folder = TestFolder::new("race-late-put");

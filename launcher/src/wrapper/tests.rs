@@ -66,8 +66,11 @@ fn archives_bring_the_system_libraries() {
 fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first() {
     let library = "-Wl,--no-as-needed,-l:liboxshmem-race.so.1 -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -loxshmem";
     let specs = "-I/opt/osh/include -g -specs=/opt/osh/lib/oxshmem-race.specs";
-    let copies = GNU_COPIES.join(" ");
+    let copies = format!("{PLAIN_COPIES} {}", GNU_COPIES.join(" "));
     assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs} {copies}"));
+    // The last word on a macro counts.
+    let checked = acts("oshcc", "--race -D_FORTIFY_SOURCE=2 -c a.c");
+    assert_eq!(checked, format!("cc -D_FORTIFY_SOURCE=2 -c a.c {specs} {copies}"));
     assert_eq!(
         acts("oshfort", "--race a.f90"),
         format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")
@@ -75,7 +78,7 @@ fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first()
     assert!(acts("oshcc", "--race -static a.c").starts_with("refuse --race does not go together"));
     let clang = wrapper("oshcc", &[("OSHCC", "clang")]).act(&["--race".into(), "-c".into(), "a.c".into()]);
     let Action::Run(clang) = clang else { panic!("it compiles") };
-    let flags = "-I/opt/osh/include -g -fsanitize=thread -fno-sanitize-link-runtime";
+    let flags = "-I/opt/osh/include -g -fsanitize=thread -fno-sanitize-link-runtime -U_FORTIFY_SOURCE";
     assert_eq!(line(clang), format!("clang -c a.c {flags}"));
 }
 
