@@ -39,6 +39,14 @@ static const char *attribute(PyObject *code, const char *name, PyObject **holder
     return text;
 }
 
+/* How many bytes of a text have room, `most` at most. A character of several bytes is not cut: the rest would be no text. */
+static int room(const char *text, int most) {
+    int length = (int)strnlen(text, (size_t)most + 1);
+    if (length <= most) return length;
+    while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
+    return most;
+}
+
 static void describe(struct place *place, PyObject *code, PyObject *frame) {
     PyObject *file_holder, *name_holder;
     const char *file = attribute(code, "co_filename", &file_holder), *name = attribute(code, "co_name", &name_holder);
@@ -47,7 +55,8 @@ static void describe(struct place *place, PyObject *code, PyObject *frame) {
     const char *base = strrchr(file, '/');
     base = base == NULL ? file : base + 1;
     int is_function = name != NULL && strcmp(name, "<module>") != 0;
-    snprintf(place->text, sizeof place->text, "%.22s%s%.28s:%d", is_function ? name : "", is_function ? " at " : "", base,
+    if (!is_function) name = "";
+    snprintf(place->text, sizeof place->text, "%.*s%s%.*s:%d", room(name, 22), name, is_function ? " at " : "", room(base, 28), base,
              PyFrame_GetLineNumber(frame));
     if (file_holder != NULL) Py_DecRef(file_holder);
     if (name_holder != NULL) Py_DecRef(name_holder);

@@ -169,6 +169,14 @@ class Lines(unittest.TestCase):
         self.assertEqual(ended.returncode, 1, ended.stderr)
         self.assertIn("called from: step at lines.py:4\n", ended.stderr)
 
+    def test_a_name_that_is_too_long_is_cut_between_two_characters(self) -> None:
+        # The room for a name ends within its eleventh letter of two bytes.
+        program = ("import oxshmem as shmem\na = shmem.zeros(4)\ndef step():\n    shmem.p(a, 1.0, 0)\n"
+                   "step.__code__ = step.__code__.replace(co_name='n' + chr(0xe9) * 20)\nshmem.free(a)\nstep()\n")
+        ended = self.job(program, "-n", "2", SHMEM_CHECK="3")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+        self.assertIn("called from: n" + chr(0xe9) * 10 + " at lines.py:4\n", ended.stderr)
+
     def oshrun(self) -> str:
         from oxshmem.__main__ import _oshrun
         return _oshrun()
