@@ -194,7 +194,7 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
     let one = || of.element.clone();
     let put = || {
         // A put of a word may be what its target waits for.
-        format!("({bytes}) <= 8 ? {} : NULL", of.address(&["dest", "target"]))
+        format!("({bytes}) <= 8 ? {} : NULL", of.address(&["dest"]))
     };
     match (module, name) {
         ("init", "init" | "init_thread" | "start_pes") => is(COLLECTIVE, RecordedPart::Begin),
@@ -203,8 +203,15 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("init", "pcontrol") => is(OTHER, RecordedPart::Control),
         ("rma", "p") => transfer(TRANSFER, 0, one(), of.address(&["dest"])),
         ("rma", "g") => transfer(TRANSFER, 1, one(), "NULL".into()),
-        ("rma" | "counting", name) if name.contains("put") => transfer(TRANSFER, 0, bytes.clone(), put()),
-        ("rma", _) | ("counting", "getmem") => transfer(TRANSFER, 1, bytes, "NULL".into()),
+        ("rma", name) if name.contains("put") => transfer(TRANSFER, 0, bytes.clone(), put()),
+        ("rma", _) => transfer(TRANSFER, 1, bytes, "NULL".into()),
+        // A get counts at the PE that it reads from.
+        ("counting", "putmem") => transfer(TRANSFER, 0, bytes, of.address(&["ct"])),
+        ("counting", "getmem") => transfer(TRANSFER, 1, bytes, of.address(&["ct"])),
+        ("counting", "create") => {
+            is(COLLECTIVE, RecordedPart::World { bytes: "8".into(), address: Some("*ct"), meets: None })
+        }
+        ("counting", "free") => is(COLLECTIVE, RecordedPart::World { bytes, address: None, meets: None }),
         ("signal", "put_signal" | "put_signal_nbi") => transfer(TRANSFER, 0, bytes, of.address(&["sig_addr"])),
         ("signal", "signal_set" | "signal_add") => transfer(ATOMIC, 2, "8".into(), of.address(&["sig_addr"])),
         ("amo", "fetch" | "fetch_nbi") => transfer(ATOMIC, 2, one(), "NULL".into()),
@@ -213,7 +220,8 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("p2p", name) if name.starts_with("wait") => is(WAITING, RecordedPart::Wait { address: awaited(name, of) }),
         ("lock" | "fortran", "set_lock") => is(WAITING, RecordedPart::Wait { address: of.address(&["lock"]) }),
         ("lock" | "fortran", "clear_lock" | "test_lock") => is(WAITING, RecordedPart::Call),
-        ("counting", "wait") | ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
+        ("counting", "wait") => is(WAITING, RecordedPart::Wait { address: of.address(&["ct"]) }),
+        ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
         ("request", _) => is(COLLECTIVE, RecordedPart::Bytes { bytes }),
         ("order", "barrier_all" | "sync_all") => {
             is(COLLECTIVE, RecordedPart::World { bytes, address: None, meets: None })
