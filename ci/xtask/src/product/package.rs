@@ -2,6 +2,7 @@
 //! this machine, and are the same bytes when they are made again from the same revision.
 
 mod archive;
+mod c_library;
 mod debian;
 mod parts;
 mod redhat;

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Product;
 use super::parts::{PackagePart, part};
+use super::{Product, c_library};
 use crate::disk::{link_to, write};
 use crate::product::recipe::VERSION;
 use crate::product::{installation, notices};
@@ -18,8 +18,6 @@ use crate::{Outcome, command, top};
 /// The prefix of the installation.
 const PREFIX: &str = "usr/lib/oxshmem";
 const MAINTAINER: &str = "The oxshmem developers <oxshmem@localhost.localdomain>";
-/// The oldest C library that has all functions which our files ask for.
-const LIBC: &str = "libc6 (>= 2.34), libgcc-s1 (>= 4.2)";
 /// Programs by their short names, with `update-alternatives`; the first leads the others of its package.
 const TOOLS: &[&str] = &["oshrun", "osh_info", "oshmem_info"];
 const COMPILERS: &[&str] =
@@ -36,13 +34,15 @@ struct DebianPackage {
     alternatives: &'static [&'static str],
 }
 
-fn packages() -> [DebianPackage; 3] {
+/// The packages, which need glibc of this version or a later one.
+fn packages((major, minor): (u32, u32)) -> [DebianPackage; 3] {
+    let libc = format!("libc6 (>= {major}.{minor}), libgcc-s1 (>= 4.2)");
     [
         DebianPackage {
             name: "liboxshmem1",
             part: PackagePart::Library,
             section: "libs",
-            depends: LIBC.into(),
+            depends: libc.clone(),
             summary: "OpenSHMEM 1.6 over shared memory, TCP, libfabric and UCX",
             text: "Processes of a parallel program read and write each other's memory\n without the help of the other side. \
                    This is the library that programs\n need at run time.",
@@ -52,7 +52,7 @@ fn packages() -> [DebianPackage; 3] {
             name: "oxshmem",
             part: PackagePart::Tools,
             section: "net",
-            depends: format!("liboxshmem1 (= {VERSION}), {LIBC}"),
+            depends: format!("liboxshmem1 (= {VERSION}), {libc}"),
             summary: "OpenSHMEM 1.6: launcher and tools",
             text: "oshrun starts parallel programs on one machine or on several. The other\n tools measure operations, look \
                    for faults of a cluster, and explain\n which algorithm a collective takes.",
@@ -63,7 +63,7 @@ fn packages() -> [DebianPackage; 3] {
             part: PackagePart::Development,
             section: "libdevel",
             depends: format!(
-                "liboxshmem1 (= {VERSION}), oxshmem (= {VERSION}), gcc | c-compiler, libc6-dev | libc-dev, {LIBC}"
+                "liboxshmem1 (= {VERSION}), oxshmem (= {VERSION}), gcc | c-compiler, libc6-dev | libc-dev, {libc}"
             ),
             summary: "OpenSHMEM 1.6: headers, compiler wrappers, manual",
             text: "oshcc, oshc++ and oshfort compile parallel programs in C, C++ and\n Fortran. The package has the headers, \
@@ -80,7 +80,7 @@ pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
         "aarch64" => "arm64",
         other => other,
     };
-    packages().iter().map(|package| one(product, package, processor)).collect()
+    packages(c_library::oldest(product)?).iter().map(|package| one(product, package, processor)).collect()
 }
 
 fn one(product: &Product, package: &DebianPackage, processor: &str) -> Outcome<PathBuf> {
