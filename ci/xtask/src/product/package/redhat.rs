@@ -1,6 +1,7 @@
 //! Packages of Fedora, Red Hat and SUSE, by rpmbuild.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Product;
@@ -41,13 +42,38 @@ pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
 }
 
 /// The files of a package, as the spec file reads them. Programs and their library are one package.
-fn write_list(product: &Product, wanted: PackagePart, list: &std::path::Path) -> Outcome {
+fn write_list(product: &Product, wanted: PackagePart, list: &Path) -> Outcome {
     let files = installation::files(&product.tree)?;
     let ours = files.iter().filter(|file| !file.starts_with(notices::FOLDER));
     let of_part = ours.filter(|file| match part(file) {
         PackagePart::Library => wanted == PackagePart::Tools,
         other => other == wanted,
     });
-    let text: String = of_part.map(|file| format!("\"%{{_libdir}}/oxshmem/{}\"\n", file.display())).collect();
-    write(list, &text)
+    write(list, &text_of(of_part.map(PathBuf::as_path)))
+}
+
+/// Files with their folders: one that no package owns stays behind when the packages are removed.
+fn text_of<'a>(files: impl Iterator<Item = &'a Path>) -> String {
+    let (mut folders, mut text) = (BTreeSet::<&Path>::new(), String::new());
+    for file in files {
+        folders.extend(file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()));
+        text += &format!("\"%{{_libdir}}/oxshmem/{}\"\n", file.display());
+    }
+    text.extend(folders.iter().map(|folder| format!("%dir \"%{{_libdir}}/oxshmem/{}\"\n", folder.display())));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_owns_the_folders_of_its_files() {
+        let files = ["bin/oshrun", "share/man/man1/oshrun.1", "share/man/man7/oxshmem.7"].map(Path::new);
+        let text = text_of(files.into_iter());
+        let owned: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("%dir ")).collect();
+        let folders = ["bin", "share", "share/man", "share/man/man1", "share/man/man7"];
+        assert_eq!(owned, folders.map(|folder| format!("\"%{{_libdir}}/oxshmem/{folder}\"")));
+        assert!(text.starts_with("\"%{_libdir}/oxshmem/bin/oshrun\"\n"), "{text}");
+    }
 }
