@@ -164,6 +164,7 @@ fn product(arguments: &PackageArguments) -> Outcome<Product> {
     }
     println!("bin has {:.1} MB", size as f64 / 1e6);
     no_paths_of_this_machine(&tree, &mapped)?;
+    plain_modes(&tree)?;
     Ok(Product { tree, debug, toolchain, time: time()?, scratch, output })
 }
 
@@ -207,6 +208,11 @@ fn no_paths_of_this_machine(tree: &Path, mapped: &[(PathBuf, &'static str)]) -> 
     Ok(())
 }
 
+/// Gives files and folders the modes that those of packages have, whatever the umask and the folder above were.
+fn plain_modes(tree: &Path) -> Outcome {
+    command::run(Command::new("chmod").args(["-R", "u=rwX,go=rX,a-s"]).arg(tree))
+}
+
 /// The time of the revision, or that of the variable which others use for this.
 fn time() -> Outcome<String> {
     if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
@@ -219,6 +225,8 @@ fn time() -> Outcome<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -238,5 +246,24 @@ mod tests {
         assert_eq!(no_paths_of_this_machine(&folder, &mapped), Ok(()));
         folder.write("bad", "\0/somebody/oxshmem/src/lib.rs");
         assert!(no_paths_of_this_machine(&folder, &mapped).is_err_and(|why| why.contains("bad")));
+    }
+
+    #[test]
+    fn modes_in_packages_do_not_depend_on_the_umask() {
+        let folder = oxshmem_faults::TestFolder::new("modes");
+        folder.write("lib/data", "");
+        folder.write("bin/oshrun", "");
+        for (name, made, packed) in [
+            ("lib/data", 0o600, 0o644),
+            ("lib", 0o700, 0o755),
+            ("bin/oshrun", 0o700, 0o755),
+            ("bin", 0o2775, 0o755),
+        ] {
+            let path = folder.join(name);
+            fs::set_permissions(&path, fs::Permissions::from_mode(made)).expect("its own file");
+            plain_modes(&folder).expect("chmod is here");
+            let mode = fs::metadata(&path).expect("it is there").permissions().mode() & 0o7777;
+            assert_eq!(mode, packed, "{name}");
+        }
     }
 }

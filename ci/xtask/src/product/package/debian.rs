@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::parts::{PackagePart, part};
-use super::{Product, c_library};
+use super::{Product, c_library, plain_modes};
 use crate::disk::{link_to, write};
 use crate::product::recipe::VERSION;
 use crate::product::{installation, notices};
@@ -88,6 +88,7 @@ fn one(product: &Product, package: &DebianPackage, processor: &str) -> Outcome<P
     files(product, package, &root)?;
     documents(product, package, &root)?;
     control(package, processor, &root)?;
+    plain_modes(&root)?;
     let file = product.output.join(format!("{}_{VERSION}_{processor}.deb", package.name));
     // Times of folders come from their making; dpkg-deb cuts what is younger than this off.
     let mut build = Command::new("dpkg-deb");
