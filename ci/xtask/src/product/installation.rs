@@ -68,7 +68,7 @@ pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
 /// Copies a file or a link. A running tool's file cannot be written over, but it can be replaced.
 pub(crate) fn copy(from: &Path, to: &Path) -> Outcome {
     let copied = || {
-        fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))?;
+        make_folders(to.parent().unwrap_or(Path::new("/")))?;
         if to.symlink_metadata().is_ok() {
             fs::remove_file(to)?;
         }
@@ -80,6 +80,14 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Outcome {
         fs::set_permissions(to, fs::Permissions::from_mode(mode))
     };
     copied().map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+/// Makes a folder and those above it, which others may enter, as they may read the files: whatever the umask is.
+fn make_folders(folder: &Path) -> std::io::Result<()> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(folder)?;
+    missing.iter().try_for_each(|folder| fs::set_permissions(folder, fs::Permissions::from_mode(0o755)))
 }
 
 fn listed(prefix: &Path) -> BTreeSet<PathBuf> {
@@ -105,9 +113,12 @@ fn remove(prefix: &Path, file: &Path) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use oxshmem_faults::TestFolder;
 
     use super::*;
+    use crate::command;
 
     fn tree(at: &TestFolder, files: &[&str]) {
         for file in files {
@@ -128,6 +139,29 @@ mod tests {
         take_away(&prefix).expect("it knows what is there");
         assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from([PathBuf::from("bin/other")]));
         assert!(take_away(&prefix).is_err(), "there is nothing left");
+    }
+
+    #[test]
+    fn others_may_enter_what_was_installed_under_a_strict_umask() {
+        const MARK: &str = "XTASK_TEST_UMASK";
+        if std::env::var_os(MARK).is_none() {
+            // All threads of a process have one umask: so the test runs again in a process of its own.
+            let name = "product::installation::tests::others_may_enter_what_was_installed_under_a_strict_umask";
+            let mut again = Command::new("sh");
+            again.args(["-c", "umask 077 && exec \"$0\" --exact \"$1\""]);
+            again.arg(std::env::current_exe().expect("a test has a path")).arg(name).env(MARK, "077");
+            let told = command::read(&mut again).expect("it passes there");
+            assert!(told.contains("1 passed"), "{told}");
+            return;
+        }
+        let folder = TestFolder::new("umask");
+        folder.write("stage/bin/oshrun", "");
+        let prefix = folder.join("opt/oxshmem");
+        put(&folder.join("stage"), &prefix, false).expect("installs");
+        for (name, wanted) in [("opt", 0o755), ("opt/oxshmem/bin", 0o755), ("opt/oxshmem/bin/oshrun", 0o644)] {
+            let mode = fs::metadata(folder.join(name)).expect("it is there").permissions().mode() & 0o777;
+            assert_eq!(mode, wanted, "{name}");
+        }
     }
 
     #[test]
