@@ -33,12 +33,11 @@ pub(crate) struct Toolchain {
 impl Toolchain {
     /// The tools for a target of rustc; without one those of this machine.
     pub(crate) fn of(triple: Option<&str>) -> Outcome<Self> {
-        let Some(triple) = triple else { return Ok(Self::default()) };
+        let here = Self::default();
+        let Some(triple) = triple.filter(|triple| *triple != here.triple()) else { return Ok(here) };
         let cross = CROSS.iter().find(|cross| cross.triple == triple).ok_or_else(|| {
             let known = CROSS.iter().map(|cross| cross.triple).collect::<Vec<_>>().join(", ");
-            format!(
-                "`{triple}` cannot be built for: oxshmem supports x86_64-unknown-linux-gnu (this machine) and {known}"
-            )
+            format!("`{triple}` cannot be built for: oxshmem supports {} (this machine) and {known}", here.triple())
         })?;
         let tools = Self { cross: Some(cross) };
         if command::exists(&tools.name("gcc")) && command::exists(cross.emulator) && has_library(triple) {
@@ -73,7 +72,7 @@ impl Toolchain {
     pub(crate) fn cc(self) -> Command {
         match self.cross {
             Some(_) => self.tool("gcc"),
-            None => Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into())),
+            None => compiler(&std::env::var("CC").unwrap_or_default()),
         }
     }
 
@@ -104,6 +103,17 @@ impl Toolchain {
     }
 }
 
+/// The C compiler that `CC` names. There may be words around it (`ccache gcc`, `gcc -m64`), which build scripts take too.
+fn compiler(named: &str) -> Command {
+    if Path::new(named).is_file() {
+        return Command::new(named);
+    }
+    let mut words = named.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or("cc"));
+    command.args(words);
+    command
+}
+
 /// Whether Rust's library for the target is here.
 fn has_library(triple: &str) -> bool {
     let folder = command::read(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
@@ -121,8 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn the_compiler_may_be_named_with_words_around_it() {
+        let words = |named: &str| {
+            let command = compiler(named);
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(words("ccache gcc -m64"), ["ccache", "gcc", "-m64"]);
+        assert_eq!(words(""), ["cc"]);
+        let folder = oxshmem_faults::TestFolder::new("compiler");
+        let whole = folder.write("my cc", "").display().to_string();
+        assert_eq!(words(&whole), [whole.as_str()]);
+    }
+
+    #[test]
     fn this_machine_needs_no_names() {
         let here = Toolchain::of(None).expect("it is always there");
+        let named = Toolchain::of(Some(&here.triple())).expect("it is this machine");
+        assert!(named.cross.is_none());
         assert_eq!((here.name("ld").as_str(), here.processor()), ("ld", std::env::consts::ARCH));
         assert!(here.built("dev").ends_with("debug"));
     }
