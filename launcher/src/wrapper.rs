@@ -258,7 +258,8 @@ impl Wrapper {
         if let Some(flags) = archive::flags(arguments, &self.lib, self.fortran) {
             return flags;
         }
-        let mut flags = vec![joined("-L", &self.lib), joined("-Wl,-rpath,", &self.lib)];
+        let mut flags = vec![joined("-L", &self.lib)];
+        flags.extend(run_path(&self.lib));
         if asks_for_races(arguments) {
             flags.push("-Wl,--no-as-needed,-l:liboxshmem-race.so.1".into());
             flags.push("-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset".into());
@@ -369,6 +370,14 @@ fn joined(flag: &str, folder: &Path) -> OsString {
     let mut joined = OsString::from(flag);
     joined.push(folder);
     joined
+}
+
+/// The linker's option by which programs find their library in this folder. A comma ends an argument within `-Wl`.
+fn run_path(folder: &Path) -> Vec<OsString> {
+    if folder.as_os_str().as_encoded_bytes().contains(&b',') {
+        return vec!["-Xlinker".into(), "-rpath".into(), "-Xlinker".into(), folder.into()];
+    }
+    vec![joined("-Wl,-rpath,", folder)]
 }
 
 fn line(words: impl IntoIterator<Item = OsString>) -> String {

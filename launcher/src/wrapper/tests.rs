@@ -42,6 +42,13 @@ fn flags_are_added_where_they_serve() {
 }
 
 #[test]
+fn a_comma_in_the_prefix_does_not_end_the_path_of_the_library() {
+    let wrapper = Wrapper::new("oshcc", Path::new("/opt/osh,1/bin"), |_| None, |_| false, |_| false);
+    let link = "-L/opt/osh,1/lib -Xlinker -rpath -Xlinker /opt/osh,1/lib -loxshmem";
+    assert_eq!(wrapper.act(&["--showme:link".into()]), Action::Print(link.into()));
+}
+
+#[test]
 fn the_fortran_module_is_linked_before_the_library() {
     let here = |path: &Path| path == Path::new("/opt/osh/lib/liboxshmem_f08.a");
     let libraries = |name| {

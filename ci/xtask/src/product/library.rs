@@ -62,7 +62,9 @@ fn linker(recipe: &Recipe, archive: &Path, library: &Path, name: &str, map: &Pat
         .args(["-shared", "-o"])
         .arg(library)
         .arg(format!("-Wl,-soname,{name}"))
-        .arg(format!("-Wl,--version-script={}", map.display()))
+        // Within `-Wl` a comma of the path would end it.
+        .arg("-Xlinker")
+        .arg(format!("--version-script={}", map.display()))
         .arg("-Wl,--whole-archive")
         .arg(archive)
         .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
