@@ -41,10 +41,11 @@ fn pack(tree: &Path, archive: &Path, time: &str) -> Outcome {
     command::run(&mut tar)
 }
 
-/// Writes the checksums of all packages in a folder.
+/// Writes the checksums of all packages in a folder, which may have folders beside them.
 pub(super) fn checksums(folder: &Path) -> Outcome {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    let files = entries.flatten().filter(|entry| entry.path().is_file());
+    let mut names: Vec<_> = files.map(|entry| entry.file_name()).collect();
     names.retain(|name| name != OsStr::new(CHECKSUMS));
     names.sort();
     let sums = command::read(Command::new("sha256sum").args(&names).current_dir(folder))?;
@@ -56,6 +57,19 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_folder_beside_packages_has_no_checksum() {
+        let folder = oxshmem_faults::TestFolder::new("checksums");
+        folder.write("oxshmem.deb", "");
+        folder.write("older/oxshmem.deb", "");
+        // The second time its own list is there.
+        for _ in 0..2 {
+            checksums(&folder).expect("sha256sum is here");
+            let sums = fs::read_to_string(folder.join(CHECKSUMS)).expect("the list");
+            assert!(sums.lines().count() == 1 && sums.ends_with("  oxshmem.deb\n"), "{sums}");
+        }
+    }
 
     #[test]
     fn the_same_tree_gives_the_same_bytes_whenever_it_was_made() {
