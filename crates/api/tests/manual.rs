@@ -181,6 +181,10 @@ fn environment_and_options_come_from_their_own_places() {
     for knob in knobs::all() {
         assert!(text("man7/oxshmem.7").contains(knob.name), "{} is not in oxshmem(7)", knob.name);
     }
+    for subject in knobs::SUBJECTS {
+        let is_its_heading = |line: &str| line.starts_with(".SS ") && line.contains(subject.title);
+        assert!(text("man7/oxshmem.7").lines().any(is_its_heading), "oxshmem(7) has no part `{}`", subject.title);
+    }
     assert!(text("man1/oshrun.1").contains("Usage: oshrun"));
     assert_eq!(text("man3/shmem_long_max_to_all.3"), ".so man3/shmem_max_to_all.3\n");
     // Fortran has no other spelling of a shift, and does not tell a constant from a routine.

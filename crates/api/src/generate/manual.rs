@@ -1,6 +1,6 @@
 //! The manual: pages for `man`, from their sources, the routine table, the knob table and what the tools say of themselves.
 
-use oxshmem_base::knobs::{self, IGNORED};
+use oxshmem_base::knobs::{IGNORED, KnobSubject, SUBJECTS};
 use roff::{Inline, Roff, bold, italic, roman};
 
 use super::manual_synopsis::{Forms, c, forms, fortran, fortran_2008, generics};
@@ -125,17 +125,21 @@ fn options(roff: &mut Roff, page: &Page, help: &[Help]) {
     }
 }
 
-/// Every environment variable, as its row describes it.
+/// Every environment variable, as its row describes it, below its subject.
 fn environment(roff: &mut Roff) {
-    for knob in knobs::active() {
-        roff.control("TP", []).text([bold(knob.name)]);
-        let mut text = format!("{}. Value: {}. Default: {}.", capital(knob.doc), knob.values(), knob.default);
-        if !knob.aliases.is_empty() {
-            text += &format!(" Also read as {}.", knob.aliases.join(", "));
+    for KnobSubject { title, knobs } in SUBJECTS {
+        roff.control("SS", [*title]);
+        for knob in *knobs {
+            roff.control("TP", []).text([bold(knob.name)]);
+            let mut text = format!("{}. Value: {}. Default: {}.", capital(knob.doc), knob.values(), knob.default);
+            if !knob.aliases.is_empty() {
+                text += &format!(" Also read as {}.", knob.aliases.join(", "));
+            }
+            roff.text([roman(text)]);
         }
-        roff.text([roman(text)]);
     }
-    roff.control("PP", []).text([roman("Accepted without effect, for scripts that were written for other libraries:")]);
+    roff.control("SS", ["Accepted without effect"]);
+    roff.text([roman("Scripts that were written for other libraries may set these:")]);
     for knob in IGNORED {
         roff.control("TP", []).text([bold(knob.name)]).text([roman(format!("{}.", capital(knob.doc)))]);
     }
