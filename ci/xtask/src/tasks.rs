@@ -296,6 +296,22 @@ mod tests {
         assert_eq!((name.as_str(), words.len()), ("rdma", 5));
     }
 
+    /// The checkout belongs to another user than that of the container. `git` refuses it there unless it is told, and checks that list
+    /// files, packages and what is built ask `git`.
+    #[test]
+    fn workflows_tell_git_that_the_checkout_is_safe() {
+        let entries = std::fs::read_dir(crate::top().join(".github/workflows")).expect("the folder is there");
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let text = std::fs::read_to_string(&path).expect("the file can be read");
+            for job in text.split("actions/checkout@").skip(1) {
+                let asks = ["cargo xtask test", "cargo xtask package", "cargo xtask semver"];
+                if let Some(at) = asks.iter().filter_map(|command| job.find(command)).min() {
+                    assert!(job[..at].contains("safe.directory"), "{}: {}", path.display(), &job[at..]);
+                }
+            }
+        }
+    }
+
     /// Each `cargo xtask` that a document or a workflow shows is one that is understood, and its steps exist.
     #[test]
     fn commands_in_documents_are_tasks() {
