@@ -65,3 +65,19 @@ fn with_tools(program: &str, prefix: &Path) -> Command {
     command.env("PATH", format!("{}:{paths}", prefix.join("bin").display()));
     command
 }
+
+#[cfg(test)]
+mod tests {
+    /// Versions before 4.3 do not know all commands of the shell, and start a line that needs none by themselves.
+    #[test]
+    fn every_version_of_make_gives_the_questions_of_the_makefile_to_a_shell() {
+        let path = crate::top().join("examples/Makefile");
+        let text = std::fs::read_to_string(path).expect("the examples have it");
+        let questions: Vec<&str> = text.split("$(shell ").skip(1).collect();
+        assert!(!questions.is_empty());
+        for question in questions {
+            let question = question.split(')').next().unwrap_or_default();
+            assert!(question.contains(['>', '|', ';']), "{question}");
+        }
+    }
+}
