@@ -180,13 +180,16 @@ fn mapped() -> Outcome<Vec<(PathBuf, &'static str)>> {
 /// Variables that make rustc and the C compiler map these folders.
 fn environment(mapped: &[(PathBuf, &'static str)]) -> Vec<(&'static str, String)> {
     // The last option that fits counts.
-    let options = |option: &str, separator: &str| {
+    let options = |option: &str| {
         let each = mapped.iter().rev().map(|(from, to)| format!("{option}={}={to}", from.display()));
-        each.collect::<Vec<_>>().join(separator)
+        each.collect::<Vec<_>>()
     };
+    // A folder may have blanks in its name, which would end an option.
+    let quoted = |option: &String| format!("'{}'", option.replace('\'', "'\\''"));
     vec![
-        ("CARGO_ENCODED_RUSTFLAGS", options("--remap-path-prefix", "\x1f")),
-        ("CFLAGS", options("-ffile-prefix-map", " ")),
+        ("CARGO_ENCODED_RUSTFLAGS", options("--remap-path-prefix").join("\x1f")),
+        ("CFLAGS", options("-ffile-prefix-map").iter().map(quoted).collect::<Vec<_>>().join(" ")),
+        ("CC_SHELL_ESCAPED_FLAGS", "1".into()),
     ]
 }
 
@@ -236,6 +239,18 @@ mod tests {
             let text = fs::read_to_string(&path).expect("the recipe is there");
             assert!(text.contains(VERSION), "{file} names another version than {VERSION}");
         }
+    }
+
+    #[test]
+    fn a_folder_with_a_blank_is_mapped_by_one_option() {
+        let mapped = [(PathBuf::from("/my work/it's"), "/oxshmem"), (PathBuf::from("/rust"), "/rust")];
+        let variables = environment(&mapped);
+        let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+        let rustc = "--remap-path-prefix=/rust=/rust\x1f--remap-path-prefix=/my work/it's=/oxshmem";
+        assert_eq!(value("CARGO_ENCODED_RUSTFLAGS"), Some(rustc));
+        let script = format!("printf '%s\\n' {}", value("CFLAGS").expect("the C compiler has options"));
+        let words = command::read(Command::new("sh").args(["-c", &script])).expect("a shell reads them");
+        assert_eq!(words, "-ffile-prefix-map=/rust=/rust\n-ffile-prefix-map=/my work/it's=/oxshmem\n");
     }
 
     #[test]
