@@ -19,6 +19,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("mpiexec.hydra", "mpich"),
     ("mpicc.mpich", "libmpich-dev"),
     ("python3", "python3"),
+    // The part of Python that makes environments.
+    ("/usr/share/doc/python3-venv/copyright", "python3-venv"),
     // With the macros for pages of the manual, which groff-base has.
     ("groff", "groff-base"),
     ("man", "man-db"),
@@ -52,6 +54,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     // Opens reports.
     ("chromium", "chromium"),
     // Packages.
+    ("xz", "xz-utils"),
     ("lintian", "lintian"),
     ("rpmbuild", "rpm"),
     ("rpmlint", "rpmlint"),

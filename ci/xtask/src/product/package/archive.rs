@@ -73,6 +73,9 @@ mod tests {
 
     #[test]
     fn the_same_tree_gives_the_same_bytes_whenever_it_was_made() {
+        if !command::exists("xz") {
+            return oxshmem_faults::not_run("there is no xz here");
+        }
         let folder = oxshmem_faults::TestFolder::new("archive");
         let packed = |name: &str, mode: u32| {
             let tree = folder.join(name);
@@ -84,7 +87,7 @@ mod tests {
             let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(u64::from(mode));
             fs::File::open(tree.join("bin/a")).and_then(|file| file.set_modified(old)).expect("its own file");
             let archive = folder.join(format!("{name}.tar.xz"));
-            pack(&tree, &archive, "1700000000").expect("tar and xz are there");
+            pack(&tree, &archive, "1700000000").expect("tar is there");
             fs::read(archive).expect("the archive")
         };
         assert!(packed("one", 0o775) == packed("two", 0o755), "the archives differ");
