@@ -94,6 +94,12 @@ static void grow(void)
     shmem_realloc(block, 2 * sizeof(long) * (LONG + 2 * GUARD));
 }
 
+/* With memory that the team has leased before, its members meet nowhere before they exchange. */
+static void exchange(void)
+{
+    shmem_long_alltoall(SHMEM_TEAM_WORLD, long_dest, long_source, 20);
+}
+
 static void issue_barrier(void)
 {
     shmem_req_h request;
@@ -151,6 +157,8 @@ static void issue_barrier(void)
     X(split_many, many())                                                                                                     \
     X(split_color, shmemx_team_split(WORLD, 1, me, &made))                                                                    \
     X(destroy, shmem_team_destroy(all))                                                                                       \
+    X(alltoall_twice, (exchange(), exchange()))                                                                               \
+    X(alltoall_barrier, (exchange(), shmem_barrier_all()))                                                                    \
     X(finalize, finish())
 
 /* More splits than the world has teams' slots for without a message. */

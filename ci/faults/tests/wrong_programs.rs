@@ -104,6 +104,7 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         ("max_long", "fcollect", ["shmem_max_reduce (160000 bytes)", "shmem_fcollect (8 bytes)"]),
         ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
         ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
+        ("alltoall_twice", "alltoall_barrier", ["shmem_alltoall (160 bytes)", "a barrier or sync"]),
         ("split_many", "split_color", ["a split of a team", "a split of a team by colour"]),
     ]
     .into_iter()

@@ -8,7 +8,8 @@
 //!
 //! **Wrong messages.** Beside its length each message has the signature of its call (see `signature`). So a leader in another call
 //! is noticed before anything of its message is used. Lengths and places in a message of the same kind of call are bounded by what
-//! the receiver has prepared: its mailbox, its scratch, its dest.
+//! the receiver has prepared: its mailbox, its scratch, its dest. A leader whose schedule uses no mailboxes looks at the first
+//! one while it waits.
 //!
 //! **Longer messages** are put to their place, which must be ready: scratch or a gather buffer that the team has leased, or a dest
 //! whose owner has entered. The signal behind such a put is the head of a message, with the stamp of the run and the signature, so
@@ -209,6 +210,22 @@ impl<'a> Leaders<'a> {
         }
     }
 
+    /// Waits for a word that is no part of a mailbox.
+    fn wait_without_mailboxes(&self, word: &AtomicU64, value: u64) {
+        // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox. A one-way call has
+        // the number of the synchronising run before it, whose messages are still there.
+        let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
+        let foreign = || match self.traffic {
+            Traffic::Synchronising => arrived(mailbox, self.stamp, self.call.signature).err().map(Err),
+            Traffic::OneWay { .. } => None,
+        };
+        let come = wait::until(self.reason(word.as_ptr() as usize), None, || {
+            let reached = (word.load(Acquire) >= value).then_some(Ok(()));
+            reached.or_else(foreign)
+        });
+        come.unwrap_or_else(|theirs| self.call.differs(None, theirs));
+    }
+
     fn reason(&self, address: usize) -> Reason<'a> {
         Reason { call: self.call.name, address, needs: self.call.team.needed() }
     }
@@ -279,10 +296,9 @@ impl Wire for Leaders<'_> {
     }
 
     fn wait(&self, word: u32, value: u64) {
-        let set = self.memory.word(word);
         if self.way.mailbox == 0 {
-            let reason = self.reason(set.as_ptr() as usize);
-            return wait::until(reason, None, || (set.load(Acquire) >= value).then_some(()));
+            let set = self.memory.word(word);
+            return self.wait_without_mailboxes(set, value);
         }
         let mailbox = self.mailbox(word);
         let message = wait::until(self.reason(mailbox.as_ptr() as usize), None, || {
@@ -297,15 +313,7 @@ impl Wire for Leaders<'_> {
     }
 
     fn wait_count(&self, total: u64) {
-        let counter = self.memory.counter();
-        let reason = self.reason(counter.as_ptr() as usize);
-        // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox.
-        let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
-        let counted = wait::until(reason, None, || {
-            let foreign = || arrived(mailbox, self.stamp, self.call.signature).err().map(Err);
-            if counter.load(Acquire) >= total { Some(Ok(())) } else { foreign() }
-        });
-        counted.unwrap_or_else(|theirs| self.call.differs(None, theirs));
+        self.wait_without_mailboxes(self.memory.counter(), total);
     }
 }
 
