@@ -124,6 +124,28 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
     assert_eq!([64, 4 << 10].map(|bytes| name(uneven(4).alltoall(bytes, false))), ["parts", "members"]);
 }
 
+/// Without mailboxes no signal says in which call its sender is: members with different lengths would take garbage.
+#[test]
+fn what_is_gathered_before_all_have_met_goes_by_signals_that_name_their_call() {
+    for (nodes, most) in [2, 3, 4, 5, 6, 7, 8, 9, 16, 64].into_iter().flat_map(|nodes| [(nodes, 1), (nodes, 3)]) {
+        for (crowded, served) in [(false, false), (false, true), (true, false), (true, true)] {
+            let team = TeamFacts { rules: Rules { own: &[], crowded, served }, ..between(nodes, most) }.without_ring();
+            for bytes in (64..=GATHER).step_by(1000) {
+                for way in [
+                    team.fcollect(bytes),
+                    team.reduce(reduction(FLOATING_SUM, bytes)),
+                    team.scan(reduction(FLOATING_SUM, bytes), true),
+                    team.broadcast(bytes, 0, 0, false),
+                ] {
+                    if let CollectiveWay::Gathered(way) = way {
+                        assert!(way.mailbox > 0, "{nodes} nodes, {most} on each, {bytes} bytes: {way:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn the_first_way_that_fits_is_taken_whatever_the_size_of_the_job() {
     for nodes in [2, 3, 5, 8, 9, 64, 1000, 16_384] {
