@@ -210,7 +210,7 @@ mod tests {
         let sum = plain(of("sum", 16, 4, 8192));
         let (one_sided, tcp) = sum.split_once("as with TCP").expect("all networks are told");
         let (tcp, crowded) = tcp.split_once("on a laptop").expect("all networks are told");
-        assert!(crowded.contains("TCP row census           answers\n"), "{sum}");
+        assert!(crowded.contains("crowded row census           answers\n"), "{sum}");
         assert!(sum.ends_with("say --collective reduce-fixed-tree.\n"), "{sum}");
         assert!(one_sided.contains("standard row ring             answers\n"), "{sum}");
         assert!(one_sided.contains("exchanges parts of nodes, by pairwise: the row is not used\n"), "{sum}");

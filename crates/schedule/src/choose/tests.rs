@@ -75,9 +75,9 @@ fn messages(schedule: Schedule, plan: &Plan) -> usize {
 fn nodes_that_share_processors_send_as_few_messages_as_any_other_row() {
     for row in CROWDED {
         assert!(row.schedule.serves(row.collective), "{row:?}");
-        for size in 2..=64 {
+        for size in 2..=row.max_size.min(64) {
             let question = question(row.collective, size, 4);
-            let crowded = choose_from(CROWDED, &question).expect("these rows have no largest team");
+            let crowded = choose_from(CROWDED, &question).expect("the row answers, or one before it");
             let others = [choose_from(SERVED, &question), Some(choose(&[], &question))];
             let plan = Plan::new(size, 4);
             for other in others.into_iter().flatten() {
