@@ -100,7 +100,7 @@ impl Link {
             return Ok(());
         }
         if state.session.is_full() {
-            state.ask();
+            state.ask(Session::ask);
             return Err(Busy);
         }
         let last = std::mem::replace(&mut state.issued, time);
@@ -139,7 +139,7 @@ impl Link {
     pub(crate) fn ask(&self, local: &LocalPe) {
         if self.unasked.load(Ordering::Relaxed) {
             let mut state = self.state.lock();
-            self.set_unasked(local, !state.ask());
+            self.set_unasked(local, !state.ask(Session::ask));
         }
     }
 
@@ -285,7 +285,7 @@ impl Link {
             heard |= std::mem::take(&mut state.heard);
         }
         // The peer owes nothing that it has not been asked for.
-        state.ask();
+        state.ask(Session::ask_for_all);
         // A peer whose frame comes slowly hears that this PE is here. It would hear nothing else before all of it has come.
         let is_coming = heard && state.carrier.holds_a_part();
         if is_coming && !state.session.has_output() {
@@ -342,10 +342,10 @@ impl LinkState {
     }
 
     /// Returns whether the peer has been asked, or need not be: a question waits until everything before it has been sent.
-    fn ask(&mut self) -> bool {
+    fn ask(&mut self, question: fn(&mut Session)) -> bool {
         self.flush_all();
         let may_ask = !self.session.has_output();
-        self.session.ask();
+        question(&mut self.session);
         self.flush();
         may_ask
     }

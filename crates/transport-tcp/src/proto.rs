@@ -11,7 +11,8 @@
 //! A frame says when it is to be acknowledged. Puts, signals and atomics of contexts are acknowledged soon, because a caller may
 //! wait for their completion. Requests, answers and the messages of collectives are acknowledged with what is said next, after
 //! 32 frames, or when the sender asks: a lane that waits for completions does, and so does the look at the clock, before it
-//! counts the peer's silence.
+//! counts the peer's silence. A request is complete with its answer, so no caller waits for its acknowledgement, and only the look at the
+//! clock asks for it.
 //!
 //! Numbered frames are kept until the peer acknowledges them and are sent again after a cut, so that a connection may
 //! break and be replaced and every message is still executed once and in order. A bulk frame that was cut is written
@@ -31,7 +32,7 @@
 //!   frames at the [`Host`] and counts them in the session. An error ends the connection; the session stays as it is.
 //! - **Acknowledging.** After each receipt the caller looks at `wants_ack`, `is_asked` and `untold`, and calls
 //!   [`Session::acknowledge`] where nothing else carries the acknowledgement. A caller that waits for completion calls
-//!   [`Session::ask`]. [`Session::reached`] says which tickets are complete. While a frame comes slowly
+//!   [`Session::ask`], the look at the clock [`Session::ask_for_all`]. [`Session::reached`] says which tickets are complete. While a frame comes slowly
 //!   ([`FrameReceiver::holds_a_part`]), the look at the clock sends an acknowledgement, also of nothing new, as a sign of life.
 //! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it. A connection that begins later says it again.
 

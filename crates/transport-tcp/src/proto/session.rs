@@ -4,15 +4,13 @@ use std::collections::VecDeque;
 
 use oxshmem_transport::Region;
 
-use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, SMALL, Urgency};
-use super::frame::{Frame, MemoryRange, OutputPiece};
+use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, Urgency};
+use super::frame::{Frame, MemoryRange, OpenBatch, OutputPiece};
 use crate::limits::{AT_ONCE, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 pub struct Session {
-    /// The batch that is being filled, with room for its header, and the greatest urgency of what is in it.
-    open: Vec<u8>,
-    open_urgency: Urgency,
+    open: OpenBatch,
     /// Closed and not acknowledged, in the order of their numbers.
     frames: VecDeque<Frame>,
     /// Number that the open batch will get.
@@ -47,8 +45,7 @@ pub struct Session {
 impl Default for Session {
     fn default() -> Self {
         Self {
-            open: vec![0; FRAME],
-            open_urgency: Urgency::Later,
+            open: OpenBatch::within(Vec::new()),
             frames: VecDeque::new(),
             next: 1,
             frames_sent: 0,
@@ -70,44 +67,46 @@ impl Default for Session {
     }
 }
 
-/// When an operation is complete: the frame that carries it has been executed, and this many answers have come.
+/// When an operation is complete: the frame that carries it is acknowledged, and this many answers have come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ticket {
-    /// Number of the frame.
+    /// Number of the frame; 0 for a request, whose answer is enough.
     pub frame: u64,
     /// Count of answers.
     pub fetch: u64,
 }
 
 impl Session {
-    /// Appends a message of at most [`SMALL`] bytes of data.
+    /// Appends a message of at most [`SMALL`](super::codec::SMALL) bytes of data.
     pub fn push(&mut self, message: &Message<'_>, urgency: Urgency) -> Ticket {
         self.make_room();
-        self.open_urgency = self.open_urgency.max(urgency);
-        message.encode(&mut self.open);
+        self.open.add(message, urgency);
         self.ticket()
     }
 
     /// Makes sure that the longest message fits into the open batch.
     fn make_room(&mut self) {
-        if self.open.len() + 2 * MESSAGE + SMALL > FRAME + BATCH {
+        if !self.open.has_room() {
             self.close_batch();
         }
     }
 
-    /// Appends an answer of at most [`SMALL`] bytes, which `fill` appends to the vector it is given.
+    /// Appends an answer of at most [`SMALL`](super::codec::SMALL) bytes, which `fill` appends to the vector it is given.
     pub fn push_reply<E>(&mut self, n: usize, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         self.make_room();
-        let before = self.open.len();
-        self.open.extend_from_slice(&Envelope::reply(n).encode());
-        fill(&mut self.open).inspect_err(|_| self.open.truncate(before))
+        let bytes = &mut self.open.bytes;
+        let before = bytes.len();
+        bytes.extend_from_slice(&Envelope::reply(n).encode());
+        fill(bytes).inspect_err(|_| bytes.truncate(before))
     }
 
-    /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest`.
+    /// Appends a request whose answer of `dest.n` bytes, at most [`BULK`], goes to `dest` and completes it. The frame of a long answer is
+    /// closed before the request is executed as a whole, so it does not acknowledge the request: that would take a frame more.
     pub fn push_fetch(&mut self, message: &Message<'_>, dest: MemoryRange) -> Ticket {
         self.fetches.push_back(dest);
-        // The frame of a long answer is closed before the request is executed as a whole, so it does not acknowledge it.
-        self.push(message, Urgency::Soon)
+        self.make_room();
+        self.open.add_request(message);
+        Ticket { frame: 0, ..self.ticket() }
     }
 
     /// Appends a put of at most [`BULK`] bytes that are sent from where they are.
@@ -143,7 +142,7 @@ impl Session {
         bytes.extend_from_slice(&self.header(FrameKind::Bulk, urgency, MESSAGE + n).encode());
         bytes.extend_from_slice(&envelope.encode());
         bytes.extend_from_slice(data);
-        self.keep(Frame { bytes, place, urgency });
+        self.keep(Frame { bytes, place, urgency, requests: false });
         ticket
     }
 
@@ -153,17 +152,13 @@ impl Session {
 
     /// Closes the open batch, so that it can be sent.
     pub fn close_batch(&mut self) {
-        if self.open.len() == FRAME {
+        if !self.is_collecting() {
             return;
         }
-        let urgency = std::mem::replace(&mut self.open_urgency, Urgency::Later);
-        let header = self.header(FrameKind::Batch, urgency, self.open.len() - FRAME);
-        self.open[..FRAME].copy_from_slice(&header.encode());
-        let mut fresh = self.spare.pop().unwrap_or_default();
-        fresh.clear();
-        fresh.resize(FRAME, 0);
-        let bytes = std::mem::replace(&mut self.open, fresh);
-        self.keep(Frame { bytes, place: None, urgency });
+        let mut frame = self.open.close(self.spare.pop().unwrap_or_default());
+        let header = self.header(FrameKind::Batch, frame.urgency, frame.bytes.len() - FRAME);
+        frame.bytes[..FRAME].copy_from_slice(&header.encode());
+        self.keep(frame);
     }
 
     /// The acknowledgement is fixed here and not when the frame is sent: a frame that acknowledges must not overtake one
@@ -192,23 +187,28 @@ impl Session {
         self.kept > WINDOW || self.frames.len() >= FRAMES || self.fetches.len() >= FETCHES
     }
 
-    /// Whether the peer has more than a few messages to acknowledge or, unless a fence stands behind them, an urgent one.
+    /// Whether the peer has more than a few messages to acknowledge or, unless a fence stands behind them, an urgent one or a request.
     pub fn is_busy(&self, behind_fence: bool) -> bool {
-        self.urgent > 0 && !behind_fence || self.frames.len() >= AT_ONCE
+        self.is_awaited() && !behind_fence || self.frames.len() >= AT_ONCE
+    }
+
+    /// Whether a caller may wait for what the peer says next.
+    fn is_awaited(&self) -> bool {
+        self.urgent > 0 || !self.fetches.is_empty()
     }
 
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the
     /// peer has not acknowledged and need not soon.
     pub fn is_coalescing(&self) -> bool {
         let is_behind =
-            self.urgent == 0 && self.frames_sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
-        let waiting = || self.frames.range(self.frames_sent..).map(Frame::len).sum::<usize>() + self.open.len();
+            !self.is_awaited() && self.frames_sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
+        let waiting = || self.frames.range(self.frames_sent..).map(Frame::len).sum::<usize>() + self.open.bytes.len();
         is_behind && waiting() < ENOUGH
     }
 
     /// Whether the open batch holds something.
     pub fn is_collecting(&self) -> bool {
-        self.open.len() > FRAME
+        self.open.bytes.len() > FRAME
     }
 
     /// Whether a closed frame, or one without number, waits to be sent.
@@ -248,8 +248,16 @@ impl Session {
         }
     }
 
-    /// Asks the peer how far it is, if it has frames that it acknowledges later and nothing else is about to be sent.
+    /// Asks the peer how far it is, if it has frames that it acknowledges later and nothing else is about to be sent. Behind requests
+    /// it does not: their answers acknowledge all frames before them.
     pub fn ask(&mut self) {
+        if self.frames.back().is_some_and(|frame| !frame.requests) {
+            self.ask_for_all();
+        }
+    }
+
+    /// [`Session::ask`], also behind requests: their frames are kept until the peer acknowledges them.
+    pub fn ask_for_all(&mut self) {
         let last = self.next - 1;
         let owed = self.frames.back().is_some_and(|frame| frame.urgency == Urgency::Later);
         if owed && self.asked < last && !self.has_output() {
@@ -282,16 +290,8 @@ impl Session {
     /// The pieces to be sent now, in order; a frame without number is sent between others.
     pub fn pieces(&self) -> impl Iterator<Item = OutputPiece<'_>> {
         let control = self.control.iter().map(|(bytes, sent)| OutputPiece::Bytes(&bytes[*sent..]));
-        let frames = self.frames.iter().skip(self.frames_sent).enumerate().flat_map(move |(i, frame)| {
-            let skip = if i == 0 { self.sent_bytes } else { 0 };
-            let bytes = frame.bytes.get(skip..).filter(|bytes| !bytes.is_empty()).map(OutputPiece::Bytes);
-            let into = skip.saturating_sub(frame.bytes.len());
-            let place = frame
-                .place
-                .map(|MemoryRange { at, n }| OutputPiece::MemoryRange(MemoryRange { at: at + into, n: n - into }));
-            bytes.into_iter().chain(place)
-        });
-        control.chain(frames)
+        let frames = self.frames.iter().skip(self.frames_sent).enumerate();
+        control.chain(frames.flat_map(move |(i, frame)| frame.rest(if i == 0 { self.sent_bytes } else { 0 })))
     }
 
     /// The next `n` bytes of [`Session::pieces`] have been sent.

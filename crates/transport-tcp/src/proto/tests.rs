@@ -65,7 +65,7 @@ impl Side {
             self.session.acknowledge();
         }
         if dice.below(5) == 0 {
-            self.session.ask();
+            self.session.ask_for_all();
         }
         let bytes = if let Some(sealer) = &mut self.wire.sealer {
             let Some((mut frame, place)) = self.session.whole_frame() else { return };
@@ -305,19 +305,47 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
 }
 
 #[test]
-fn a_get_alone_completes_unasked() {
+fn a_get_alone_takes_one_frame_each_way() {
     for n in [8, SMALL, 100_000] {
         let (mut a, mut b) = (Side::new(), Side::new());
         connect(&mut a, &mut b, false, 0);
         let get = Message::Get { lane: 0, region: Region::Heap, offset: 0, n };
-        let ticket = a.session.push_fetch(&get, MemoryRange { at: SHARED, n });
-        for _ in 0..3 {
+        for before in 0..3 {
+            let ticket = a.session.push_fetch(&get, MemoryRange { at: SHARED, n });
+            assert_eq!([false, true].map(|behind_fence| a.session.is_busy(behind_fence)), [true, false]);
             carry(&mut a, &mut b);
+            assert!(!b.session.wants_ack(), "{n} bytes: a frame more for an acknowledgement");
             carry(&mut b, &mut a);
+            let reached = a.session.reached();
+            let is_complete = ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
+            assert!(is_complete, "{n} bytes: {ticket:?} of {reached:?}");
+            assert!(reached.frame >= before, "{n} bytes: an answer acknowledges the frames before its request");
+            assert!(!a.session.is_busy(false), "{n} bytes: nobody waits any more");
         }
-        let reached = a.session.reached();
-        assert!(ticket.frame <= reached.frame && ticket.fetch <= reached.fetch, "{n} bytes: {ticket:?} of {reached:?}");
+        a.session.ask();
+        assert!(!a.session.has_output(), "{n} bytes: a question that nobody needs");
+        a.session.ask_for_all();
+        carry(&mut a, &mut b);
+        b.session.acknowledge();
+        carry(&mut b, &mut a);
+        assert!(!a.session.is_waiting(), "{n} bytes: a frame is kept for ever");
     }
+}
+
+#[test]
+fn a_message_that_shares_its_frame_with_a_get_completes_unasked() {
+    let (region, offset, n) = (Region::Heap, 0, 100_000);
+    let (mut a, mut b) = (Side::new(), Side::new());
+    connect(&mut a, &mut b, false, 0);
+    let put = a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
+    a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, MemoryRange { at: SHARED, n });
+    for _ in 0..2 {
+        carry(&mut a, &mut b);
+        carry(&mut b, &mut a);
+        a.session.ask();
+        assert!(!a.session.has_output(), "nobody asks behind a request");
+    }
+    assert!(put.frame <= a.session.reached().frame);
 }
 
 #[test]

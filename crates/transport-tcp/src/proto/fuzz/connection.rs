@@ -181,7 +181,7 @@ pub fn connection(script: &[u8]) {
         }
         for end in [&mut a, &mut b] {
             end.session.close_batch();
-            end.session.ask();
+            end.session.ask_for_all();
             if end.session.wants_ack() || end.session.is_asked() {
                 end.session.acknowledge();
             }
