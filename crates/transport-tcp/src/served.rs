@@ -4,7 +4,7 @@ use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Width};
 use std::ptr;
 
 use crate::lanes::LaneTable;
-use crate::proto::Host;
+use crate::proto::{Host, MemoryRange};
 
 /// The host of one connection while its bytes are executed.
 pub(crate) struct Served<'f> {
@@ -31,10 +31,13 @@ impl Host for Served<'_> {
 
     fn get(&mut self, region: Region, offset: u64, n: usize, into: &mut Vec<u8>) -> Result<(), OutOfRange> {
         let old = into.len();
-        into.resize(old + n, 0);
-        // SAFETY: the destination has just been made `n` bytes longer.
-        let got = unsafe { self.memory.get(into.as_mut_ptr().add(old), region, offset, n) };
-        got.inspect_err(|_| into.truncate(old))
+        into.reserve(n);
+        // SAFETY: the vector has room for `n` bytes more. They count when `get` has written them.
+        unsafe {
+            self.memory.get(into.as_mut_ptr().add(old), region, offset, n)?;
+            into.set_len(old + n);
+        }
+        Ok(())
     }
 
     fn place(&mut self, region: Region, offset: u64, n: usize) -> Result<usize, OutOfRange> {
@@ -61,10 +64,45 @@ impl Host for Served<'_> {
 ///
 /// # Safety
 /// `place` is readable.
-pub(crate) unsafe fn append(bytes: &mut Vec<u8>, place: crate::proto::MemoryRange) {
+pub(crate) unsafe fn append(bytes: &mut Vec<u8>, place: MemoryRange) {
     let old = bytes.len();
-    bytes.resize(old + place.n, 0);
+    bytes.reserve(place.n);
     let from: *const u8 = ptr::with_exposed_provenance(place.at);
-    // SAFETY: the caller promises that the place is readable; the destination has just been made long enough.
-    unsafe { ptr::copy(from, bytes.as_mut_ptr().add(old), place.n) }
+    // SAFETY: the caller promises that the place is readable. The vector has room for as many bytes more, which count when they are
+    // written.
+    unsafe {
+        ptr::copy(from, bytes.as_mut_ptr().add(old), place.n);
+        bytes.set_len(old + place.n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oxshmem_transport::Segment;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_has_what_was_asked_for_behind_what_was_there_and_nothing_on_error() {
+        let mut owned: Vec<u8> = (0..100).collect();
+        let (memory, lanes) = (RegisteredMemory::default(), LaneTable::default());
+        let segment = Segment { base: owned.as_mut_ptr(), len: owned.len() };
+        memory.register(Region::Heap, segment).expect("it is new");
+        // SAFETY: nothing is fetched.
+        let mut served = unsafe { Served::new(&memory, &lanes, 1) };
+        let mut answer = vec![7; 3];
+        for (offset, n) in [(0, 100), (8, 8), (5, 0)] {
+            answer.truncate(3);
+            served.get(Region::Heap, offset, n, &mut answer).expect("in range");
+            let wanted = (offset as u8..).take(n);
+            assert!(answer[..3] == [7; 3] && answer[3..].iter().copied().eq(wanted), "{offset} {n}");
+        }
+        answer.truncate(3);
+        assert!(served.get(Region::Heap, 60, 41, &mut answer).is_err());
+        assert_eq!(answer, [7; 3]);
+        let place = MemoryRange { at: segment.base.expose_provenance(), n: 4 };
+        // SAFETY: the place is readable.
+        unsafe { append(&mut answer, place) };
+        assert_eq!(answer, [7, 7, 7, 0, 1, 2, 3]);
+    }
 }
