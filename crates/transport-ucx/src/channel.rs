@@ -90,6 +90,8 @@ pub(crate) struct Channel {
     connects: bool,
     /// Messages in the batches of all peers.
     waiting: u64,
+    /// Unacknowledged messages to all peers that no question stands behind.
+    unmarked: u64,
     /// The box of the last message, for the next one.
     spare: Option<Box<SentQuestion>>,
     /// The PE and the region whose keys are asked for, and the time since then.
@@ -147,6 +149,7 @@ impl Channel {
             steps: 0,
             connects: false,
             waiting: 0,
+            unmarked: 0,
             spare: None,
             keys_asked: None,
             worker,

@@ -88,9 +88,9 @@ impl Channel {
         self.peers[peer].sent = Some(self.steps);
     }
 
-    /// Asks each peer to acknowledge what it was sent.
+    /// Asks each peer to acknowledge what it was sent, unless it has been asked.
     pub(super) fn mark(&mut self, peers: &Directory) {
-        if self.inbox.unacknowledged.get() == 0 {
+        if self.unmarked == 0 {
             return;
         }
         for pe in self.peers.iter().filter(|peer| peer.unacknowledged > 0).map(|peer| peer.pe).collect::<Vec<_>>() {
@@ -137,6 +137,7 @@ impl Channel {
         if answered {
             self.peers[peer].unacknowledged_bytes = 0;
             let covers = mem::take(&mut self.peers[peer].unacknowledged);
+            self.unmarked -= covers;
             self.inbox.unanswered.borrow_mut().insert(number, OpenQuestion { pe, expected, covers });
         } else if !matches!(ask, Ask::Many) {
             self.note_unacknowledged(peer, bytes);
@@ -202,6 +203,7 @@ impl Channel {
     pub(super) fn note_unacknowledged(&mut self, peer: usize, bytes: usize) {
         self.peers[peer].unacknowledged += 1;
         self.peers[peer].unacknowledged_bytes += bytes;
+        self.unmarked += 1;
         self.inbox.unacknowledged.set(self.inbox.unacknowledged.get() + 1);
     }
 
@@ -210,7 +212,9 @@ impl Channel {
         let lost = self.inbox.lost.borrow();
         self.inbox.settle_where(|pe| lost.contains(&pe));
         for peer in self.peers.iter_mut().filter(|peer| lost.contains(&peer.pe)) {
-            self.inbox.unacknowledged.set(self.inbox.unacknowledged.get() - mem::take(&mut peer.unacknowledged));
+            let unmarked = mem::take(&mut peer.unacknowledged);
+            self.unmarked -= unmarked;
+            self.inbox.unacknowledged.set(self.inbox.unacknowledged.get() - unmarked);
         }
     }
 }

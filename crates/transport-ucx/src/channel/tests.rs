@@ -286,6 +286,9 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
             net.serve();
         }
         assert_eq!(channel.outstanding(), 100, "all before the question is known to be done");
+        assert_eq!(channel.unmarked, 100);
+        channel.progress(&net.peers).expect("nothing fails");
+        assert_eq!((channel.unmarked, channel.owed()), (0, 101), "one question stands behind them");
         complete(net, channel);
         // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
         unsafe { channel.put_copy_unacknowledged(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
