@@ -117,7 +117,8 @@ impl RunningJob {
             ReportReason::Report => self.tell(known),
             ReportReason::Visit(visitor) => visitor.answer(&self.view(known)),
             ReportReason::Agent(host) => {
-                let text = Some(self.view(known).waits(Certainty::Seen))
+                // PEs ask for this when they have proven a deadlock.
+                let text = Some(self.view(known).waits(Certainty::Proven))
                     .filter(|text| text.len() < LONGEST / 2)
                     .unwrap_or_default();
                 self.subtree.obey(AgentOrder::Told { host, text });
