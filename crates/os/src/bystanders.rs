@@ -34,7 +34,17 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
 
 /// Whether a thread has ended, as its line of `stat` tells. The first thread of a process stays in the list until the last one ends.
 fn has_ended(stat: &str) -> bool {
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    is_in_state(stat, ['Z', 'X'])
+}
+
+/// Whether a line of `stat` shows one of these states.
+fn is_in_state(stat: &str, states: [char; 2]) -> bool {
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(states))
+}
+
+/// Whether a signal or a debugger has stopped process `number`. One that cannot be looked at counts as one that runs.
+pub fn is_stopped(number: u32) -> bool {
+    fs::read_to_string(format!("/proc/{number}/stat")).is_ok_and(|stat| is_in_state(&stat, ['T', 't']))
 }
 
 /// Places in a line of `stat`, counted behind the name.
@@ -155,6 +165,7 @@ pub fn maps(number: u32, file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signals::Process;
     use crate::{Pages, SharedMemory};
     use std::sync::mpsc;
 
@@ -199,6 +210,21 @@ mod tests {
         child.kill().expect("our child");
         child.wait().expect("our child");
         assert!(!maps(child.id(), "oxshmem bystanders"));
+    }
+
+    #[test]
+    fn a_process_that_a_signal_has_stopped_is_told_until_it_goes_on() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let number = child.id();
+        let send = |signal| Process::hold(number).and_then(|process| process.signal(signal)).expect("our child");
+        assert!(!is_stopped(number));
+        send(libc::SIGSTOP);
+        while !is_stopped(number) {}
+        send(libc::SIGCONT);
+        while is_stopped(number) {}
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+        assert!(!is_stopped(number));
     }
 
     #[test]

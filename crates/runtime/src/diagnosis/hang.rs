@@ -1,12 +1,14 @@
 //! The hang report: which PEs wait for what, when a wait has taken as long as `SHMEM_HANG_SECS` says.
 //!
 //! Every PE that waits long has a record of it in its control window. The lowest of those that have waited for long reads the records
-//! of all and prints one line for each.
+//! of all and prints one line for each. A PE that has been stopped in its wait, or killed, keeps its record and prints nothing.
 
+use core::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use oxshmem_flight::{Witness, report};
-use oxshmem_os::process;
+use oxshmem_flight::waits::WaitEntry;
+use oxshmem_flight::{Activity, State, Witness, report};
+use oxshmem_os::{bystanders, process};
 
 use crate::memory::control::ControlBlock;
 use crate::network;
@@ -37,10 +39,11 @@ impl Reports {
 #[cold]
 fn print(waited: Duration) {
     let Some((me, pes)) = job::identity() else { return };
-    let known = on_node();
-    if known.iter().any(|one| one.pe < me && will_report(one, waited)) {
+    let mut known = on_node();
+    if known.iter().any(|one| one.pe < me && will_report(one, waited) && !is_stopped(one)) {
         return;
     }
+    known.iter_mut().filter(|one| is_stopped(one)).for_each(|one| one.activity = Activity::Stopped);
     let lines = report::lines(&known, pes, &network::name());
     process::say(&format!("oxshmem: PE {me} has waited for {} s. On this node:\n{lines}", waited.as_secs()));
 }
@@ -48,7 +51,13 @@ fn print(waited: Duration) {
 /// Whether a PE will print the report of a wait that has taken so long, because its own has taken at least half of that. A shorter wait
 /// may end before it is due, like those of a PE that waits again and again.
 fn will_report(one: &Witness, waited: Duration) -> bool {
-    one.waits.iter().any(|wait| wait.has_thread() && 2 * wait.seconds >= waited.as_secs())
+    let is_long = |wait: &WaitEntry| wait.has_thread() && 2 * wait.seconds >= waited.as_secs();
+    one.state == State::Running && one.waits.iter().any(is_long)
+}
+
+/// Whether a signal or a debugger has stopped a PE. Its process may not be seen from here, as in another container.
+fn is_stopped(one: &Witness) -> bool {
+    one.process.is_some_and(bystanders::is_stopped)
 }
 
 /// The PEs of this node.
@@ -56,7 +65,8 @@ pub(crate) fn on_node() -> Vec<Witness> {
     let Some(job) = job::joined() else { return Vec::new() };
     let know = |(window, &pe): (u32, &u32)| {
         let block = ControlBlock::of(window);
-        Witness::new(pe, block.state(), block.records.all())
+        let process = Some(block.process.load(Relaxed)).filter(|process| *process > 0);
+        Witness { process, ..Witness::new(pe, block.state(), block.records.all()) }
     };
     (0..).zip(&job.node().members).map(know).collect()
 }
@@ -64,11 +74,10 @@ pub(crate) fn on_node() -> Vec<Witness> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxshmem_flight::State;
-    use oxshmem_flight::waits::{Subject, WaitEntry};
+    use oxshmem_flight::waits::Subject;
 
     #[test]
-    fn a_short_wait_of_a_lower_pe_keeps_no_long_one_from_its_report() {
+    fn a_short_wait_of_a_lower_pe_keeps_no_long_one_from_its_report_nor_does_a_dead_one() {
         let wait = |seconds| WaitEntry {
             call: "shmem_wait_until".into(),
             address: 0,
@@ -80,9 +89,11 @@ mod tests {
             sites: Vec::new(),
             object: None,
         };
-        let reports =
-            |waits: Vec<WaitEntry>| will_report(&Witness::new(0, State::Running, waits), Duration::from_secs(60));
+        let reports_in = |state, waits| will_report(&Witness::new(0, state, waits), Duration::from_secs(60));
+        let reports = |waits: Vec<WaitEntry>| reports_in(State::Running, waits);
         assert!(reports(vec![wait(60)]) && reports(vec![wait(2), wait(31)]));
         assert!(!reports(vec![wait(2)]) && !reports(Vec::new()));
+        // The records of a PE that was killed stay in its window.
+        assert!(!reports_in(State::Gone, vec![wait(60)]));
     }
 }

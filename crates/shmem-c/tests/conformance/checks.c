@@ -1,6 +1,8 @@
 /* What SHMEM_CHECK=2 finds, and the hang report: the library's own promises, numbered OWN. */
 #include "check.h"
 
+#include <signal.h>
+
 #define CHECKED .env = "SHMEM_CHECK=2"
 
 static long source[64], target[64];
@@ -74,4 +76,20 @@ TEST(OWN_4, "a PE that waits too long says who waits for what", .one_node = 1, .
         shmem_barrier_all();
     sleep(2);
     shmem_global_exit(3);
+}
+
+TEST(OWN_4_stopped, "a PE that is stopped in its wait keeps no other from its report", .one_node = 1, .env = "SHMEM_HANG_SECS=2",
+     .exit = 3, .min_pes = 3, .says = "PE 1 has waited for |PE 0: stopped, in shmem_barrier_all|PE 1: in shmem_barrier_all")
+{
+    static long first;
+    if (me == 0)
+        shmem_long_p(&first, getpid(), npes - 1);
+    shmem_barrier_all();
+    if (me == npes - 1) {
+        sleep(1);
+        CHECK_EQ(kill((pid_t)first, SIGSTOP), 0);
+        sleep(3);
+        shmem_global_exit(3);
+    }
+    shmem_barrier_all();
 }
