@@ -142,6 +142,11 @@ impl Records {
         Some(index)
     }
 
+    /// Whether a record seems to be free.
+    pub fn has_room(&self) -> bool {
+        self.records.iter().any(|record| record.since.load(Relaxed) == FREE)
+    }
+
     /// Frees a record.
     pub fn close(&self, index: usize) {
         self.change();

@@ -113,10 +113,12 @@ impl LongWait {
         false
     }
 
-    /// Writes a record of the wait, or another one if it has come nearer to its end. It is as old as its call.
+    /// Writes a record of the wait as soon as there is room, or another one if it has come nearer to its end. It is as old as its call.
     fn record(&mut self, own: &'static ControlBlock, describe: &dyn Fn() -> WaitReason, waited: Duration) {
         let is_new = match &self.record {
             None => true,
+            // More threads waited than there are records.
+            Some((_, None)) => own.records.has_room(),
             Some((last, _)) => matches!(last.subject, Subject::Collectives(_)) && describe() != *last,
         };
         if is_new {
@@ -328,4 +330,25 @@ fn elsewhere(observer: &mut Observer, job: &Membership) -> Vec<Witness> {
     questions.are_asked = false;
     let know = |(&pe, words): (&u32, &[u64])| Witness::new(pe, State::Running, waits::decode(words, None));
     others.iter().zip(questions.answers.chunks_exact(words)).map(know).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_which_there_was_no_record_gets_one_when_there_is() {
+        control::tests::windows();
+        let own = ControlBlock::own();
+        let subject = Subject::Operation { peer: None };
+        let describe = || WaitReason { call: "test", address: 0, subject };
+        let take = || own.records.open("test", 0, subject, 0, CallOrigin::default());
+        let taken: Vec<usize> = std::iter::from_fn(take).collect();
+        let mut wait = LongWait::begin();
+        wait.record(own, &describe, Duration::ZERO);
+        assert!(matches!(wait.record, Some((_, None))));
+        taken.into_iter().for_each(|record| own.records.close(record));
+        wait.record(own, &describe, Duration::ZERO);
+        assert!(matches!(wait.record, Some((_, Some(_)))));
+    }
 }
