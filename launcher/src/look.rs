@@ -81,7 +81,12 @@ fn window(memory: &File, maps: &Maps, pe: u32) -> std::io::Result<Option<(u64, W
     let Some((base, length)) = maps.control() else { return Ok(None) };
     let layout = |at: u64| Ok::<_, std::io::Error>(WindowLayout::of_words(&words(memory, at, index::BYTES)?));
     let Some(first) = layout(base)? else { return Ok(None) };
-    for window in (base..base + length).step_by(1 << first.shift) {
+    let apart = 1_u64 << first.shift;
+    let count = length.div_ceil(apart);
+    let second = if count > 1 { layout(base + apart)? } else { None };
+    let likely = likely_window(first.pe, second.map(|second| second.pe), pe);
+    for number in std::iter::once(likely).filter(|number| *number < count).chain(0..count) {
+        let window = base + number * apart;
         if let Some(layout) = layout(window)?
             && layout.pe == pe
         {
@@ -89,6 +94,13 @@ fn window(memory: &File, maps: &Maps, pe: u32) -> std::io::Result<Option<(u64, W
         }
     }
     Ok(None)
+}
+
+/// The number of the window that PE `pe` has where all PEs of the node are as far apart as the first two. A look at each window would
+/// take a look for each pair of PEs, and the kernel gives a process two pages of page tables for each window that is looked at in it.
+fn likely_window(first: u32, second: Option<u32>, pe: u32) -> u64 {
+    let apart = second.map_or(1, |second| second.wrapping_sub(first)).max(1);
+    u64::from(pe.wrapping_sub(first) / apart)
 }
 
 /// The present value of a wait's variable.
@@ -167,6 +179,12 @@ pub(crate) fn signal_handlers(started: u32, signal: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_window_of_a_pe_is_found_by_its_number_where_pes_are_placed_in_blocks_or_in_turn() {
+        let likely = [(0, Some(1), 1023), (512, Some(513), 512), (3, Some(7), 43), (9, None, 9), (9, Some(9), 12)];
+        assert_eq!(likely.map(|(first, second, pe)| likely_window(first, second, pe)), [1023, 0, 10, 0, 3]);
+    }
 
     #[test]
     fn a_process_that_is_no_pe_is_told_by_what_the_system_knows() {
