@@ -114,7 +114,8 @@ impl Records {
         self.open_of(oxshmem_os::bystanders::thread_number(), call, address, subject, waited, caller)
     }
 
-    /// The same of a thread, or of [`NO_THREAD`].
+    /// The same of a thread, or of [`NO_THREAD`], which leaves the last free record to a thread: without one a PE that waits would look as
+    /// if it did not.
     pub fn open_of(
         &self,
         thread: u32,
@@ -124,6 +125,9 @@ impl Records {
         waited: u64,
         caller: CallOrigin,
     ) -> Option<usize> {
+        if thread == NO_THREAD && self.free() < 2 {
+            return None;
+        }
         let since = monotonic_nanoseconds().saturating_sub(waited).max(1);
         // Acquire: what is written from here on comes after what the last owner has written.
         let take = |record: &Record| record.since.compare_exchange(FREE, OPENING, Acquire, Relaxed).is_ok();
@@ -144,7 +148,12 @@ impl Records {
 
     /// Whether a record seems to be free.
     pub fn has_room(&self) -> bool {
-        self.records.iter().any(|record| record.since.load(Relaxed) == FREE)
+        self.free() > 0
+    }
+
+    /// How many records seem to be free.
+    fn free(&self) -> usize {
+        self.records.iter().filter(|record| record.since.load(Relaxed) == FREE).count()
     }
 
     /// Frees a record.

@@ -125,3 +125,13 @@ fn more_waits_than_records_are_not_written_down() {
     records.close(5);
     assert_eq!(open(), Some(5));
 }
+
+#[test]
+fn collectives_that_are_under_way_leave_a_record_to_a_thread() {
+    let records = records();
+    let begin = || records.open_of(NO_THREAD, "shmemx_sync_nb", 0, ANYONE, 0, CallOrigin::default());
+    assert_eq!(std::iter::from_fn(begin).count(), RECORDS - 1);
+    assert!(records.has_room());
+    assert!(records.open("shmem_req_wait", 0, ANYONE, 0, CallOrigin::default()).is_some());
+    assert!(!records.has_room());
+}
