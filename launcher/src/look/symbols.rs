@@ -1,7 +1,8 @@
 //! Addresses of a program in words: functions with file and line where the program has debug information, variables by name.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use addr2line::Loader;
 use oxshmem_base::names;
@@ -11,7 +12,8 @@ use super::maps::Maps;
 /// The files whose symbols have been read.
 #[derive(Default)]
 pub(super) struct Symbols {
-    files: BTreeMap<PathBuf, Option<Loader>>,
+    /// By the numbers of device and file: each process has a path of its own to its executable, which all PEs may share.
+    files: BTreeMap<(u64, u64), Option<Loader>>,
 }
 
 /// The memory files of variables and of the heap, by the names that the library gives them.
@@ -88,7 +90,8 @@ impl Symbols {
     }
 
     fn file(&mut self, path: &Path) -> Option<&Loader> {
-        self.files.entry(path.to_owned()).or_insert_with(|| Loader::new(path).ok()).as_ref()
+        let found = std::fs::metadata(path).ok()?;
+        self.files.entry((found.dev(), found.ino())).or_insert_with(|| Loader::new(path).ok()).as_ref()
     }
 }
 
@@ -162,6 +165,15 @@ mod tests {
         assert!(!is_library("_Z4halov"));
         assert!(is_main("main") && is_main("ring::main") && is_main("MAIN__"));
         assert!(!is_main("ring::main::{{closure}}") && !is_main("ring::inner::main"));
+    }
+
+    #[test]
+    fn an_executable_that_processes_share_is_read_once() {
+        let mut symbols = Symbols::default();
+        for path in ["/proc/self/exe".to_owned(), format!("/proc/{}/exe", std::process::id())] {
+            assert!(symbols.file(Path::new(&path)).is_some());
+        }
+        assert_eq!(symbols.files.len(), 1);
     }
 
     static KNOWN: [u64; 4] = [1, 2, 3, 4];
