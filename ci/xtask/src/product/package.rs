@@ -268,12 +268,9 @@ mod tests {
         let folder = oxshmem_faults::TestFolder::new("modes");
         folder.write("lib/data", "");
         folder.write("bin/oshrun", "");
-        for (name, made, packed) in [
-            ("lib/data", 0o600, 0o644),
-            ("lib", 0o700, 0o755),
-            ("bin/oshrun", 0o700, 0o755),
-            ("bin", 0o2775, 0o755),
-        ] {
+        for (name, made, packed) in
+            [("lib/data", 0o600, 0o644), ("lib", 0o700, 0o755), ("bin/oshrun", 0o700, 0o755), ("bin", 0o2775, 0o755)]
+        {
             let path = folder.join(name);
             fs::set_permissions(&path, fs::Permissions::from_mode(made)).expect("its own file");
             plain_modes(&folder).expect("chmod is here");
