@@ -1,11 +1,13 @@
 //! The part of a lane that is UCX's: a worker, the peers that it reaches, and its operations under way.
 //!
 //! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `unacknowledged` puts by messages to
-//! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes; `under_way` counts.
+//! it, `coalescing` batches short messages, `habit` tells which ones are to be answered; `reach` has the peers and their memory keys;
+//! `flush` completes; `under_way` counts.
 
 mod atomic;
 mod coalescing;
 mod flush;
+mod habit;
 mod question;
 mod reach;
 mod reached;
@@ -32,6 +34,7 @@ use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::atomic::NetworkUpdate;
 use self::flush::{Flush, LateSignal};
+use self::habit::CompletionHabit;
 use self::question::{Expected, OpenQuestion, RequestData, SentQuestion, on_answer};
 use self::reach::Watched;
 use self::reached::ReachedPeer;
@@ -92,6 +95,7 @@ pub(crate) struct Channel {
     waiting: u64,
     /// Unacknowledged messages to all peers that no question stands behind.
     unmarked: u64,
+    habit: CompletionHabit,
     /// The box of the last message, for the next one.
     spare: Option<Box<SentQuestion>>,
     /// The PE and the region whose keys are asked for, and the time since then.
@@ -150,6 +154,7 @@ impl Channel {
             connects: false,
             waiting: 0,
             unmarked: 0,
+            habit: CompletionHabit::default(),
             spare: None,
             keys_asked: None,
             worker,

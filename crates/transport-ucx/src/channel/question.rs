@@ -73,7 +73,7 @@ impl RequestData<'_> {
 }
 
 impl Channel {
-    /// Sends what completes with the answer to a later question.
+    /// Sends what completes with the answer to a later question, or with its own where the program is likely to wait for it next.
     pub(super) fn send_unacknowledged(&mut self, peers: &Directory, pe: u32, task: TargetTask, data: RequestData<'_>) {
         let peer = match self.peer(peers, pe) {
             Ok(peer) => peer,
@@ -81,15 +81,19 @@ impl Channel {
         };
         let ReachedPeer { unacknowledged, unacknowledged_bytes, .. } = self.peers[peer];
         let has_room = unacknowledged < MOST_UNACKNOWLEDGED && unacknowledged_bytes < MOST_UNACKNOWLEDGED_BYTES;
+        // On the runtime's own lane callers wait for other things.
+        let is_awaited = !self.serves && self.habit.note_message();
         if has_room && self.joins_batch(peer, data.bytes()) {
             return self.add_to_batch(peers, peer, Ask::Task(task), data.bytes());
         }
-        self.send(peers, peer, Ask::Task(task), data, if has_room { Expected::Later } else { Expected::Word });
+        let expected = if has_room && !is_awaited { Expected::Later } else { Expected::Word };
+        self.send(peers, peer, Ask::Task(task), data, expected);
         self.peers[peer].sent = Some(self.steps);
     }
 
     /// Asks each peer to acknowledge what it was sent, unless it has been asked.
     pub(super) fn mark(&mut self, peers: &Directory) {
+        self.habit.note_wait();
         if self.unmarked == 0 {
             return;
         }

@@ -415,6 +415,32 @@ fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
 }
 
 #[test]
+fn a_program_that_waits_behind_each_put_has_each_one_answered() {
+    const NAME: &str = "a_program_that_waits_behind_each_put_has_each_one_answered";
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+        channel.longest_message = LONGEST_MESSAGE;
+        let put = |channel: &mut Channel| {
+            // SAFETY: the source has its bytes.
+            let put = unsafe { channel.put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
+            assert_eq!(put.expect("there is room"), source.len());
+            channel.unmarked
+        };
+        for (time, unmarked) in [1, 1, 0, 0].into_iter().enumerate() {
+            assert_eq!(put(channel), unmarked, "put number {time}");
+            complete(net, channel);
+        }
+        assert_eq!([put(channel), put(channel)], [0, 1], "one that others follow needs no answer");
+        complete(net, channel);
+        assert_eq!(put(channel), 1);
+        complete(net, channel);
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
+#[test]
 fn a_caller_that_waits_for_its_lane_serves_its_peers() {
     const NAME: &str = "a_caller_that_waits_for_its_lane_serves_its_peers";
     const LONG: usize = 2 * LONGEST_MESSAGE;

@@ -1,0 +1,68 @@
+//! Whether the program waits for the completion of each message by itself.
+//!
+//! An unacknowledged message is complete when a later question is answered. That costs nothing where other messages follow it, or where
+//! nobody waits: a flag, and what the peer sends back. A program that puts and quiets, again and again, pays for a question behind each put.
+//! Its messages expect an answer of their own.
+
+/// How many messages a lane has been given between the waits for their completion.
+#[derive(Default)]
+pub(super) struct CompletionHabit {
+    /// Messages since the last such wait.
+    messages: u32,
+    /// Waits in a row that stood behind one message each.
+    singles: u8,
+}
+
+/// From so many on the next message is expected to stand alone as well. One is not enough: a put, a quiet and a flag would have the flag
+/// answered. Chosen.
+const ENOUGH: u8 = 2;
+
+impl CompletionHabit {
+    /// The lane gets a message. Returns whether the program is likely to wait for its completion next.
+    pub(super) fn note_message(&mut self) -> bool {
+        if self.messages > 0 {
+            self.singles = 0;
+        }
+        self.messages = self.messages.saturating_add(1);
+        self.singles >= ENOUGH
+    }
+
+    /// A caller waits for the completion of all messages.
+    pub(super) fn note_wait(&mut self) {
+        if self.messages == 1 {
+            self.singles = self.singles.saturating_add(1).min(ENOUGH);
+        }
+        self.messages = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of each message of a program: `p` is a message, `q` a look of a wait for completion.
+    fn answered(program: &str) -> Vec<bool> {
+        let mut habit = CompletionHabit::default();
+        let note = |step| match step {
+            'p' => Some(habit.note_message()),
+            _ => {
+                habit.note_wait();
+                None
+            }
+        };
+        program.chars().filter_map(note).collect()
+    }
+
+    #[test]
+    fn who_waits_behind_each_message_gets_answers() {
+        assert_eq!(answered("pqqqpqpqqpqp"), [false, false, true, true, true]);
+    }
+
+    #[test]
+    fn who_does_not_gets_none() {
+        for program in ["pppppppp", "pppqpppqpppq", "pqppqppqppqp", "ppqqqppqqqppq"] {
+            assert!(!answered(program).contains(&true), "{program}");
+        }
+        assert_eq!(answered("pqpqppqpp"), [false, false, true, false, false, false], "one answer too many");
+    }
+}
