@@ -19,6 +19,10 @@ use crate::peers::{Directory, MARK};
 use crate::region::Regions;
 use crate::shared_channel::SharedChannel;
 
+/// Looks of a caller for each one at lanes that have nothing under way but messages without an answer. Mostly UCX has sent these: only the
+/// end of one may wait for room in a socket. Each look at a lane is a call of the kernel over TCP. Chosen.
+pub(crate) const LOOKS_PER_END: u64 = 8;
+
 /// One PE's part in the job.
 pub(crate) struct Net {
     pub(crate) peers: Directory,
@@ -122,10 +126,21 @@ impl Net {
         service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
     }
 
+    /// A look of a caller that waits: serves peers and moves lanes on, those that have only messages under way now and then.
+    pub(crate) fn look(&self) -> usize {
+        let all = self.callers.note().is_multiple_of(LOOKS_PER_END);
+        self.nudge_service() + self.move_lanes_where(|shared| all || !shared.only_lingers()).0
+    }
+
     /// Moves on what lanes have under way while their callers do something else; also says whether any has.
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
+        self.move_lanes_where(|_| true)
+    }
+
+    /// [`Net::move_lanes`], of those whose channels are such.
+    fn move_lanes_where(&self, such: impl Fn(&SharedChannel) -> bool) -> (usize, bool) {
         let Some(channels) = self.channels.try_lock() else { return (0, true) };
-        let busy = channels.taken.iter().filter(|shared| shared.to_move() > 0);
+        let busy = channels.taken.iter().filter(|shared| shared.to_move() > 0 && such(shared));
         busy.fold((0, false), |(done, _), shared| (done + shared.nudge(&self.peers), true))
     }
 

@@ -107,7 +107,7 @@ impl Fabric for Ucx {
     }
 
     fn progress(&self) -> usize {
-        self.net.serve() + self.net.move_lanes().0
+        self.net.look()
     }
 
     fn rest(&self, most: Duration) -> Option<usize> {

@@ -19,6 +19,8 @@ pub(crate) struct SharedChannel {
     under_way: AtomicU64,
     /// Those of them that it helps to move on. Relaxed: a thread that sees an old number looks again.
     to_move: AtomicU64,
+    /// Those of these that are unacknowledged messages: UCX may have sent them long ago. Relaxed, likewise.
+    lingering: AtomicU64,
     /// An operation has failed. Stored before `under_way`.
     failed: AtomicBool,
 }
@@ -34,6 +36,7 @@ impl Drop for LockedChannel<'_> {
         let outstanding = self.channel.outstanding();
         self.channel.allow_straight(outstanding);
         self.shared.to_move.store(self.channel.to_move_of(outstanding), Ordering::Relaxed);
+        self.shared.lingering.store(self.channel.lingering(), Ordering::Relaxed);
         self.shared.failed.store(self.channel.has_failed(), Ordering::Relaxed);
         self.shared.under_way.store(outstanding, Ordering::Release);
     }
@@ -59,6 +62,7 @@ impl SharedChannel {
             channel: OperationLock::new(channel),
             under_way: AtomicU64::new(0),
             to_move: AtomicU64::new(0),
+            lingering: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
     }
@@ -107,6 +111,11 @@ impl SharedChannel {
 
     pub(crate) fn to_move(&self) -> u64 {
         self.to_move.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is to be moved on but the ends of messages, which UCX keeps where a socket has no room.
+    pub(crate) fn only_lingers(&self) -> bool {
+        self.to_move() <= self.lingering.load(Ordering::Relaxed)
     }
 
     /// The descriptor to watch for it; none if it has something to do, or another thread moves it on.

@@ -21,7 +21,7 @@ use super::{Channel, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
 use crate::lane::UcxLane;
 use crate::load;
-use crate::net::Net;
+use crate::net::{LOOKS_PER_END, Net};
 use crate::objects::UcxContext;
 
 const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
@@ -409,6 +409,38 @@ fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
         channel.serves = false;
         complete(net, channel);
         assert_eq!(channel.to_move(), 0);
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
+#[test]
+fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
+    const NAME: &str = "a_wait_looks_at_messages_that_have_gone_now_and_then";
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let mut played = false;
+    alone(NAME, &Settings::default(), &mut target, |net, _| {
+        let shared = net.take_channel(LaneOptions::default()).expect("there are workers");
+        // SAFETY: the source has its bytes.
+        let put = unsafe { shared.lock().put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
+        assert_eq!(put.expect("there is room"), source.len());
+        while word(net, 0) == 0 || shared.lock().to_end() > 0 {
+            shared.nudge(&net.peers);
+            net.look();
+        }
+        let before = shared.lock().steps();
+        for _ in 0..3 * LOOKS_PER_END {
+            net.look();
+        }
+        assert_eq!(shared.lock().steps() - before, 3, "only the end of a message may have stayed behind");
+        shared.lock().progress(&net.peers).expect("nothing fails");
+        let before = shared.lock().steps();
+        net.look();
+        assert_eq!(shared.lock().steps() - before, 1, "a caller waits for an answer");
+        while shared.to_move() > 0 {
+            net.look();
+        }
+        net.leave_channel(&shared);
         played = true;
     });
     assert!(!played || target == source);

@@ -27,6 +27,11 @@ impl Channel {
         outstanding - sure_to_go + self.inbox.unsent.get() + self.waiting
     }
 
+    /// Those of them that are unacknowledged messages, where the worker does not serve.
+    pub(crate) fn lingering(&self) -> u64 {
+        self.inbox.unacknowledged.get()
+    }
+
     /// Operations under way that end without a further question to a peer.
     pub(crate) fn to_end(&self) -> u64 {
         self.transfers() + self.asked_for() + self.inbox.unsent.get() + self.waiting
