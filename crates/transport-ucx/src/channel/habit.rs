@@ -40,7 +40,7 @@ impl CompletionHabit {
 mod tests {
     use super::*;
 
-    /// What is said of each message of a program: `p` is a message, `q` a look of a wait for completion.
+    /// The answer for each message of a program: `p` is a message, `q` a look of a wait for completion.
     fn answered(program: &str) -> Vec<bool> {
         let mut habit = CompletionHabit::default();
         let note = |step| match step {
