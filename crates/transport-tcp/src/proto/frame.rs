@@ -3,6 +3,7 @@
 use std::mem;
 
 use super::codec::{BATCH, FRAME, MESSAGE, Message, SMALL, Urgency};
+use super::seal::SEAL;
 
 /// Memory that the protocol only passes on: an address as a number, and a length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +34,14 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) fn len(&self) -> usize {
         self.bytes.len() + self.place.map_or(0, |place| place.n)
+    }
+
+    /// A copy of its bytes, with room for those of its place and for a seal. Without that room each of the two would move the copy, and the
+    /// seal to memory of twice its length.
+    pub(super) fn bytes_to_seal(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len() + SEAL);
+        bytes.extend_from_slice(&self.bytes);
+        bytes
     }
 
     /// The pieces behind its first `sent` bytes.

@@ -324,7 +324,7 @@ impl Session {
             return Some((bytes.to_vec(), None));
         }
         let frame = self.frames.get(self.frames_sent)?;
-        let whole = (frame.bytes.clone(), frame.place);
+        let whole = (frame.bytes_to_seal(), frame.place);
         self.frames_sent += 1;
         self.after_last();
         Some(whole)

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
 use super::fuzz::{self, connection::End};
 use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
-use super::seal::Sealer;
+use super::seal::{SEAL, Sealer};
 use super::{FrameReceiver, Garbage, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
@@ -436,6 +436,19 @@ fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
     // An acceptor that does not know the secret cannot answer.
     let (mut initiator, _) = Initiator::new(&ours, route, [4; 32]);
     assert!(initiator.hear(&challenge).is_err(), "the answer to another hello was taken");
+}
+
+#[test]
+fn a_frame_to_be_sealed_has_room_for_its_data_and_its_seal() {
+    let mut session = Session::default();
+    session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
+    session.push_bulk_put(0, Region::Heap, 0, MemoryRange { at: SHARED, n: BULK }, Urgency::Soon);
+    for n in [8, BULK] {
+        let (frame, place) = session.whole_frame().expect("two frames");
+        let length = FRAME + MESSAGE + n;
+        assert_eq!(frame.len() + place.map_or(0, |place| place.n), length);
+        assert!(frame.capacity() >= length + SEAL, "room for {} bytes of {length} and a seal", frame.capacity());
+    }
 }
 
 #[test]
