@@ -32,8 +32,9 @@
 //!   frames at the [`Host`] and counts them in the session. An error ends the connection; the session stays as it is.
 //! - **Acknowledging.** After each receipt the caller looks at `wants_ack`, `is_asked` and `untold`, and calls
 //!   [`Session::acknowledge`] where nothing else carries the acknowledgement. A caller that waits for completion calls
-//!   [`Session::ask`], the look at the clock [`Session::ask_for_all`]. [`Session::reached`] says which tickets are complete. While a frame comes slowly
-//!   ([`FrameReceiver::holds_a_part`]), the look at the clock sends an acknowledgement, also of nothing new, as a sign of life.
+//!   [`Session::ask`], the look at the clock [`Session::ask_for_all`]. [`Session::reached`] says which tickets are complete. While a
+//!   frame comes slowly ([`FrameReceiver::holds_a_part`]), the look at the clock sends an acknowledgement, also of nothing new, as a sign
+//!   of life.
 //! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it. A connection that begins later says it again.
 
 pub mod admission;
