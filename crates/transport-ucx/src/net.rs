@@ -63,6 +63,8 @@ struct Channels {
     free: Vec<Arc<SharedChannel>>,
     /// With a lost peer: kept until the end, because peers that are not lost may still answer.
     broken: Vec<Arc<SharedChannel>>,
+    /// Looks of callers that have found the lock free.
+    looks: u64,
 }
 
 impl Channels {
@@ -74,6 +76,12 @@ impl Channels {
         let shareable = || self.taken.iter().filter(is_alike);
         let count = shareable().count();
         (count >= most).then(|| shareable().nth(count % most).cloned()).flatten()
+    }
+
+    /// Moves on the channels of lanes that have something under way and are `such`; also says whether there is one.
+    fn move_on(&self, peers: &Directory, such: impl Fn(&SharedChannel) -> bool) -> (usize, bool) {
+        let busy = self.taken.iter().filter(|shared| shared.to_move() > 0 && such(shared));
+        busy.fold((0, false), |(done, _), shared| (done + shared.nudge(peers), true))
     }
 }
 
@@ -126,22 +134,19 @@ impl Net {
         service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
     }
 
-    /// A look of a caller that waits: serves peers and moves lanes on, those that have only messages under way now and then.
+    /// A look of a caller that waits: serves peers and moves lanes on, those that have only messages under way now and then. The lock counts
+    /// the looks: one that finds it held does not use up the turn of the ends.
     pub(crate) fn look(&self) -> usize {
-        let all = self.callers.note().is_multiple_of(LOOKS_PER_END);
-        self.nudge_service() + self.move_lanes_where(|shared| all || !shared.only_lingers()).0
+        let served = self.serve();
+        let Some(mut channels) = self.channels.try_lock() else { return served };
+        channels.looks += 1;
+        let all = channels.looks.is_multiple_of(LOOKS_PER_END);
+        served + channels.move_on(&self.peers, |shared| all || !shared.only_lingers()).0
     }
 
     /// Moves on what lanes have under way while their callers do something else; also says whether any has.
     pub(crate) fn move_lanes(&self) -> (usize, bool) {
-        self.move_lanes_where(|_| true)
-    }
-
-    /// [`Net::move_lanes`], of those whose channels are such.
-    fn move_lanes_where(&self, such: impl Fn(&SharedChannel) -> bool) -> (usize, bool) {
-        let Some(channels) = self.channels.try_lock() else { return (0, true) };
-        let busy = channels.taken.iter().filter(|shared| shared.to_move() > 0 && such(shared));
-        busy.fold((0, false), |(done, _), shared| (done + shared.nudge(&self.peers), true))
+        self.channels.try_lock().map_or((0, true), |channels| channels.move_on(&self.peers, |_| true))
     }
 
     /// Arms the workers of lanes that have something under way; none if one of them has something to do.

@@ -433,6 +433,12 @@ fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
             net.look();
         }
         assert_eq!(shared.lock().steps() - before, 3, "only the end of a message may have stayed behind");
+        let before = shared.lock().steps();
+        for _ in 0..LOOKS_PER_END {
+            net.serve();
+            net.look();
+        }
+        assert_eq!(shared.lock().steps() - before, 1, "another sign of life took the turn of a look");
         shared.lock().progress(&net.peers).expect("nothing fails");
         let before = shared.lock().steps();
         net.look();
