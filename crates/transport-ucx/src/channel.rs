@@ -179,6 +179,7 @@ impl Channel {
                 self.send_unacknowledged(peers, to.pe, task, RequestData::Borrowed(&[]));
                 return Ok(());
             }
+            self.habit.note_question();
         } else {
             self.start(peers)?;
         }

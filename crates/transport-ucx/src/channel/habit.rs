@@ -27,6 +27,14 @@ impl CompletionHabit {
         self.singles >= ENOUGH
     }
 
+    /// The lane gets a question whose answer the program waits for. It acknowledges the messages before it, if they went to the same PE.
+    pub(super) fn note_question(&mut self) {
+        if self.messages > 0 {
+            self.singles = 0;
+        }
+        self.messages = 0;
+    }
+
     /// A caller waits for the completion of all messages.
     pub(super) fn note_wait(&mut self) {
         if self.messages == 1 {
@@ -40,11 +48,15 @@ impl CompletionHabit {
 mod tests {
     use super::*;
 
-    /// The answer for each message of a program: `p` is a message, `q` a look of a wait for completion.
+    /// The answer for each message of a program: `p` is a message, `f` a question, `q` a look of a wait for completion.
     fn answered(program: &str) -> Vec<bool> {
         let mut habit = CompletionHabit::default();
         let note = |step| match step {
             'p' => Some(habit.note_message()),
+            'f' => {
+                habit.note_question();
+                None
+            }
             _ => {
                 habit.note_wait();
                 None
@@ -56,11 +68,12 @@ mod tests {
     #[test]
     fn who_waits_behind_each_message_gets_answers() {
         assert_eq!(answered("pqqqpqpqqpqp"), [false, false, true, true, true]);
+        assert_eq!(answered("fpqfpqfp"), [false, false, true], "a question before the message does not acknowledge it");
     }
 
     #[test]
     fn who_does_not_gets_none() {
-        for program in ["pppppppp", "pppqpppqpppq", "pqppqppqppqp", "ppqqqppqqqppq"] {
+        for program in ["pppppppp", "pppqpppqpppq", "pqppqppqppqp", "ppqqqppqqqppq", "pfqpfqpfqpfq"] {
             assert!(!answered(program).contains(&true), "{program}");
         }
         assert_eq!(answered("pqpqppqpp"), [false, false, true, false, false, false], "one answer too many");

@@ -473,6 +473,14 @@ fn a_program_that_waits_behind_each_put_has_each_one_answered() {
         complete(net, channel);
         assert_eq!(put(channel), 1);
         complete(net, channel);
+        for _ in 0..3 {
+            assert_eq!(put(channel), 1, "the answer to a fetch is one to the put before it");
+            let old = &mut 0_u64;
+            // SAFETY: the old value lives until the operation is complete.
+            unsafe { channel.amo(&net.peers, HEAP, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
+                .expect("there is room");
+            complete(net, channel);
+        }
         played = true;
     });
     assert!(!played || target == source);
