@@ -5,7 +5,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
 
 use oxshmem_base::file;
 
@@ -26,12 +25,13 @@ pub(super) fn opened(arguments: Vec<OsString>, matters: impl Fn(&OsString) -> bo
     opened
 }
 
-/// The words of the file that an argument names. An argument whose file is not there is a word, as it is for compilers. A pipe can be
-/// read once only, and is left to them, too.
+/// The words of the file that an argument names, perhaps by a link. An argument whose file is not there is a word, as it is for
+/// compilers. A pipe can be read once only, and is left to them, too.
 fn words_of(argument: &OsStr, depth: usize) -> Option<Vec<OsString>> {
     let name = argument.as_bytes().strip_prefix(b"@")?;
     let depth = depth.checked_sub(1)?;
-    let text = file::found(Path::new(OsStr::from_bytes(name)), LONGEST).ok()?;
+    let path = std::fs::canonicalize(OsStr::from_bytes(name)).ok()?;
+    let text = file::found(path, LONGEST).ok()?;
     let words = split(&text).into_iter();
     Some(words.flat_map(|word| words_of(&word, depth).unwrap_or_else(|| vec![word])).collect())
 }
@@ -78,6 +78,9 @@ mod tests {
         let given = [&plain[..], &outer[..], "@/nowhere/file"].map(OsString::from).to_vec();
         let words = opened(given, |word| word == "-c");
         assert_eq!(words, [&plain[..], "-O2", "-c", "x.c", "@/nowhere/file"]);
+        let link = folder.join("link");
+        std::os::unix::fs::symlink("inner", &link).expect("a link in the folder");
+        assert_eq!(opened(vec![named(link).into()], |word| word == "-c"), ["-c", "x.c"]);
         let endless = format!("@{}", folder.join("endless").display());
         folder.write("endless", format!("-c {endless}"));
         let words = opened(vec![endless.clone().into()], |word| word == "-c");
