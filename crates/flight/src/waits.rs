@@ -114,8 +114,8 @@ impl Records {
         self.open_of(oxshmem_os::bystanders::thread_number(), call, address, subject, waited, caller)
     }
 
-    /// The same of a thread, or of [`NO_THREAD`], which leaves the last free record to a thread: without one a PE that waits would look as
-    /// if it did not.
+    /// [`Records::open`] for another thread, or for [`NO_THREAD`], which leaves the last free record to a thread: without one a PE that
+    /// waits would look as if it did not.
     pub fn open_of(
         &self,
         thread: u32,
