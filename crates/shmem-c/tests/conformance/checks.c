@@ -78,7 +78,7 @@ TEST(OWN_4, "a PE that waits too long says who waits for what", .one_node = 1, .
     shmem_global_exit(3);
 }
 
-TEST(OWN_4_stopped, "a PE that is stopped in its wait keeps no other from its report", .one_node = 1, .env = "SHMEM_HANG_SECS=2",
+TEST(OWN_4_stopped, "a PE that is stopped in its wait keeps no other from its report", .one_node = 1, .env = "SHMEM_HANG_SECS=5",
      .exit = 3, .min_pes = 3, .says = "PE 1 has waited for |PE 0: stopped, in shmem_barrier_all|PE 1: in shmem_barrier_all")
 {
     static long first;
@@ -86,9 +86,10 @@ TEST(OWN_4_stopped, "a PE that is stopped in its wait keeps no other from its re
         shmem_long_p(&first, getpid(), npes - 1);
     shmem_barrier_all();
     if (me == npes - 1) {
+        /* Long before the report is due, on a busy machine too. */
         sleep(1);
         CHECK_EQ(kill((pid_t)first, SIGSTOP), 0);
-        sleep(3);
+        sleep(6);
         shmem_global_exit(3);
     }
     shmem_barrier_all();
