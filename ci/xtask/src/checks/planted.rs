@@ -136,7 +136,7 @@ const FAULTS: &[PlantedFault] = &[
     test(
         "acknowledged-unexecuted",
         "a frame of TCP is acknowledged before it has been executed",
-        "a_get_alone_completes_unasked",
+        "a_get_alone_takes_one_frame_each_way",
     ),
     test("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", CUTS),
     test("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", CUTS),
