@@ -246,6 +246,9 @@ pub unsafe trait Lane: Send + Sync {
 
     /// Puts, atomics and signals issued before take effect, at each PE, before those issued after. Gets have no order. [`Busy`]: not
     /// yet.
+    ///
+    /// A put of the PE to itself is a store, which waits for no atomic of the network. The runtime completes such atomics at a fence, as
+    /// those on all memory that stores reach.
     fn fence(&self) -> Result<(), Busy>;
 
     /// A fence that only atomics issued after it must keep behind the puts issued before it. Later puts may overtake these
