@@ -237,7 +237,7 @@ mod tests {
                 assert_eq!(NodeMachine::read(&machine.write()).as_ref(), Ok(&machine));
                 assert_eq!(machine.most() as usize, node.processors.len());
             }
-            Err(error) => println!("not run: the_measurement_of_this_machine_is_a_description: {error}"),
+            Err(error) => oxshmem_test_folder::not_run(error),
         }
     }
 }

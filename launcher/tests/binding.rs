@@ -7,6 +7,7 @@ use std::process::Command;
 
 use launch::{Ended, ended, oshrun, run_script};
 use oxshmem_os::cpus;
+use oxshmem_test_folder::not_run;
 
 /// Each PE tells where it may run.
 const WHERE: &str = "echo $PMI_RANK $(sed -n 's/Cpus_allowed_list:.//p' /proc/self/status) $SHMEM_BIND";
@@ -65,7 +66,7 @@ fn problem_24_a_cpuset_is_obeyed() {
     let mut command = Command::new("taskset");
     command.args(["-c", &last.to_string()]).arg(env!("CARGO_BIN_EXE_oshrun"));
     command.args(["-n", "2", "--bind", "core", "sh", "-c", WHERE]);
-    let Ok(output) = command.output() else { return println!("not run: there is no taskset") };
+    let Ok(output) = command.output() else { return not_run("there is no taskset") };
     let ended = Ended::from(output);
     let wanted = [format!("0 {last} core"), format!("1 {last} core")];
     assert_eq!(ended.sorted(), wanted, "{}", ended.stderr);
@@ -75,7 +76,7 @@ fn displayed(machine: &str, arguments: &[&str]) -> Option<Ended> {
     let mut command = oshrun(arguments);
     let ended = ended(command.env("SHMEM_TOPOLOGY", fixture(machine)));
     if ended.stderr.contains("libhwloc.so") {
-        println!("not run: no hwloc here: {}", ended.stderr);
+        not_run(format_args!("no hwloc here: {}", ended.stderr));
         return None;
     }
     Some(ended)

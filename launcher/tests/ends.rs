@@ -3,7 +3,7 @@
 mod launch;
 
 use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, runs, send, until};
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, not_run};
 
 #[test]
 fn nothing_outlives_a_killed_launcher() {
@@ -143,7 +143,7 @@ fn the_first_process_of_a_container_cannot_stop_and_its_job_runs_on() {
         command.stdin(std::process::Stdio::null()).output()
     };
     if !inside(&["true"]).is_ok_and(|probe| probe.status.success()) {
-        return println!("not run: unshare cannot make a /proc of its own here");
+        return not_run("unshare cannot make a /proc of its own here");
     }
     let pe = "[ $PMI_RANK = 1 ] || kill -TSTP 1; sleep 1; echo on";
     let oshrun = ["env", "--default-signal", env!("CARGO_BIN_EXE_oshrun")];
@@ -186,7 +186,7 @@ fn a_job_goes_on_in_the_background_of_a_terminal_that_it_reads() {
     let mut user = std::process::Command::new("python3");
     user.args(["-c", USER]).arg(job.get_program()).args(job.get_args());
     match user.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => println!("not run: python3 is not installed"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => not_run("python3 is not installed"),
         output => drop(Ended::from(output.expect("python3 starts")).expect(0)),
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 use launch::{Ended, Running, ended, oshrun, runs, send, until};
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, not_run};
 
 #[test]
 fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
@@ -121,9 +121,8 @@ impl ProcessGroup {
 
     /// The same; where none can be made, says so. Version 2 of the interface is tested over made files (`os/src/cgroup.rs`).
     fn or_say(name: &str, most: u32) -> Option<ProcessGroup> {
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
         ProcessGroup::new(name, most)
-            .map_err(|error| println!("not run: {test}: no control group for processes can be made: {error}"))
+            .map_err(|error| not_run(format_args!("no control group for processes can be made: {error}")))
             .ok()
     }
 }

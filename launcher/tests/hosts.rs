@@ -6,7 +6,7 @@ mod launch;
 use std::process::{Command, Stdio};
 
 use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, probe, processes_with, runs, send, until};
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, not_run};
 
 /// A "remote shell" that runs what it is told here, with the host's name in a variable.
 const SHELL: &str = "env ON={host}";
@@ -446,7 +446,7 @@ fn mapped(display: &str, program: &[&str]) -> Option<Ended> {
     let mut job = on("h[1-3]", &[&["-n", "7", "--bind", "core", "--display", display], program].concat());
     let shown = ended(job.env("SHMEM_TOPOLOGY", machine));
     if shown.stderr.contains("libhwloc.so") {
-        println!("not run: no hwloc here: {}", shown.stderr);
+        not_run(format_args!("no hwloc here: {}", shown.stderr));
         return None;
     }
     assert_eq!((shown.status, shown.stderr.as_str()), (Some(0), ""));

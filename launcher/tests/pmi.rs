@@ -5,7 +5,7 @@ mod launch;
 use std::process::Command;
 
 use launch::{ended, probe, run, run_script};
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, not_run};
 
 fn exchanged(n: usize) -> Vec<String> {
     let mut lines: Vec<String> = (0..n).map(|pe| format!("PE {pe} exchanged")).collect();
@@ -122,8 +122,7 @@ print("\n".join(answers))
 END
     "#;
     if !has("python3") {
-        println!("not run: python3 is not installed");
-        return;
+        return not_run("python3 is not installed");
     }
     let ended = run_script("-l -n 2", script).expect(0);
     let of_0: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("[0] ")).collect();
@@ -151,8 +150,7 @@ fn babble_on_the_socket_ends_the_job_with_a_reason() {
 #[test]
 fn our_client_meets_under_hydra() {
     if !has("mpiexec.hydra") {
-        println!("not run: mpiexec.hydra is not installed");
-        return;
+        return not_run("mpiexec.hydra is not installed");
     }
     for options in [&[][..], &["-pmi-port"], &["-genv", "SHMEM_PMI", "pmi2"]] {
         let mut hydra = Command::new("mpiexec.hydra");
@@ -177,8 +175,7 @@ fn version_2_is_served_too() {
 #[test]
 fn a_foreign_mpi_program_runs_here() {
     if !has("mpicc.mpich") {
-        println!("not run: mpicc.mpich is not installed");
-        return;
+        return not_run("mpicc.mpich is not installed");
     }
     let folder = TestFolder::new("pmi");
     let source = folder.write(
@@ -198,8 +195,7 @@ fn a_foreign_mpi_program_runs_here() {
     let program = folder.join("sum");
     let mut compiler = Command::new("mpicc.mpich");
     if !compiler.arg(source).arg("-o").arg(&program).status().unwrap().success() {
-        println!("not run: mpicc.mpich cannot compile (libmpich-dev?)");
-        return;
+        return not_run("mpicc.mpich cannot compile (libmpich-dev?)");
     }
     let ended = run(&format!("-n 3 {}", program.display())).expect(0);
     assert_eq!(ended.sorted(), ["0: 3", "1: 3", "2: 3"]);

@@ -3,12 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::prefix;
-
-/// Says why the test of this thread, or a part of it, is not run, in the way that the counts of the checks understand.
-pub fn not_run(why: impl std::fmt::Display) {
-    println!("not run: {}: {why}", std::thread::current().name().unwrap_or("a test"));
-}
+use crate::{not_run, prefix};
 
 /// Whether there is a program of this name; what is not run without it is said.
 pub fn has_program(name: &str) -> bool {

@@ -24,9 +24,9 @@ pub use compiled::{changed, compile, program, program_by, program_with, programs
 pub use complaints::{Complaint, expect_no_complaints};
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
-pub use here::{has_fortran_modules, has_program, is_long, not_run, until};
+pub use here::{has_fortran_modules, has_program, is_long, until};
 pub use other_user::{OtherUser, STRANGER};
-pub use oxshmem_test_folder::TestFolder;
+pub use oxshmem_test_folder::{TestFolder, not_run};
 pub use parallel::{AT_ONCE, in_parallel};
 
 /// The status of a PE that has reported a race and would have ended with 0.

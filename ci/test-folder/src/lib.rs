@@ -1,4 +1,4 @@
-//! Folders for the files of tests.
+//! Folders for the files of tests, and the words of a test that cannot run here.
 #![forbid(unsafe_code)]
 
 use std::ops::Deref;
@@ -52,6 +52,11 @@ impl Drop for TestFolder {
         // A folder that stays behind does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Says why the test of this thread, or a part of it, is not run, in the way that the counts of the checks understand.
+pub fn not_run(why: impl std::fmt::Display) {
+    println!("not run: {}: {why}", std::thread::current().name().unwrap_or("a test"));
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ mod tests {
     fn a_listener_hears_both_versions_of_ip() {
         let listener = match listen_everywhere(0) {
             Ok(listener) => listener,
-            Err(why) => return println!("not run: {why}"),
+            Err(why) => return oxshmem_test_folder::not_run(why),
         };
         assert!(!sockopt::ipv6_v6only(&listener).unwrap());
         let port = listener.local_addr().unwrap().port();

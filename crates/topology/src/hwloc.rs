@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn synthetic_machines_are_what_they_say() {
         if let Err(why) = functions() {
-            return println!("not run: {why}");
+            return oxshmem_test_folder::not_run(why);
         }
         let found = found(HwlocView::Synthetic("package:2 numa:2 l3:2 core:4 pu:2")).unwrap();
         let node = Node::assemble(found).unwrap();

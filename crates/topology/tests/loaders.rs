@@ -5,6 +5,7 @@ mod machines;
 use std::process::Command;
 
 use machines::{MACHINES, Machine, machine};
+use oxshmem_test_folder::not_run;
 use oxshmem_topology::{Node, below, discover};
 
 fn from_tree(machine: &Machine) -> Node {
@@ -31,7 +32,7 @@ fn the_kernels_files_and_hwlocs_xml_give_one_model() {
                 ours.nics.iter_mut().filter(|nic| !nic.fabric).for_each(|nic| nic.up = true);
                 assert_eq!(node, ours, "{}", machine.name);
             }
-            None => println!("not run: {}: no hwloc here", machine.name),
+            None => not_run(format_args!("{}: no hwloc here", machine.name)),
         }
     }
 }
@@ -44,7 +45,7 @@ fn hwloc_reads_the_same_from_the_kernels_files() {
         let tree = machine.tree();
         let lstopo = Command::new("lstopo-no-graphics").arg("-i").arg(&*tree.0).args(["--of", "xml", "-"]).output();
         let Ok(output) = lstopo else {
-            println!("not run: {}: there is no lstopo-no-graphics (package hwloc-nox)", machine.name);
+            not_run(format_args!("{}: there is no lstopo-no-graphics (package hwloc-nox)", machine.name));
             continue;
         };
         let xml = String::from_utf8(output.stdout).expect("XML is text");
