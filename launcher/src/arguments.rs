@@ -275,6 +275,7 @@ impl JobPlan {
                 oversubscribe: options.oversubscribe,
                 // An allocation would put its PEs on its own hosts, where nothing is simulated.
                 size_is_open: size_is_open && options.sim.is_none(),
+                only_here: options.sim.is_some(),
             },
             recording: recording(options.profile, options.trace, options.trace_events)?,
             notes,

@@ -153,7 +153,7 @@ type Hosts = (Vec<(String, Room)>, Option<String>);
 /// The hosts that were named or granted. None: this machine alone.
 fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
     let granted = match plan.nodes {
-        1 => allocation::found(|name| std::env::var(name).ok()),
+        1 if !plan.places.only_here => allocation::found(|name| std::env::var(name).ok()),
         _ => Ok(None),
     };
     let Some(named) = &plan.places.hosts else {

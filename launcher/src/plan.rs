@@ -94,6 +94,9 @@ pub struct HostOptions {
     pub oversubscribe: bool,
     /// Whether the number of PEs was left to the launcher.
     pub size_is_open: bool,
+    /// Whether all PEs run on this machine, whatever a scheduler has granted.
+    #[serde(skip)]
+    pub only_here: bool,
 }
 
 /// How hosts are reached on which an agent waits.

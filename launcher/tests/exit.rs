@@ -22,15 +22,24 @@ fn problem_3_more_pes_than_processors_run_without_a_word() {
     assert_eq!((ended.status, ended.stdout.lines().count(), ended.stderr.as_str()), (Some(0), pes, ""));
 }
 
+/// The variables of an allocation of two hosts.
+const GRANTED: [(&str, &str); 4] = [
+    ("SLURM_JOB_ID", "7"),
+    ("SLURM_JOB_NODELIST", "n[1-2]"),
+    ("SLURM_TASKS_PER_NODE", "1(x2)"),
+    ("SLURM_JOB_CPUS_PER_NODE", "2(x2)"),
+];
+
+#[test]
+fn a_simulated_job_stays_here_whatever_a_scheduler_has_granted() {
+    for words in [&["--sim", "-n", "1", "true"][..], &["--sim", "--nodes", "1", "-n", "5", "true"]] {
+        ended(oshrun(words).envs(GRANTED)).expect(0);
+    }
+}
+
 #[test]
 fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
-    let granted = [
-        ("SLURM_JOB_ID", "7"),
-        ("SLURM_JOB_NODELIST", "n[1-2]"),
-        ("SLURM_TASKS_PER_NODE", "1(x2)"),
-        ("SLURM_JOB_CPUS_PER_NODE", "2(x2)"),
-    ];
-    let ended = ended(oshrun(["-n", "5", "true"]).envs(granted));
+    let ended = ended(oshrun(["-n", "5", "true"]).envs(GRANTED));
     println!("{}", ended.stderr);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     ended.says(&["5 PEs", "at most 4", "--oversubscribe"]);

@@ -165,6 +165,7 @@ fn a_word_that_may_be_meant_for_the_option_before_it_has_a_hint() {
         assert_eq!((plan(line).size(), plan(line).nodes), (4, 4), "{line}: PEs of one node need no network");
     }
     assert!(!plan("--sim ./a").places.size_is_open, "no scheduler makes it larger");
+    assert!(plan("--sim -n 1 ./a").places.only_here && !plan("-n 1 ./a").places.only_here);
     assert!(plan("--only 0-3,1 -n 2 ./a").only.is_some());
 }
 
