@@ -5,6 +5,7 @@
 
 mod archive;
 mod blind;
+mod copies;
 mod kinds;
 pub mod modules;
 mod response;
@@ -240,10 +241,7 @@ impl Wrapper {
                 flags.push(joined("-specs=", &self.lib.join("oxshmem-race.specs")))
             }
             if Language::of_name(&self.name) != Some(Language::Fortran) {
-                flags.push(PLAIN_COPIES.into());
-                if !self.clang {
-                    flags.extend(GNU_COPIES.map(OsString::from));
-                }
+                flags.extend(copies::flags(self.compiler.iter().chain(arguments), self.clang));
             }
         }
         flags
@@ -284,13 +282,6 @@ pub(crate) fn library_folders(prefix: &Path) -> [PathBuf; 3] {
 
 /// How clang is told to instrument a program without linking its own library.
 const CLANG_RACE: [&str; 2] = ["-fsanitize=thread", "-fno-sanitize-link-runtime"];
-
-/// How compilers of C and C++ are told to call `memcpy` and its like by these names, and not as functions that look for overflows: some
-/// systems have those by default.
-const PLAIN_COPIES: &str = "-U_FORTIFY_SOURCE";
-
-/// How the GNU compilers of C and C++ are told to leave copies of memory as calls, so that the detector sees them.
-const GNU_COPIES: [&str; 3] = ["-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"];
 
 fn asks_for_races(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == "--race" || argument == "-race")

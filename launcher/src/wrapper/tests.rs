@@ -73,11 +73,18 @@ fn archives_bring_the_system_libraries() {
 fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first() {
     let library = "-Wl,--no-as-needed,-l:liboxshmem-race.so.1 -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset -loxshmem";
     let specs = "-I/opt/osh/include -g -specs=/opt/osh/lib/oxshmem-race.specs";
-    let copies = format!("{PLAIN_COPIES} {}", GNU_COPIES.join(" "));
+    let copies = format!("{} {}", copies::PLAIN, copies::GNU.join(" "));
     assert_eq!(acts("oshcc", "--race -c a.c"), format!("cc -c a.c {specs} {copies}"));
     // The last word on a macro counts.
     let checked = acts("oshcc", "--race -D_FORTIFY_SOURCE=2 -c a.c");
     assert_eq!(checked, format!("cc -D_FORTIFY_SOURCE=2 -c a.c {specs} {copies}"));
+    // The preprocessor reads its own options last.
+    let apart = format!("{} {} {}", copies::PLAIN, copies::PLAIN_TO_PREPROCESSOR, copies::GNU.join(" "));
+    for checked in ["-Wp,-U_FORTIFY_SOURCE,-D_FORTIFY_SOURCE=3", "-Xpreprocessor -D_FORTIFY_SOURCE=2"] {
+        let compiled = acts("oshcc", &format!("--race {checked} -c a.c"));
+        assert_eq!(compiled, format!("cc {checked} -c a.c {specs} {apart}"));
+    }
+    assert!(!acts("oshcc", "--race -Wp,-MD,a.d -c a.c").contains("-Wp,-U"), "it is told nothing without need");
     assert_eq!(
         acts("oshfort", "--race a.f90"),
         format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")
