@@ -232,6 +232,7 @@ fn known() -> BTreeSet<String> {
             "shmemcc",
             "shmemc++",
             "shmemcxx",
+            "shmemCC",
             "shmemfort",
         ]
         .map(String::from),

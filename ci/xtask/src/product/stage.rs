@@ -12,7 +12,7 @@ use crate::{Outcome, command, top};
 /// The tools, and the other names they answer to.
 const TOOLS: &[(&str, &[&str])] = &[
     ("oshrun", &[]),
-    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"]),
+    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemCC", "shmemfort"]),
     ("osh_info", &["oshmem_info"]),
     ("oxshmem", &[]),
     ("cargo-oxrun", &[]),
@@ -117,4 +117,23 @@ fn bench(recipe: &Recipe, prefix: &Path) -> Outcome {
     sources.retain(|file| file.extension().is_some_and(|ending| ending == "c"));
     sources.sort();
     compile(recipe, prefix, "oshbench", &sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_compiler_wrapper_is_installed() {
+        let source = std::fs::read_to_string(top().join("launcher/src/wrapper.rs")).expect("the wrapper's source");
+        let (_, names) = source.split_once("Some(match name {").expect("its names");
+        let (names, _) = names.split_once("_ => return None").expect("their end");
+        let installed: Vec<&str> =
+            TOOLS.iter().flat_map(|(tool, others)| [tool].into_iter().chain(others.iter())).copied().collect();
+        let names: Vec<&str> = names.split('"').skip(1).step_by(2).collect();
+        assert!(names.contains(&"oshcc"), "{names:?}");
+        for name in names {
+            assert!(installed.contains(&name), "{name}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ const MAINTAINER: &str = "The oxshmem developers <oxshmem@localhost.localdomain>
 /// Programs by their short names, with `update-alternatives`; the first leads the others of its package.
 const TOOLS: &[&str] = &["oshrun", "osh_info", "oshmem_info"];
 const COMPILERS: &[&str] =
-    &["oshcc", "oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemfort"];
+    &["oshcc", "oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemCC", "shmemfort"];
 
 /// The description of a package.
 struct DebianPackage {

@@ -20,7 +20,7 @@ pub(super) fn part(file: &Path) -> PackagePart {
     let compiles = |name: &str| {
         let stem = name.split('.').next().unwrap_or(name);
         matches!(stem, "oshcc" | "oshc++" | "oshcxx" | "oshCC" | "oshfort" | "cargo-oxrun")
-            || stem.starts_with("shmemc") && !stem.contains('_')
+            || ["shmemc", "shmemC"].iter().any(|start| stem.starts_with(start)) && !stem.contains('_')
             || stem == "shmemfort"
     };
     let is_for_builds = ["include/", "lib", "share/man/man3/", "share/oxshmem/examples/", "share/oxshmem/pkgconfig/"]
@@ -57,6 +57,7 @@ mod tests {
             ("bin/oshrun", PackagePart::Tools),
             ("bin/oshc++", PackagePart::Development),
             ("bin/shmemcxx", PackagePart::Development),
+            ("bin/shmemCC", PackagePart::Development),
             ("share/man/man1/oshrun.1", PackagePart::Tools),
             ("share/man/man1/shmemc++.1", PackagePart::Development),
             ("share/man/man3/shmem_put.3", PackagePart::Development),
