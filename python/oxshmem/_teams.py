@@ -100,7 +100,7 @@ class Team(_start.InProcess):
         mask = _MASK if num_contexts else 0
         if _core.call(address("shmem_team_split_strided"), "i", parent, start, stride, size, config, mask, new):
             raise RuntimeError("Team.split_strided: the library has no team left: destroy teams that are not used any more")
-        return Team._of(int(new[0]))
+        return type(self)._of(int(new[0]))
 
     def split_2d(self, width: int, num_contexts: int = 0) -> Tuple[Team, Team]:
         """The teams of this PE's row and column, where the members lie in rows of that width.
@@ -116,7 +116,7 @@ class Team(_start.InProcess):
                              teams[:1], config, mask, teams[1:])
         if refused:
             raise RuntimeError("Team.split_2d: the library has no team left: destroy teams that are not used any more")
-        return Team._of(int(teams[0])), Team._of(int(teams[1]))
+        return type(self)._of(int(teams[0])), type(self)._of(int(teams[1]))
 
     def split(self, color: int, key: int = 0) -> Team:
         """The team of the members that pass the same colour, in the order of their keys. A member with a negative colour gets a team that
@@ -128,7 +128,7 @@ class Team(_start.InProcess):
         color, key = c_int(color, "Team.split", "the color"), c_int(key, "Team.split", "the key")
         # The library knows one negative colour, -1, and would end the job at any other one.
         _core.call(address("shmemx_team_split_color"), "n", self._valid("Team.split"), max(color, -1), key, new)
-        return Team._of(int(new[0]))
+        return type(self)._of(int(new[0]))
 
     def get_config(self) -> Dict[str, int]:
         """How the team was made: `num_contexts`."""

@@ -105,6 +105,12 @@ class Names(unittest.TestCase):
         shmem.sync_all()
         shmem.free(a)
 
+    def test_all_splits_give_teams_of_this_module(self) -> None:
+        row, column = shmem.TEAM_WORLD.split_2d(1)
+        for team in (row, column, shmem.TEAM_WORLD.split(0), shmem.TEAM_WORLD.split_strided()):
+            self.assertIsInstance(team, shmem.Team)
+            team.destroy()
+
     def test_a_team_ends_under_all_its_names(self) -> None:
         team = shmem.TEAM_WORLD.split_strided(0, 1, PES)
         name, found = shmem.Team(team), team.create_ctx().get_team()
