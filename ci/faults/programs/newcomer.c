@@ -13,6 +13,10 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
     if (!strcmp(name, "early"))
         printf("PE %d of %d\n", shmem_my_pe(), shmem_n_pes());
+    if (!strcmp(name, "early team")) {
+        int number = shmem_team_my_pe(SHMEM_TEAM_WORLD), size = shmem_team_n_pes(SHMEM_TEAM_WORLD);
+        printf("PE %d of %d, %d\n", number, size, shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_SHARED));
+    }
     shmem_init();
     int n = shmem_n_pes();
     if (!strcmp(name, "stride"))

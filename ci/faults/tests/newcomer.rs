@@ -75,6 +75,10 @@ fn fault_N3_a_pe_number_before_init_is_noted_once() {
     assert!(ended.stdout.contains("PE -1 of -1"), "{ended}");
     assert_eq!(ended.stderr.matches("the library is not initialised, so the result is -1").count(), 1, "{ended}");
     ended.says(&["called from: main at newcomer.c:"]);
+    let of_team = Job::new("-n 1").run(&NEWCOMER, ["early team"]).expect(0);
+    assert!(of_team.stdout.contains("PE -1 of -1, -1"), "{of_team}");
+    let said = "shmem_team_my_pe: the library is not initialised, so the result is -1";
+    assert_eq!((of_team.stderr.matches(said).count(), of_team.stderr.matches("is -1").count()), (1, 1), "{of_team}");
 }
 
 #[test]

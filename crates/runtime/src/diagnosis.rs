@@ -7,6 +7,7 @@ pub(crate) mod debug;
 pub(crate) mod errors;
 pub(crate) mod hang;
 pub(crate) mod intruder;
+pub(crate) mod outside;
 pub(crate) mod program_line;
 pub(crate) mod recorder;
 mod remedy;

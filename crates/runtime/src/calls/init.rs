@@ -3,11 +3,11 @@
 pub(crate) mod lifetime;
 
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_base::Error;
 
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, outside};
 use crate::start::job;
 use crate::start::state::{self, OtherCalls};
 use crate::start::threads::{MULTIPLE, SINGLE};
@@ -81,7 +81,7 @@ pub fn global_exit(status: c_int) -> ! {
 #[inline(always)]
 pub fn my_pe() -> c_int {
     match job::MY_PE.load(Relaxed) {
-        ..0 => outside("shmem_my_pe"),
+        ..0 => outside::no_number("shmem_my_pe"),
         pe => pe,
     }
 }
@@ -90,23 +90,9 @@ pub fn my_pe() -> c_int {
 #[inline(always)]
 pub fn n_pes() -> c_int {
     match job::N_PES.load(Relaxed) {
-        ..0 => outside("shmem_n_pes"),
+        ..0 => outside::no_number("shmem_n_pes"),
         pes => pes,
     }
-}
-
-/// -1, with a message about the first such call: the program goes on, most likely with a wrong number.
-#[cold]
-#[inline(never)]
-fn outside(call: &str) -> c_int {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) && !job::is_stranger() {
-        let error = Error::new(format!("{call}: the library is not initialised, so the result is -1"))
-            .because("the call does not come between shmem_init and the last shmem_finalize")
-            .fix("call shmem_init first, and keep the number if it is needed after shmem_finalize");
-        errors::note(&format!("{error}{}", errors::place()));
-    }
-    -1
 }
 
 /// The granted thread level.

@@ -7,7 +7,7 @@ use crate::collectives;
 use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, outside};
 use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing::{self, Lease};
@@ -30,7 +30,8 @@ pub struct Config {
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn my_pe(team: TeamHandle) -> c_int {
-    team.named("shmem_team_my_pe", "team").map_or(-1, |team| team.my as c_int)
+    const NAME: &str = "shmem_team_my_pe";
+    team.named(NAME, "team").map_or_else(|| without_team(NAME), |team| team.my as c_int)
 }
 
 /// The number of members, or -1.
@@ -38,7 +39,8 @@ pub unsafe fn my_pe(team: TeamHandle) -> c_int {
 /// # Safety
 /// The handle is a constant, or of a team that has not been destroyed.
 pub unsafe fn n_pes(team: TeamHandle) -> c_int {
-    team.named("shmem_team_n_pes", "team").map_or(-1, |team| team.size as c_int)
+    const NAME: &str = "shmem_team_n_pes";
+    team.named(NAME, "team").map_or_else(|| without_team(NAME), |team| team.size as c_int)
 }
 
 /// The number that `source`'s member `pe` has in `dest`, or -1.
@@ -48,11 +50,17 @@ pub unsafe fn n_pes(team: TeamHandle) -> c_int {
 pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c_int {
     const NAME: &str = "shmem_team_translate_pe";
     let teams = (source.named(NAME, "src_team"), dest.named(NAME, "dest_team"));
-    let (Some(source), Some(dest)) = teams else { return -1 };
+    let (Some(source), Some(dest)) = teams else { return without_team(NAME) };
     if pe as u32 >= source.size {
         return -1;
     }
     dest.member(source.world(pe as u32)).map_or(-1, |member| member as c_int)
+}
+
+/// The result for `SHMEM_TEAM_INVALID`. Without the library no handle has a team.
+#[cold]
+fn without_team(call: &str) -> c_int {
+    if state::is_open() { -1 } else { outside::no_number(call) }
 }
 
 /// The configuration of a team.
@@ -61,7 +69,7 @@ pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c
 /// `config` is writable unless `mask` is 0.
 pub unsafe fn get_config(team: TeamHandle, mask: c_long, config: *mut Config) -> c_int {
     const NAME: &str = "shmem_team_get_config";
-    let Some(team) = team.named(NAME, "team") else { return -1 };
+    let Some(team) = team.named(NAME, "team") else { return without_team(NAME) };
     if mask & NUM_CONTEXTS != 0 {
         if config.is_null() {
             no_config(NAME, "config");
