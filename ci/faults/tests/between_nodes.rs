@@ -93,19 +93,25 @@ fn sets_of_pes_meet_however_hosts_get_the_pes() {
     }
 }
 
+/// The transports of a job of this number in a list: all carry the first two, and each other one goes by TCP; all by all with
+/// `CHECK_LONG=1`.
+fn transports(number: usize) -> &'static [&'static str] {
+    if is_long() || number < 2 { &["tcp", "ofi:tcp", "ucx:tcp"] } else { &["tcp"] }
+}
+
 /// No PE of another node is taken for one of this node, and no PE for another one.
 #[test]
 fn words_come_to_their_pes_however_hosts_get_the_pes() {
     let words = program("dealt_words.c");
-    for (pes, options) in [
-        (8, "-H n1,n2 -n 8 --map block"),
+    let jobs = [
         (8, "-H n1,n2 -n 8 --map cyclic"),
         (6, "-H n1:2,n2:4 -n 6 --map cyclic"),
+        (8, "-H n1,n2 -n 8 --map block"),
         (7, "-H n1,n2,n3 -n 7 --map cyclic"),
-    ] {
-        for (transport, atomics, check) in
-            [("tcp", "auto", "1"), ("tcp", "auto", "2"), ("ofi:tcp", "network", "1"), ("ucx:tcp", "network", "1")]
-        {
+    ];
+    for (number, (pes, options)) in jobs.into_iter().enumerate() {
+        let by = [("tcp", "auto", "1"), ("tcp", "auto", "2"), ("ofi:tcp", "network", "1"), ("ucx:tcp", "network", "1")];
+        for (transport, atomics, check) in by.into_iter().filter(|by| transports(number).contains(&by.0)) {
             let job = Job::new(options).env("SHMEM_TRANSPORT", transport).env("SHMEM_AMO", atomics);
             let ended = job.env("SHMEM_CHECK", check).run(&words, [""; 0]);
             if transport != "tcp" && ended.lacks_transport(transport) {
@@ -123,16 +129,17 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
 #[test]
 fn blocks_come_to_their_pes_however_hosts_get_the_pes() {
     let blocks = program("dealt_blocks.c");
-    for (pes, options) in [
-        (8, "-H n1,n2 -n 8 --map cyclic"),
+    let jobs = [
         (7, "-H n1,n2,n3 -n 7 --map cyclic"),
         (6, "-H n1:2,n2:4 -n 6 --map cyclic"),
+        (8, "-H n1,n2 -n 8 --map cyclic"),
         (5, "-H n1,n2 -n 5 --map block"),
         (7, "-H n1:1,n2:6 -n 7 --map block"),
-    ] {
-        for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
+    ];
+    for (number, (pes, options)) in jobs.into_iter().enumerate() {
+        for transport in transports(number) {
             let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(&blocks, [""; 0]);
-            if transport != "tcp" && ended.lacks_transport(transport) {
+            if *transport != "tcp" && ended.lacks_transport(transport) {
                 continue;
             }
             let ended = ended.expect(0);

@@ -86,7 +86,7 @@ fn fault_R1_strangers_keep_no_pe_out() {
             scope.spawn(|| besiege(ports.clone(), &over, &came));
         }
         let mut starts = 0;
-        let (most, strangers) = if is_long() { (20, 50_000) } else { (10, 25_000) };
+        let (most, strangers) = if is_long() { (20, 50_000) } else { (6, 12_000) };
         while starts < most || came.load(Ordering::Relaxed) < strangers {
             let job = Job::new(&format!("-n {PES} --nodes 4")).env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
             let ended =

@@ -41,8 +41,12 @@ const DEADLOCKS: [(&str, &[&str]); 12] = [
 #[test]
 fn fault_N2_deadlocks_with_nonblocking_collectives_name_collective_team_number_and_who_is_missing() {
     let program = program("nonblocking.c");
-    let jobs: Vec<_> =
-        DEADLOCKS.iter().flat_map(|deadlock| ["-n 4", "-n 4 --nodes 2"].map(|job| (job, *deadlock))).collect();
+    // On one node and on two in turn; on both with `CHECK_LONG=1`.
+    let both = DEADLOCKS.iter().enumerate().flat_map(|(number, deadlock)| {
+        let jobs = ["-n 4", "-n 4 --nodes 2"].into_iter().enumerate();
+        jobs.filter(move |(turn, _)| is_long() || number % 2 == *turn).map(move |(_, job)| (job, *deadlock))
+    });
+    let jobs: Vec<_> = both.collect();
     for some in jobs.chunks(BESIDE) {
         let start = |&(job, (name, _)): &(&str, (&str, _))| {
             Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [name])
@@ -78,8 +82,11 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
         .flat_map(|way| ["barrier", "broadcast", "reduction"].map(|collective| (*way, collective)))
         .filter(|(way, collective)| is_long() || *way == "trickles" || *collective == "barrier")
         .collect();
-    for job in ["-n 3", "-n 3 --nodes 2"] {
-        for some in all.chunks(BESIDE) {
+    // Each on one node and on two in turn; on both with `CHECK_LONG=1`.
+    for (turn, job) in ["-n 3", "-n 3 --nodes 2"].into_iter().enumerate() {
+        let here = all.iter().enumerate().filter(|(number, _)| is_long() || number % 2 == turn);
+        let here: Vec<_> = here.map(|(_, which)| *which).collect();
+        for some in here.chunks(BESIDE) {
             let start = |&(way, collective): &(&str, &str)| {
                 Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [way, collective])
             };

@@ -114,7 +114,7 @@ pub(crate) fn brief() -> Outcome<CheckCounts> {
 }
 
 /// Seeds of each part of the step: about a minute on two processors.
-const PLAIN_SEEDS: u64 = 80;
+const PLAIN_SEEDS: u64 = 60;
 const SMALL_BUFFER_SEEDS: u64 = 20;
 
 /// The task.

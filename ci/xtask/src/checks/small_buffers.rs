@@ -13,9 +13,16 @@ use crate::rigs::{self, Ending};
 /// Conformance cases: collectives, signals, ordering and transfers.
 const CASES: &str = "collectives/,broadcast/,reduce/,signals/,ordering/,rma/RMA_1";
 
-/// Those over libfabric and UCX in a brief run. Reductions of all types, operators and lengths take only the library's own connections
-/// then; others are among the mixed collectives.
-const BRIEF: &str = "collectives/,broadcast/,signals/,ordering/,rma/RMA_1";
+/// Those over another transport in a brief run: each kind takes one of them, and the library's own connections. With
+/// `CHECK_LONG=1` each takes all.
+fn cases(transport: &str) -> &'static str {
+    match transport {
+        _ if std::env::var_os("CHECK_LONG").is_some() => CASES,
+        "ofi:tcp" => "collectives/,rma/RMA_1",
+        "ucx:tcp" => "broadcast/,signals/,ordering/",
+        _ => CASES,
+    }
+}
 
 /// The faults' programs between nodes, each with its arguments and PEs, one on each node.
 const PROGRAMS: &[(&str, &[&str], u32)] = &[
@@ -45,7 +52,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         }
         counts += programs(transport, shape);
         let own = crate::OWN_PATH.to_string_lossy();
-        let cases = if transport == "tcp" || std::env::var_os("CHECK_LONG").is_some() { CASES } else { BRIEF };
+        let cases = cases(transport);
         let run = [&*own, "conformance", "--nodes", "4", "--pes", "4", "--transport", transport, "--filter", cases];
         counts += match rigs::start("small-buffers", &run) {
             Ok(Ending::Skipped) => skipped!("conformance by {transport} with small buffers: the rig has said why"),

@@ -83,9 +83,18 @@ impl CaseSelection {
         };
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
         let environments = (0..most).map(turn).collect();
-        // The prover knows every size; these runs show the executor. Six PEs are a power of two and two more.
-        let pes = if std::env::var_os("CHECK_LONG").is_some() { vec![2, 3, 5, 8] } else { vec![6] };
-        CaseSelection { pes, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+        CaseSelection { filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+    }
+
+    /// The same on one node, where a schedule runs only if the user names it. The prover knows every size, and all cases have all
+    /// schedules between four nodes; these runs show the executor of a node. Six PEs are a power of two and two more. With
+    /// `CHECK_LONG=1` all cases at several sizes.
+    pub(crate) fn algorithms_on_a_node() -> CaseSelection {
+        if std::env::var_os("CHECK_LONG").is_some() {
+            return CaseSelection { pes: vec![2, 3, 5, 8], ..CaseSelection::algorithms() };
+        }
+        let programs = "collectives/,active_sets/,reduce/RED_1";
+        CaseSelection { pes: vec![6], filter: Some(programs.into()), ..CaseSelection::algorithms() }
     }
 
     /// Every case with two PEs on each of two nodes, which reach each other by TCP. (One PE on each is what the steps of
