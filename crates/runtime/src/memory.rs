@@ -5,6 +5,7 @@ pub(crate) mod account;
 pub(crate) mod address_limit;
 pub(crate) mod collected;
 pub(crate) mod control;
+mod default_heap_size;
 pub(crate) mod facts;
 pub(crate) mod guard;
 pub(crate) mod heap;

@@ -7,9 +7,9 @@
 //! release, a lock's handover), it rings the waiter's [`Bell`] and the sleep ends at once.
 
 pub(crate) mod bell;
-pub(crate) mod departed;
+pub(crate) mod deaths;
+mod durations;
 mod gone;
-mod limits;
 mod needs;
 pub(crate) mod pace;
 pub(crate) mod polls;
@@ -212,7 +212,7 @@ impl SlowWait {
     /// Asks now and then whether the wait can ever end. Its sleeps ask as well, but a peer that is served again and again keeps the wait
     /// from them, and where PEs take turns there are none. Returns whether it is over, or interrupted.
     fn is_over(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
-        if self.checked.elapsed() < limits::CHECK_EVERY {
+        if self.checked.elapsed() < durations::CHECK_EVERY {
             return false;
         }
         self.checked = Instant::now();
@@ -221,12 +221,12 @@ impl SlowWait {
     }
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it, for [`limits::CHECK_EVERY`] at most. Returns since
-/// when nothing has come; `None`: the wait is over.
+/// Looks with pause until patience ends. What comes over the network renews it, for [`durations::CHECK_EVERY`] at most. Returns
+/// since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
     loop {
-        for _ in 0..limits::LOOKS_PER_CLOCK {
+        for _ in 0..durations::LOOKS_PER_CLOCK {
             let served = network::progress();
             suspended::move_on();
             if ready() {
@@ -241,7 +241,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
         }
         let now = Instant::now();
         let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));
-        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= limits::CHECK_EVERY {
+        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= durations::CHECK_EVERY {
             return Some(since);
         }
     }
@@ -250,7 +250,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
 /// wake-up. If a ringer will wake us, it sleeps at once beside another process that computes ([`yields`]).
 fn give_way(has_bell: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
-    let most = if has_bell || !pace::crowded() { limits::FEW_YIELDS } else { limits::MANY_YIELDS };
+    let most = if has_bell || !pace::crowded() { durations::FEW_YIELDS } else { durations::MANY_YIELDS };
     for _ in 0..most {
         let goes_on = pace::yields().give_way(has_bell);
         let served = network::progress();
@@ -283,10 +283,10 @@ fn sleep(
     loop {
         // No ring is certain: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
-        let most = ((*in_vain - *begin) / limits::SLEEP_SHARE).clamp(limits::SHORT_SLEEP, limits::LONG_SLEEP);
-        let most = if bell.is_some() { limits::BELL_SLEEP } else { most };
+        let most = ((*in_vain - *begin) / durations::SLEEP_SHARE).clamp(durations::SHORT_SLEEP, durations::LONG_SLEEP);
+        let most = if bell.is_some() { durations::BELL_SLEEP } else { most };
         // Other PEs may wait for a collective that has been suspended here.
-        let most = if suspended::any() { limits::SHORT_SLEEP } else { most };
+        let most = if suspended::any() { durations::SHORT_SLEEP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
@@ -303,7 +303,7 @@ fn sleep(
         if ready() {
             return RungOutcome::Ready;
         }
-        if begin.elapsed() > limits::CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
+        if begin.elapsed() > durations::CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
             return RungOutcome::Ready;
         }
         if served {

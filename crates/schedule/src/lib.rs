@@ -1,6 +1,6 @@
 //! Collective algorithms as pure functions, their prover and their simulator.
 //!
-//! [`team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
+//! [`strided_team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
 //! what a schedule is made of, [`algorithm`] holds the schedules, [`choose`](choose::choose) has the tables of schedules, and
 //! [`way`] chooses how a collective goes. With the feature `tools`, `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down. [`node`] holds the
 //! protocols by which members meet in the memory of one node, in the same style.
@@ -22,5 +22,5 @@ pub mod prove;
 #[cfg(feature = "tools")]
 pub mod simulate;
 pub mod step;
-pub mod team;
+pub mod strided_team;
 pub mod way;

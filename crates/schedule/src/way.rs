@@ -14,7 +14,7 @@
 mod between_nodes;
 mod facts;
 mod leaders;
-pub mod room;
+pub mod size_limits;
 #[cfg(feature = "tools")]
 mod words;
 
@@ -29,7 +29,7 @@ use crate::node::relay::Relay;
 use crate::node::tree::LineTree;
 use crate::node::{Load, NodePlan, Protocol};
 use crate::step::{Algorithm, Plan, Traffic};
-use room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD, PIECES_OF_BLOCKS};
+use size_limits::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD, PIECES_OF_BLOCKS};
 
 /// The way of a collective: the moves of a team's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_long};
 
 use oxshmem_base::Error;
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 
 use crate::calls::{order, team as standard};
 use crate::collectives;

@@ -1,7 +1,7 @@
 //! Active sets: the deprecated collectives name their members by a triplet, with no call that made a team of them.
 //!
 //! Members meet at a *place* that belongs to the pair (set, pSync array), so that overlapping sets with different arrays
-//! do not meet (ACT-3). Places are kept by one of the set's members, in its control window. The first member that calls makes the place.
+//! do not meet (ACT-3). Places are kept by one PE of the node, in its control window. The first member that calls makes the place.
 //! Members send no messages for it, and the user's pSync is not touched (ACT-2).
 //!
 //! When no place is free, the oldest goes to another pair, but only while no PE is inside: a PE marks itself as inside, then looks
@@ -24,7 +24,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::collections::HashMap;
 
 use oxshmem_base::Error;
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
 use crate::diagnosis::errors;
@@ -320,11 +320,11 @@ fn identify(call: &'static str, name: &SetName) -> (Key, u32) {
 }
 
 impl Places {
-    /// Those of the member that keeps the set's place.
+    /// Those of the PE that keeps the set's place.
     #[inline]
     fn of(key: &Key, members: &Members) -> Self {
-        let window = job::window(members.world(key.keeper()));
         let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
+        let window = key.keeper(pes, count, |member| job::window(members.world(member)));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
@@ -340,58 +340,4 @@ impl Places {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_of_a_team_meet_apart_from_each_other_and_from_those_of_other_teams() {
-        let mut keys = HashMap::new();
-        for parent in [0, 1, 4095] {
-            for (start, stride, size) in [(0, 1, 3), (2, 1, 3), (0, 2, 3), (0, 1, 2), (40000, 1, 3), (65536, 1, 3)] {
-                let members = Members::Triplet { start: 0, stride: stride as i32 };
-                let key = Key::of_part(parent, &Triplet { start, stride, size }, &members);
-                let other = keys.insert(key, (parent, start, stride, size));
-                assert_eq!(other, None, "meets the part {:?}", (parent, start, stride, size));
-            }
-        }
-    }
-
-    /// With a work array for each set, and with one for all.
-    #[test]
-    fn sets_that_begin_with_the_same_pe_and_may_all_meet_at_once_find_places() {
-        let most = |sets: &[(u32, u32)], apart: u64| {
-            let mut kept: HashMap<u32, usize> = HashMap::new();
-            for (i, &(stride, size)) in (0..).zip(sets) {
-                let key = Key { start: 0, stride, size, array: 4096 + i * apart };
-                *kept.entry(key.keeper() * stride).or_default() += 1;
-            }
-            kept.into_values().max().unwrap_or_default()
-        };
-        let tree: Vec<_> = (0..10).map(|level| (1 << level, 1024 >> level)).collect();
-        for apart in [0, 64] {
-            assert!(most(&tree, apart) <= count_of(1024), "{}", most(&tree, apart));
-            for pes in [128, 1024, 4096] {
-                let prefixes: Vec<_> = (1..=pes).map(|size| (1, size)).collect();
-                assert!(most(&prefixes, apart) <= count_of(pes as usize), "{} of {pes}", most(&prefixes, apart));
-            }
-        }
-    }
-
-    #[test]
-    fn a_parent_whose_number_had_another_owner_has_parts_of_its_own() {
-        let part = Triplet { start: 0, stride: 1, size: 3 };
-        let keys: Vec<Key> = [
-            Members::Triplet { start: 0, stride: 1 },
-            Members::Triplet { start: 0, stride: 2 },
-            Members::Triplet { start: 1, stride: 1 },
-            Members::List(Box::new([0, 1, 3])),
-            Members::List(Box::new([0, 3, 4])),
-        ]
-        .iter()
-        .map(|members| Key::of_part(7, &part, members))
-        .collect();
-        for (i, key) in keys.iter().enumerate() {
-            assert!(!keys[..i].contains(key), "{i}");
-        }
-    }
-}
+mod tests;

@@ -33,7 +33,7 @@ use oxshmem_reduce::{And, Kernel, Max, Store};
 use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
-use oxshmem_schedule::way::room::PRIVATE_SCRATCH;
+use oxshmem_schedule::way::size_limits::PRIVATE_SCRATCH;
 use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
 
 use crate::collectives::arguments::{Reduction, Spread};

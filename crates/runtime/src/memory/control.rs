@@ -53,7 +53,7 @@ pub(crate) const SPANNING: usize = 2048;
 /// How many meetings of PEs that are no team a job of several nodes may have at a time. The last so many of the slots that may span nodes
 /// are theirs.
 pub(crate) const REGISTRY: usize = 128;
-/// Room for active sets: of a node of 4,096 PEs each keeps 31, and 17 of one PE may have to wait for each other.
+/// Room for active sets: of a node of 4,096 PEs each keeps 31. `active_set::Key::keeper` says why these are enough.
 pub(crate) const SETS_BYTES: usize = 1 << 30;
 /// The lines of a slot begin a page.
 const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
@@ -135,7 +135,7 @@ pub(crate) struct Registry {
 pub(crate) struct ControlBlock {
     /// Where readers from outside find the rest.
     index: Index,
-    /// A [`State`]; written by the owner, and by any PE that finds that the owner's process is gone (see `wait::departed`).
+    /// A [`State`]; written by the owner, and by any PE that finds that the owner's process is gone (see `wait::deaths`).
     state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
     bell_word: AtomicU32,
@@ -243,7 +243,7 @@ impl ControlBlock {
 }
 
 /// How many words of payload an exchange carries.
-pub(crate) const PAYLOAD_WORDS: usize = oxshmem_schedule::way::room::PAYLOAD / 8;
+pub(crate) const PAYLOAD_WORDS: usize = oxshmem_schedule::way::size_limits::PAYLOAD / 8;
 
 /// One member's line of a slot: a sequence number and the payload that belongs to it.
 ///

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use oxshmem_base::knobs::{NodeLevels, Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Gathered, Membership, Parcel, node};
-use oxshmem_os::limits::{Limit, Limits};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
 use oxshmem_os::statics;
 use oxshmem_topology::claim::Claims;
@@ -15,6 +14,7 @@ use parking_lot::Mutex;
 use crate::memory::address_limit::AddressNeed;
 use crate::memory::collected;
 use crate::memory::control::{self, ControlBlock};
+use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
 use crate::memory::heap::SymmetricHeap;
 use crate::memory::huge_pages;
@@ -23,7 +23,7 @@ use crate::network::neighbours::Quarters;
 use crate::start::placement;
 use crate::start::waiting;
 use crate::transfers::direct::FAST;
-use crate::wait::departed::{CONTROL, Roll};
+use crate::wait::deaths::{CONTROL, Roll};
 use crate::wait::pace::{self, Mode};
 
 // The library is part of the programs that are PEs, and of no other.
@@ -298,14 +298,6 @@ fn without_slack(most: u64) -> u64 {
     let (mebibyte, gibibyte) = (1 << 20, 1 << 30);
     let unit = if exact < gibibyte { mebibyte } else { gibibyte };
     exact / unit * unit
-}
-
-/// The share of one of so many PEs if all have the same: of the machine's memory, or of the tightest control group's limit
-/// if that is less.
-fn share_of_memory(members: usize) -> u64 {
-    let page = memory::page_size() as u64;
-    let most = Limits::of_pages(page).look().iter().map(Limit::most).min().unwrap_or(0);
-    (most / members as u64).next_multiple_of(page)
 }
 
 /// Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that what is aligned in

@@ -1,6 +1,6 @@
 //! The members of a team, as world numbers.
 
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 
 use crate::network;
 #[cfg(not(loom))]

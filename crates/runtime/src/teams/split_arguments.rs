@@ -1,4 +1,5 @@
-//! Comparison of the arguments with which the members of a team split it. `oxshmem_schedule::team` computes the members of a part.
+//! Comparison of the arguments with which the members of a team split it. `oxshmem_schedule::strided_team` computes the members of a
+//! part.
 //!
 //! Most splits send nothing. So each PE states the arguments in its control window, beside the slot that the split takes, and looks
 //! at what the other members on its node have stated of the same split. The last one of them sees all others.

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
 use oxshmem_schedule::lease::Leases;
 use oxshmem_schedule::step::Traffic;
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
 use crate::collectives::chosen_ways::ChosenWays;

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::wait::limits::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING};
+use crate::wait::durations::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING};
 use crate::wait::yields::Yields;
 use oxshmem_os::process;
 

@@ -1,6 +1,6 @@
 //! The ways of teams that span nodes.
 
-use super::room::{
+use super::size_limits::{
     EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, SLICED_NODES, eager_reduction,
 };
 use super::{

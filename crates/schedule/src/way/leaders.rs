@@ -1,6 +1,8 @@
 //! How the leaders of nodes run a schedule: which messages are inline, where operands land, how long the pieces are.
 
-use super::room::{MAILBOX_WORDS, MESSAGE_HEAD, PRIVATE_SCRATCH, SCRATCH, SIGNAL_SET_WORDS, WORD_CONTENT, WORDS};
+use super::size_limits::{
+    MAILBOX_WORDS, MESSAGE_HEAD, PRIVATE_SCRATCH, SCRATCH, SIGNAL_SET_WORDS, WORD_CONTENT, WORDS,
+};
 use crate::algorithm::Schedule;
 use crate::step::{Algorithm, Plan, Traffic};
 

@@ -3,7 +3,7 @@
 use std::format;
 use std::vec::Vec;
 
-use super::room::{EAGER_BROADCAST, GATHER};
+use super::size_limits::{EAGER_BROADCAST, GATHER};
 use super::*;
 use crate::algorithm::names::find;
 use crate::choose::{STANDARD, from_json};

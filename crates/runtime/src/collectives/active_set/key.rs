@@ -1,6 +1,6 @@
 //! The key by which the meeting of one set differs from those of others.
 
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 
 use crate::teams::members::Members;
 
@@ -34,10 +34,14 @@ impl Key {
         mix(mix(mix(mix(self.array) ^ self.triplet()) ^ u64::from(self.size)) ^ time) | 1
     }
 
-    /// The member that keeps the pair's place. It is not always the first one: all sets of a tree begin with its root, may meet at
-    /// once, and can be more than a PE of a large node has places.
-    pub(super) fn keeper(&self) -> u32 {
-        (self.name(0) >> 32) as u32 % self.size
+    /// The window of the PE that keeps the pair's place, on a node of `pes` PEs which keep `count` places each. Mostly it is a member, and
+    /// not always the first one: all sets of a tree begin with its root, may meet at once, and can be more than a PE of a large node has
+    /// places. Each PE of the node may wait in a set of its own for one PE that is in all of these sets. Where the members of a set keep
+    /// too few places for that, because it is small, any PE of the node may be the keeper.
+    pub(super) fn keeper(&self, pes: u32, count: u32, window_of_member: impl Fn(u32) -> u32) -> u32 {
+        let number = (self.name(0) >> 32) as u32;
+        let has_few = u64::from(self.size) * u64::from(count) < 2 * u64::from(pes);
+        if has_few { number % pes } else { window_of_member(number % self.size) }
     }
 
     pub(super) fn triplet(&self) -> u64 {

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::ptr;
 
-use oxshmem_schedule::way::room::PART_HEAD;
+use oxshmem_schedule::way::size_limits::PART_HEAD;
 use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, PartExchange};
 use oxshmem_transport::{Region, Remote};
 

@@ -36,7 +36,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::algorithm::Schedule;
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, PutSignal};
-use oxshmem_schedule::way::room::EAGER_BROADCAST;
+use oxshmem_schedule::way::size_limits::EAGER_BROADCAST;
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
 use super::{buffer_leases, gather_node, release};

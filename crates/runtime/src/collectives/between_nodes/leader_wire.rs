@@ -28,7 +28,7 @@ use oxshmem_base::planted;
 
 use oxshmem_schedule::step::{Algorithm, Place, PutSignal, Traffic, Turn};
 use oxshmem_schedule::way::LeaderSchedule;
-use oxshmem_schedule::way::room::PRIVATE_SCRATCH;
+use oxshmem_schedule::way::size_limits::PRIVATE_SCRATCH;
 use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 
 use crate::collectives::call::Call;

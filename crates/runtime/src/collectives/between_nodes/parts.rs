@@ -5,7 +5,7 @@
 
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::PartExchange;
-use oxshmem_schedule::way::room::PART_HEAD;
+use oxshmem_schedule::way::size_limits::PART_HEAD;
 
 use super::channel::Exchange;
 use super::{NO_SHARE, There, run_schedule};

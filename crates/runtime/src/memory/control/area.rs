@@ -4,7 +4,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::step::{SIGNAL_SETS, Traffic, Turn};
-use oxshmem_schedule::way::room::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS};
+use oxshmem_schedule::way::size_limits::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS};
 
 use crate::sync::Apart;
 

@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oxshmem_schedule::step::SIGNAL_SETS;
-pub(crate) use oxshmem_schedule::way::room::{
+pub(crate) use oxshmem_schedule::way::size_limits::{
     COPIES, GATHER, MAILBOX_WORDS, SCRATCH, SIGNAL_SET_WORDS, SMALL_GATHER, WORDS,
 };
 

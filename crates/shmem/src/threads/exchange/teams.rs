@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 
 use oxshmem_runtime as runtime;
-use oxshmem_schedule::team::Triplet;
+use oxshmem_schedule::strided_team::Triplet;
 
 use super::ThreadTeam;
 use crate::threads::{ThreadPe, context_handle, context_number};

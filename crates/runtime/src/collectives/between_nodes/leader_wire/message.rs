@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Acquire};
 use oxshmem_base::planted;
 
 use oxshmem_schedule::step::Place;
-pub(super) use oxshmem_schedule::way::room::{MESSAGE_HEAD as HEAD, WORD_CONTENT as CONTENT};
+pub(super) use oxshmem_schedule::way::size_limits::{MESSAGE_HEAD as HEAD, WORD_CONTENT as CONTENT};
 
 use crate::collectives::signature::Signature;
 use crate::memory::control::leaders::MAILBOX_WORDS;

@@ -1,0 +1,59 @@
+use super::*;
+
+#[test]
+fn parts_of_a_team_meet_apart_from_each_other_and_from_those_of_other_teams() {
+    let mut keys = HashMap::new();
+    for parent in [0, 1, 4095] {
+        for (start, stride, size) in [(0, 1, 3), (2, 1, 3), (0, 2, 3), (0, 1, 2), (40000, 1, 3), (65536, 1, 3)] {
+            let members = Members::Triplet { start: 0, stride: stride as i32 };
+            let key = Key::of_part(parent, &Triplet { start, stride, size }, &members);
+            let other = keys.insert(key, (parent, start, stride, size));
+            assert_eq!(other, None, "meets the part {:?}", (parent, start, stride, size));
+        }
+    }
+}
+
+/// With a work array for each set, and with one for all.
+#[test]
+fn sets_that_begin_with_the_same_pe_and_may_all_meet_at_once_find_places() {
+    let most = |pes: u32, sets: &[(u32, u32)], apart: u64| {
+        let count = count_of(pes as usize) as u32;
+        let mut kept: HashMap<u32, usize> = HashMap::new();
+        for (i, &(stride, size)) in (0..).zip(sets) {
+            let key = Key { start: 0, stride, size, array: 4096 + i * apart };
+            *kept.entry(key.keeper(pes, count, |member| member * stride)).or_default() += 1;
+        }
+        kept.into_values().max().unwrap_or_default()
+    };
+    let tree: Vec<_> = (0..10).map(|level| (1 << level, 1024 >> level)).collect();
+    for apart in [0, 64] {
+        assert!(most(1024, &tree, apart) <= count_of(1024), "{}", most(1024, &tree, apart));
+        for pes in [128, 1024, 4096] {
+            let prefixes: Vec<_> = (1..=pes).map(|size| (1, size)).collect();
+            // Parts of a team may have any step.
+            let pairs: Vec<_> = (1..pes).map(|stride| (stride, 2)).collect();
+            for sets in [prefixes, pairs] {
+                let found = most(pes, &sets, apart);
+                assert!(found <= count_of(pes as usize), "{found} of {pes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_parent_whose_number_had_another_owner_has_parts_of_its_own() {
+    let part = Triplet { start: 0, stride: 1, size: 3 };
+    let keys: Vec<Key> = [
+        Members::Triplet { start: 0, stride: 1 },
+        Members::Triplet { start: 0, stride: 2 },
+        Members::Triplet { start: 1, stride: 1 },
+        Members::List(Box::new([0, 1, 3])),
+        Members::List(Box::new([0, 3, 4])),
+    ]
+    .iter()
+    .map(|members| Key::of_part(7, &part, members))
+    .collect();
+    for (i, key) in keys.iter().enumerate() {
+        assert!(!keys[..i].contains(key), "{i}");
+    }
+}
