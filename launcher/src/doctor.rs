@@ -15,7 +15,7 @@ use oxshmem_base::Error;
 
 use crate::captured;
 use crate::hosts::{self, is_here};
-use crate::link::shell;
+use crate::link::remote_shell;
 use crate::machine::beside;
 use facts::Facts;
 use finding::{Diagnosis, Severity};
@@ -127,9 +127,10 @@ impl DoctorArgs {
 
     fn command(&self, name: &str) -> Result<Vec<String>, String> {
         let tool = beside("oxshmem").map_err(|error| error.in_one_line())?;
-        let shell = self.launch_agent.as_deref().unwrap_or(shell::SSH);
-        let libraries = std::env::var_os(shell::LIBRARY_PATH).map(|folders| folders.to_string_lossy().into_owned());
-        shell::tool(shell, name, &tool, INSPECT, libraries.as_deref())
+        let shell = self.launch_agent.as_deref().unwrap_or(remote_shell::SSH);
+        let libraries =
+            std::env::var_os(remote_shell::LIBRARY_PATH).map(|folders| folders.to_string_lossy().into_owned());
+        remote_shell::tool(shell, name, &tool, INSPECT, libraries.as_deref())
     }
 }
 

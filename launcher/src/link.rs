@@ -5,5 +5,5 @@ pub(crate) mod child;
 pub(crate) mod frame;
 pub(crate) mod greeting;
 pub(crate) mod pulse;
+pub(crate) mod remote_shell;
 pub(crate) mod sealed;
-pub(crate) mod shell;

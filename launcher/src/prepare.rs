@@ -12,7 +12,7 @@ use oxshmem_topology::cpulist::written;
 
 use crate::binding::Binding;
 use crate::link::frame::{HostPes, JobDescription};
-use crate::link::shell::{self, SSH_CONNECTION};
+use crate::link::remote_shell::{self, SSH_CONNECTION};
 use crate::linked;
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
@@ -72,7 +72,7 @@ impl Prepared {
         };
         let binding = Binding::wanted(&description.plan, own.pes.len()).map_err(|error| (2, error))?;
         let ssh = std::env::var(SSH_CONNECTION).ok();
-        let reached = if directly { None } else { shell::reached(ssh.as_deref(), &own.name) };
+        let reached = if directly { None } else { remote_shell::reached(ssh.as_deref(), &own.name) };
         Ok(Prepared { description, own, directly, files, apps, binding, records, reached, notes })
     }
 

@@ -16,7 +16,7 @@ use crate::link::child;
 use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDescription};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
-use crate::link::shell::{self, RemotePath, SSH_CONNECTION};
+use crate::link::remote_shell::{self, RemotePath, SSH_CONNECTION};
 use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::verdict;
 use crate::waiting::reach;
@@ -129,8 +129,8 @@ pub(crate) fn words_for(description: &JobDescription, host: &HostPes) -> Result<
     }
     let exactly = places.remote_prefix.as_ref().map(|prefix| prefix.join("bin/oshrun"));
     let place = exactly.as_deref().map_or(RemotePath::AsHere(&own), RemotePath::Exactly);
-    let shell = places.launch_agent.as_deref().unwrap_or(shell::SSH);
-    shell::command(shell, &host.name, host.host, place).map_err(|why| format!("--launch-agent {shell}: {why}"))
+    let shell = places.launch_agent.as_deref().unwrap_or(remote_shell::SSH);
+    remote_shell::command(shell, &host.name, host.host, place).map_err(|why| format!("--launch-agent {shell}: {why}"))
 }
 
 fn spawn(words: &[String], mark: &str) -> Result<Child, String> {

@@ -1,5 +1,5 @@
 /* Sums and products of the two floating-point types that Rust cannot name. Each loop is running[i] = running[i] op
- * next[i]. Maximum and minimum need no arithmetic: they are integer comparisons, done in Rust (see order.rs). */
+ * next[i]. Maximum and minimum need no arithmetic: they are integer comparisons, done in Rust (see float_order.rs). */
 
 #include <float.h>
 #include <stddef.h>

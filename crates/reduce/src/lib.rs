@@ -13,7 +13,7 @@
 //!   result is NaN, and −0 is less than +0. Among several NaNs the maximum takes one with the sign bit set before one
 //!   without, the minimum the other way round, and among NaNs of one sign the maximum takes the one that `totalOrder`
 //!   puts last and the minimum the one it puts first; its bits stay as they are, a signalling NaN signalling. So the
-//!   result has the same bits whatever the order and the grouping of the operands (`order.rs` says how), also
+//!   result has the same bits whatever the order and the grouping of the operands (`float_order.rs` says how), also
 //!   where the program lets the processor take subnormal numbers for zeros (`-ffast-math`).
 //! * **Sums and products** are folded from left to right in the order of the sources, never regrouped. The bits of the
 //!   result depend on nothing else, with one exception, which IEEE 754 leaves open: which NaN it is if it is one.
@@ -28,9 +28,9 @@ mod body;
 mod complex;
 mod element;
 mod extended;
+mod float_order;
 mod kernel;
 mod operator;
-mod order;
 mod subnormals;
 mod variant;
 

@@ -7,7 +7,7 @@ use crate::complex;
 use crate::element::sealed::Sealed;
 use crate::element::{Complex, Element};
 use crate::extended::{self, LongDouble, Quad};
-use crate::order::Ranked;
+use crate::float_order::Ranked;
 use crate::subnormals;
 
 /// The operators by name.

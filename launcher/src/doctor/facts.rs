@@ -12,7 +12,7 @@ use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
 use super::releases;
-use crate::link::shell::LIBRARY_PATH;
+use crate::link::remote_shell::LIBRARY_PATH;
 use crate::machine::beside;
 use crate::wrapper::{library_folders, modules};
 

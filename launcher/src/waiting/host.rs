@@ -18,8 +18,8 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{Closing, PROOFS, receive, send};
+use crate::link::remote_shell::SSH_CONNECTION;
 use crate::link::sealed::{self, JobKey, RecordOpener, RecordSealer, SealedTalk, Welcome};
-use crate::link::shell::SSH_CONNECTION;
 use crate::link::{child, greeting};
 use crate::plan::WaitingHosts;
 use crate::say;
