@@ -49,8 +49,6 @@ pub(crate) struct Endpoint {
     pub(crate) longest: usize,
     /// Local memory has to be registered.
     local: bool,
-    /// Short puts have no completions.
-    forgets: bool,
     /// Bytes that a put injects need not be copied before.
     reads_at_once: bool,
     /// How many slots wait for messages; none on a further rail.
@@ -92,7 +90,6 @@ impl Endpoint {
             inject,
             at_once: if reads_at_once { inject } else { 0 },
             longest: objects.info.ep().max_msg_size,
-            forgets: objects.info.delivery == Delivery::ReadBack,
             reads_at_once,
             objects,
             slots,

@@ -1,5 +1,5 @@
 //! The endpoints of one PE's rails, and what they share. A holder of the lock moves all of it on: completions, peers' questions,
-//! messages that had to wait. The first rail's endpoint carries all messages; the others (`spread`) carry parts of long transfers.
+//! messages that had to wait. The first rail's endpoint carries all messages; the others (`striping`) carry parts of long transfers.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, AddressBook, NotIssued, OutOfRange, Region, Remote, Segment};
 
+use crate::delivery::Delivery;
 use crate::endpoint::{Endpoint, Heard, Issued, RemoteTarget, Transfer};
 use crate::lane_state::LaneState;
 use crate::message::Message;
@@ -118,7 +119,7 @@ impl Engine {
     }
 
     /// Issues a transfer on the first rail as far as there is room; returns how many bytes from the start that is. The range is
-    /// checked first, so that one that does not fit has no effect.
+    /// checked first, so that one that does not fit has no effect. `delivery` says when a put completes.
     ///
     /// # Safety
     /// As for the operations of a `Lane`.
@@ -127,11 +128,12 @@ impl Engine {
         account: u32,
         remote: Remote,
         transfer: Transfer,
+        delivery: Delivery,
         n: usize,
     ) -> Issued<usize> {
         let target = self.reach(remote, n)?;
         // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
-        unsafe { self.first.transfer(account, remote, target, transfer, n) }
+        unsafe { self.first.transfer(account, remote, target, transfer, delivery, n) }
     }
 
     /// How a peer is reached on the first rail, and where the first bytes are; all of them are known then.

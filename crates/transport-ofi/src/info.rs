@@ -8,7 +8,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 
 use crate::delivery::Delivery;
-use crate::kind::EndpointKind;
+use crate::preference::EndpointKind;
 
 /// An entry of libfabric's list that is ours.
 pub(crate) struct Info {
@@ -16,6 +16,8 @@ pub(crate) struct Info {
     entry: NonNull<fi::fi_info>,
     /// When the endpoint completes an operation.
     pub(crate) delivery: Delivery,
+    /// It completes single operations when their effect can be seen, if it is asked to, whatever `delivery` is.
+    pub(crate) acknowledges: bool,
 }
 
 // SAFETY: the entry is plain memory, which nobody but its `Info` has.
@@ -40,7 +42,8 @@ impl Info {
     ) -> Option<Self> {
         // SAFETY: the entry is null, which makes an empty one, or an entry of libfabric's, by the caller's promise.
         let copy = unsafe { (library.dupinfo)(entry) };
-        NonNull::new(copy).map(|entry| Self { library, entry, delivery })
+        let acknowledges = delivery == Delivery::Complete;
+        NonNull::new(copy).map(|entry| Self { library, entry, delivery, acknowledges })
     }
 
     pub(crate) fn entry(&self) -> *mut fi::fi_info {

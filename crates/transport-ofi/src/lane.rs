@@ -16,7 +16,7 @@ use crate::endpoint::Transfer;
 use crate::engine::Engine;
 use crate::lane_state::LaneState;
 use crate::progress::Net;
-use crate::spread::end_of;
+use crate::striping::end_of;
 
 pub(crate) struct OfiLane {
     net: Arc<Net>,
@@ -85,6 +85,7 @@ impl OfiLane {
             }
             self.state(&mut engine).fenced = false;
         }
+        let delivery = self.delivery(&mut engine, put && !spread);
         // Where the last piece went by each rail. Another rail may have no window for that place.
         let mut last = [None; MOST_RAILS];
         // SAFETY: the local buffer has `n` bytes until completion, which this function demands; pieces lie inside of it.
@@ -92,15 +93,29 @@ impl OfiLane {
             if spread {
                 engine.spread(self.number, remote, transfer, n, &mut last)
             } else {
-                engine.transfer(self.number, remote, transfer, n).inspect(|&done| last[0] = end_of(remote, done))
+                let issued = engine.transfer(self.number, remote, transfer, delivery, n);
+                issued.inspect(|&done| last[0] = end_of(remote, done))
             }
         };
         if self.reads_back && put && issued.is_ok() {
+            self.state(&mut engine).habit.note_message();
+        }
+        if delivery == Delivery::ReadBack && put && issued.is_ok() {
             let places = (0..).zip(last).filter_map(|(rail, place)| Some((rail, place?)));
             places.for_each(|(rail, place)| self.note_unread(self.state(&mut engine), rail, place));
         }
         drop(engine);
         self.account.settle(issued, n)
+    }
+
+    /// When the next transfer completes. A put for whose completion the program is likely to wait next is acknowledged, which takes one
+    /// message less than a read behind it.
+    fn delivery(&self, engine: &mut Engine, may_be_acknowledged: bool) -> Delivery {
+        if !self.reads_back {
+            return Delivery::Complete;
+        }
+        let acknowledges = may_be_acknowledged && engine.first.objects.info.acknowledges;
+        if acknowledges && self.state(engine).habit.expects_wait() { Delivery::Complete } else { Delivery::ReadBack }
     }
 
     /// A put that does not go the straight way. Returns how many bytes at the end are left.
@@ -316,6 +331,7 @@ unsafe impl Lane for OfiLane {
     fn poll_completion(&self) -> Result<bool, Failed> {
         self.net.poll_with(|engine| {
             if self.reads_back {
+                self.state(engine).habit.note_wait();
                 self.read_back(engine);
             }
         });

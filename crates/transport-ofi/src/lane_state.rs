@@ -1,12 +1,14 @@
 //! The state of lanes that only the engine's lock protects.
 
-use oxshmem_transport::{NumberMap, Remote};
+use oxshmem_transport::{CompletionHabit, NumberMap, Remote};
 
 /// The state of one lane between two calls. It lives in the engine, under whose lock it changes.
 #[derive(Default)]
 pub(crate) struct LaneState {
     /// The puts that have to be read back before they can be relied on. Each counts as an operation of the lane's account.
     pub(crate) unread: UnreadPuts,
+    /// Whether the program waits for each put by itself, where puts are read back.
+    pub(crate) habit: CompletionHabit,
     /// A fence was free because the first rail keeps order: no later put may take another rail and overtake it.
     pub(crate) fenced: bool,
     /// Atomics have been issued since the lane was empty that a fence cannot leave to the endpoint: it does not order them,

@@ -3,11 +3,11 @@
 //! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes endpoints of one offer. The demands that an entry
 //! of libfabric's list makes are obeyed; its name decides only which of several is taken.
 //!
-//! * `list` asks libfabric, `info` reads an entry of its list, `kind` and `rails` take the best ones, `devices` asks the kernel.
+//! * `list` asks libfabric, `info` reads an entry of its list, `preference` and `rails` take the best ones, `devices` asks the kernel.
 //! * `objects` has the objects of one endpoint, `slots` the slots of its operations, `registered` our memory there, `peers` the
 //!   other PEs and their memory (`windows`); `delivery` says when a put is complete.
 //! * `endpoint` issues operations and takes completions. It knows nothing of what is above it: messages are what it returns.
-//! * `engine` has the endpoints of all rails and hears the messages; `connect` makes acquaintance, `spread` deals long transfers
+//! * `engine` has the endpoints of all rails and hears the messages; `connect` makes acquaintance, `striping` deals long transfers
 //!   to all rails, `atomic` issues atomics, `lane` all operations of one context.
 //! * `progress` is the lock, the callers and the thread, and `sleep` what these sleep on; `amo` hands atomics to the software
 //!   above, unless the endpoint does those of the job.
@@ -21,7 +21,7 @@
 //! | `FI_MR_ALLOCATED` | [`PINS`](oxshmem_transport::Features::PINS): the heap is registered as it grows; peers ask for windows that came later |
 //! | `FI_MR_ENDPOINT` | a registration is bound to the endpoint and enabled before its key is read |
 //! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation; what cannot be registered is copied |
-//! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts |
+//! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts; where the endpoint has the flag, a put that the program waits for by itself has it |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then, and those of programs where software moves the data and the thread can be woken |
 //! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |
@@ -54,7 +54,6 @@ mod devices;
 mod endpoint;
 mod engine;
 mod info;
-mod kind;
 mod lane;
 mod lane_state;
 mod library;
@@ -64,13 +63,14 @@ mod message;
 mod mock;
 mod objects;
 mod peers;
+mod preference;
 mod progress;
 mod provider;
 mod rails;
 mod registered;
 mod sleep;
 mod slots;
-mod spread;
+mod striping;
 mod windows;
 
 pub use provider::PROVIDER;

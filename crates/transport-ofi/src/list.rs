@@ -2,7 +2,7 @@
 //! the user has selected.
 //!
 //! How an endpoint is used follows from what its entry says of itself and never from its provider's name. Names decide only which of
-//! several is the better one (`kind`), and the deprecated provider `sockets` is never used, because it hangs.
+//! several is the better one (`preference`), and the deprecated provider `sockets` is never used, because it hangs.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_int};
@@ -15,8 +15,8 @@ use oxshmem_libfabric_sys::Libfabric;
 use crate::delivery::{EndpointWish, WISHES};
 use crate::devices::slingshot;
 use crate::info::Info;
-use crate::kind::EndpointKind;
 use crate::library::{library, meaning};
+use crate::preference::EndpointKind;
 
 /// The deprecated provider that is never used, because it hangs.
 const SOCKETS: &str = "sockets";
@@ -80,7 +80,9 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
             let suits = !wish.only_software || info.is_software();
             offers.domains.insert(info.domain_name());
             offers.providers.insert(info.provider());
-            if suits && !found.iter().any(same) && fits(selection, &info) {
+            if let Some(known) = found.iter_mut().find(|known| same(known)) {
+                known.acknowledges |= info.acknowledges;
+            } else if suits && fits(selection, &info) {
                 found.push(info);
             }
         }

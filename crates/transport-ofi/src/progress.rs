@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::message::Message;
 use crate::sleep::QueueDescriptors;
 use crate::slots::ROOM;
-use crate::spread::SPREAD;
+use crate::striping::SPREAD;
 
 /// How long the thread sleeps at most.
 const PATIENCE: Duration = Duration::from_millis(20);

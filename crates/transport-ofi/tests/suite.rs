@@ -3,6 +3,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
+use oxshmem_test_folder::not_run;
 use oxshmem_transport::{Agreed, Fabric, NetworkAtomics, Offers, Participant, WantedTransport, suite, suites};
 use oxshmem_transport_ofi::PROVIDER;
 use parking_lot::Mutex;
@@ -26,7 +27,7 @@ fn over_two_rails(provider: &str, pes: u32) {
     let words = fabric.describe();
     let interface = words.split_once(" on ").and_then(|(_, rest)| rest.split(',').next()).expect("it names a domain");
     if interface == "lo" {
-        return println!("not run: libfabric sees no interface but lo");
+        return not_run("libfabric sees no interface but lo");
     }
     let settings = Settings { ofi_domain: Some(format!("{interface},lo")), rails: Some(2), ..Settings::default() };
     let words = alone_over(provider, &settings).expect("the endpoints open").describe();
@@ -60,7 +61,7 @@ fn with(provider: &str, settings: &Settings, pes: u32) {
         [] => rejected.iter().map(ToString::to_string).collect(),
     };
     if !why.is_empty() {
-        return println!("not run: {why}");
+        return not_run(why);
     }
     suite::threads(pes, suite::over(&PROVIDER, settings, &choice(provider, settings)));
 }
@@ -69,7 +70,7 @@ fn with(provider: &str, settings: &Settings, pes: u32) {
 fn a_domain_that_is_not_here_is_answered_with_those_that_are() {
     let _turn = TURN.lock();
     if offers(Some("tcp"), &Settings::default()).ways.is_empty() {
-        return println!("not run: libfabric has no provider tcp here");
+        return not_run("libfabric has no provider tcp here");
     }
     let settings = Settings { ofi_domain: Some("nowhere0".into()), ..Settings::default() };
     let told: String = offers(Some("tcp"), &settings).rejected.iter().map(ToString::to_string).collect();
@@ -96,7 +97,7 @@ fn net_four() {
 fn asked(why_not: &str) -> bool {
     let asked = std::env::var_os("CHECK_LONG").is_some();
     if !asked {
-        println!("not run: {why_not} (CHECK_LONG=1 runs it)");
+        not_run(format_args!("{why_not} (CHECK_LONG=1 runs it)"));
     }
     asked
 }
@@ -144,7 +145,7 @@ fn the_deprecated_provider_is_never_offered() {
     assert!(told.contains("never used because it hangs") || told.contains("libfabric.so.1"), "{told}");
     let Offers { ways, rejected } = offers(None, &Settings::default());
     if ways.is_empty() {
-        return println!("not run: {rejected:?}");
+        return not_run(format_args!("{rejected:?}"));
     }
     assert!(!ways.iter().any(|offer| offer.detail.starts_with("sockets")), "{ways:?}");
 }

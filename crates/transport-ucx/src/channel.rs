@@ -1,13 +1,11 @@
 //! The part of a lane that is UCX's: a worker, the peers that it reaches, and its operations under way.
 //!
 //! `transfer` puts and gets, `atomic` has UCX's own atomics; `question` asks the target's processor, `unacknowledged` puts by messages to
-//! it, `coalescing` batches short messages, `habit` tells which ones are to be answered; `reach` has the peers and their memory keys;
-//! `flush` completes; `under_way` counts.
+//! it, `coalescing` batches short messages; `reach` has the peers and their memory keys; `flush` completes; `under_way` counts.
 
 mod atomic;
 mod coalescing;
 mod flush;
-mod habit;
 mod question;
 mod reach;
 mod reached;
@@ -27,14 +25,13 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Amo, AwaitedState, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate, TargetTask, WatchedTime,
-    Width,
+    Amo, AwaitedState, CompletionHabit, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate,
+    TargetTask, WatchedTime, Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
 use self::atomic::NetworkUpdate;
 use self::flush::{Flush, LateSignal};
-use self::habit::CompletionHabit;
 use self::question::{Expected, OpenQuestion, RequestData, SentQuestion, on_answer};
 use self::reach::Watched;
 use self::reached::ReachedPeer;

@@ -10,6 +10,7 @@
 //! atomics of a job, which are then atomic against processor atomics of the target's node, whichever transport UCX has chosen; or UCX
 //! does all of them (`channel::atomic`), those of a PE on itself too.
 
+mod answer;
 mod backlog;
 mod channel;
 mod devices;

@@ -12,6 +12,7 @@ use oxshmem_transport::due::SleepMark;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
+use crate::answer::AnswerSender;
 use crate::backlog::Backlog;
 use crate::channel::{Channel, LONGEST_MESSAGE};
 use crate::objects::UcxContext;
@@ -36,6 +37,7 @@ pub(crate) struct Net {
     service_is_taken: AtomicBool,
     guests: Mutex<Guests>,
     pub(crate) backlog: Backlog,
+    pub(crate) answers: AnswerSender,
     /// Why the first put that could not be received was not.
     pub(crate) lost: OnceLock<Error>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
@@ -106,6 +108,7 @@ impl Net {
             service_is_taken: AtomicBool::new(false),
             guests: Mutex::default(),
             backlog: Backlog::default(),
+            answers: AnswerSender::default(),
             lost: OnceLock::new(),
             channels: Mutex::default(),
             most_channels: most_channels(participant.pes),

@@ -49,7 +49,7 @@ impl Net {
         let place = match self.regions.memory.find(to.region, to.offset, announced.bytes) {
             Ok(place) => place,
             Err(wrong) => {
-                // SAFETY: the endpoint is open, by the caller's promise.
+                // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
                 unsafe { self.refuse(question, wrong, reply) };
                 return Receipt::Refused;
             }
@@ -63,7 +63,7 @@ impl Net {
                 Receipt::Coming
             }
             Started::Done => {
-                // SAFETY: the endpoint is open, by the caller's promise.
+                // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
                 unsafe { self.take_all(question, &[], reply) };
                 Receipt::Over
             }
@@ -82,7 +82,8 @@ impl Net {
     unsafe fn take_waiting(&self, pe: u32) {
         while let Some(HeldQuestion { question, reply, data }) = self.backlog.next(pe) {
             match data {
-                // SAFETY: the asking PE keeps its side of the endpoint until it has its answers and has said good-bye.
+                // SAFETY: the caller is a callback of the worker, by its promise. The asking PE keeps its side of the endpoint
+                // until it has its answers and has said good-bye.
                 HeldData::Here(data) => unsafe { self.take_all(question, &data, reply) },
                 HeldData::Announced(announced) => {
                     // SAFETY: the caller is a callback of the worker; the endpoint as above.
@@ -122,7 +123,7 @@ unsafe extern "C" fn arrived(request: *mut c_void, status: ucs_status_t, _bytes:
     if status != UCS_OK {
         return;
     }
-    // SAFETY: the asking PE keeps its side of the endpoint until it has its answer.
+    // SAFETY: this is a callback of the serving worker. The asking PE keeps its side of the endpoint until it has its answer.
     unsafe { net.take_all(question, &[], reply) };
     // SAFETY: this is a callback of the serving worker.
     unsafe { net.take_waiting(question.pe) };

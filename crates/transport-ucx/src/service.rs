@@ -7,17 +7,16 @@ use std::sync::Arc;
 use oxshmem_base::{Error, planted};
 use oxshmem_transport::OutOfRange;
 use oxshmem_transport::batch::Batch;
-use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
-    UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS,
-    UCS_INPROGRESS, UCS_OK, Ucx, ucp_am_recv_param_t, ucp_ep_h, ucp_request_param_t, ucs_status_t,
+    UCP_AM_RECV_ATTR_FIELD_REPLY_EP, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_INPROGRESS, UCS_OK, ucp_am_recv_param_t, ucp_ep_h,
+    ucs_status_t,
 };
 
+use crate::answer::SentAnswer;
 use crate::backlog::{HeldData, HeldQuestion};
 use crate::channel::Channel;
-use crate::message::{ANSWER, ASK, AnswerMessage, Ask, AskMessage, HEADER};
+use crate::message::{ASK, AnswerMessage, Ask, AskMessage};
 use crate::net::Net;
-use crate::objects::{blank, finish, meaning, start_owning};
 use crate::receiver::{AnnouncedData, Receiver};
 use crate::rendezvous::Receipt;
 use crate::shared_channel::SharedChannel;
@@ -64,7 +63,7 @@ unsafe extern "C" fn on_ask(
     if is_behind {
         net.backlog.add(HeldQuestion { question, reply, data: HeldData::Here(data.to_vec()) });
     } else {
-        // SAFETY: UCX has named the endpoint to the asking PE for the time of this call.
+        // SAFETY: this is a callback of the serving worker, for whose time UCX has named the endpoint to the asking PE.
         unsafe { net.take_all(question, data, reply) };
     }
     UCS_OK
@@ -86,12 +85,12 @@ impl Net {
     /// Takes a question, or the many that are its data, and answers.
     ///
     /// # Safety
-    /// The endpoint `reply` is open.
+    /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
     pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
         let take = |question, data: &[u8]| {
             if let Some(answer) = self.take(question, data) {
-                // SAFETY: the endpoint is open, by the caller's promise.
-                unsafe { send(self.context.ucx, reply, answer) };
+                // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+                unsafe { self.answers.send(self.context.ucx, reply, answer) };
             }
         };
         if !matches!(question.ask, Ask::Many) {
@@ -112,11 +111,11 @@ impl Net {
     /// Answers a question that cannot be done.
     ///
     /// # Safety
-    /// The endpoint `reply` is open.
+    /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
     pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: ucp_ep_h) {
         let header = AnswerMessage { pe: self.peers.me, number: question.number, outcome: Err(wrong) }.encode();
-        // SAFETY: the endpoint is open, by the caller's promise.
-        unsafe { send(self.context.ucx, reply, SentAnswer { header, keys: Vec::new() }) };
+        // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+        unsafe { self.answers.send(self.context.ucx, reply, SentAnswer { header, keys: Vec::new() }) };
     }
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
@@ -138,36 +137,4 @@ impl Net {
         let header = || AnswerMessage { pe: self.peers.me, number: question.number, outcome }.encode();
         is_owed.then(|| SentAnswer { header: header(), keys })
     }
-}
-
-/// An answer, kept until UCX has sent it.
-struct SentAnswer {
-    header: [u8; HEADER],
-    keys: Vec<u8>,
-}
-
-/// Sends an answer.
-///
-/// # Safety
-/// `to` is the endpoint of a question that has just come.
-unsafe fn send(ucx: &Ucx, to: ucp_ep_h, answer: SentAnswer) {
-    let param = ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_AM_SEND_FLAG_EAGER, ..blank() };
-    // SAFETY: `sent` takes a boxed answer, which keeps header and keys until UCX has sent them; the endpoint is open in the call
-    // that has brought the question, by the caller's promise.
-    let (outcome, _) = unsafe {
-        start_owning(Box::new(answer), sent, param, |answer, param| {
-            let (header, keys) = (&(*answer).header, &(*answer).keys);
-            started((ucx.am_send)(to, ANSWER, header.as_ptr().cast(), HEADER, keys.as_ptr().cast(), keys.len(), param))
-        })
-    };
-    if let Started::Failed(status) = outcome {
-        tracing::warn!("UCX: an answer could not be sent: {}", meaning(ucx, status));
-    }
-}
-
-unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, answer: *mut c_void) {
-    // SAFETY: `answer` is the box of `send`, which UCX hands back once.
-    drop(unsafe { Box::from_raw(answer.cast::<SentAnswer>()) });
-    // SAFETY: the request is the one of this callback.
-    unsafe { finish(request, status, |why| tracing::debug!("UCX: an answer was lost: {why}")) };
 }

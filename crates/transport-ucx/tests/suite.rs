@@ -1,6 +1,7 @@
 //! The suite of all providers over UCX, with threads as PEs.
 
 use oxshmem_base::knobs::Settings;
+use oxshmem_test_folder::not_run;
 use oxshmem_transport::{Agreed, Participant, suite, suites};
 use oxshmem_transport_ucx::PROVIDER;
 
@@ -13,7 +14,7 @@ fn over(tls: &str, pes: u32) {
 fn with(tls: &str, pes: u32, atomics: bool) {
     let (settings, choice) = (Settings::default(), Agreed { detail: tls, atomics, one_host: true });
     if let Err(error) = (PROVIDER.open)(&Participant::new(0, 1, &settings, &[0; 48]), &choice) {
-        return println!("not run: {error}");
+        return not_run(error);
     }
     suite::threads(pes, suite::over(&PROVIDER, &settings, &choice));
 }
@@ -30,6 +31,6 @@ suites! {
 fn eight_pes() {
     match std::env::var_os("CHECK_LONG") {
         Some(_) => over("tcp", 8),
-        None => println!("not run: two and four PEs show the same (CHECK_LONG=1 runs it)"),
+        None => not_run("two and four PEs show the same (CHECK_LONG=1 runs it)"),
     }
 }

@@ -20,6 +20,7 @@ mod capabilities;
 pub mod driver;
 pub mod due;
 mod fabric;
+mod habit;
 mod issuer;
 mod limits;
 mod lock;
@@ -41,6 +42,7 @@ pub use capabilities::{AmoDomain, Capabilities, Features};
 pub use fabric::{
     AddressBook, AwaitedState, Busy, Fabric, Failed, Lane, LaneOptions, LanesBeneath, NotIssued, Segment, TakesTurns,
 };
+pub use habit::CompletionHabit;
 pub use issuer::{Issuer, Wait, signal_behind_puts};
 pub use limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
 pub use lock::OperationLock;

@@ -7,6 +7,7 @@ use oxshmem_transport::{FoundPiece, NotIssued, Remote};
 
 use super::piece::{Aim, Transfer, refuses_length};
 use super::{Endpoint, Issued, RemoteTarget};
+use crate::delivery::Delivery;
 
 impl Endpoint {
     /// Issues a transfer in pieces as far as there is room; returns how many bytes from the start that is. All registrations
@@ -20,6 +21,7 @@ impl Endpoint {
         remote: Remote,
         target: RemoteTarget,
         transfer: Transfer,
+        delivery: Delivery,
         n: usize,
     ) -> Issued<usize> {
         let RemoteTarget { peer, mut found } = target;
@@ -29,12 +31,12 @@ impl Endpoint {
             && self.longest_at(here, n) == n
         {
             // SAFETY: the local buffer has `n` bytes, by the caller's promise.
-            return unsafe { self.one(Aim { account, pe: remote.pe, peer, here }, transfer, n) };
+            return unsafe { self.one(Aim { account, pe: remote.pe, peer, here, delivery }, transfer, n) };
         }
         let mut done = 0;
         while done < n {
             let Some(here) = found else { return Err(self.out_of_range(remote, n).into()) };
-            let (aim, len) = (Aim { account, pe: remote.pe, peer, here }, self.longest_at(here, n - done));
+            let (aim, len) = (Aim { account, pe: remote.pe, peer, here, delivery }, self.longest_at(here, n - done));
             // SAFETY: `done` is below `n`, for which the caller promises that the local buffer is there.
             let local = unsafe { transfer.plus(done) };
             // SAFETY: the local buffer has `len` bytes, by the caller's promise.
@@ -58,7 +60,7 @@ impl Endpoint {
     unsafe fn one(&mut self, aim: Aim, local: Transfer, n: usize) -> Issued<usize> {
         match local {
             // SAFETY: the source has `n` bytes, by the caller's promise.
-            Transfer::PutCopied(source) if self.forgets && n <= self.inject => unsafe {
+            Transfer::PutCopied(source) if aim.delivery == Delivery::ReadBack && n <= self.inject => unsafe {
                 self.put_and_forget(aim, source, n)
             },
             // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
@@ -78,7 +80,7 @@ impl Endpoint {
         n: usize,
     ) -> Issued<usize> {
         let Some(RemoteTarget { peer, found: Some(here) }) = self.target(remote) else { return Err(NotIssued::Busy) };
-        let aim = Aim { account, pe: remote.pe, peer, here };
+        let aim = Aim { account, pe: remote.pe, peer, here, delivery: self.objects.info.delivery };
         // SAFETY: the local buffer has `n` bytes until completion, by the caller's promise.
         unsafe { self.piece(aim, transfer, self.longest_at(here, n)) }
     }

@@ -57,6 +57,8 @@ pub(super) struct Aim {
     pub(super) pe: u32,
     pub(super) peer: fi::fi_addr_t,
     pub(super) here: FoundPiece<u64>,
+    /// When a put completes.
+    pub(super) delivery: Delivery,
 }
 
 /// The local memory that libfabric reads or writes for one operation: that of the transfer, or the slot's own bytes.
@@ -157,7 +159,8 @@ impl Endpoint {
         let room = unsafe { self.slots.room(slot) };
         match transfer {
             Transfer::PutCopied(source) => {
-                let injected = n <= self.inject;
+                // An acknowledged put of an endpoint whose others are read back goes from the slot's own bytes.
+                let injected = n <= self.inject && aim.delivery == self.objects.info.delivery;
                 // The network has read injected bytes when the call returns. Only a provider that demands registered memory may look
                 // at where they are.
                 if self.reads_at_once && injected {
@@ -226,7 +229,7 @@ impl Endpoint {
         let (ep, context) = (self.objects.ep(), context(slot));
         // SAFETY: the endpoint is open; the bytes stay as long as libfabric uses them, by the caller's promise.
         let code = unsafe {
-            match (transfer, self.objects.info.delivery) {
+            match (transfer, aim.delivery) {
                 (Transfer::Get(_), _) => fi_read(ep, at.cast(), n, desc, peer, address, key, context),
                 (_, Delivery::ReadBack) => fi_write(ep, at.cast(), n, desc, peer, address, key, context),
                 (_, Delivery::Complete) => {

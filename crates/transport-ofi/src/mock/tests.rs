@@ -310,6 +310,29 @@ fn what_is_complete_has_been_read_back_on_every_rail() {
     });
 }
 
+/// A put with a wait behind it takes one message and its acknowledgement, once the program has done so twice; others share a read.
+#[test]
+fn a_put_that_is_waited_for_by_itself_is_acknowledged() {
+    let _alone = alone();
+    one_sided("mock_shm", 1, |lane, ends| {
+        let carried_by = |puts: usize, n: usize| {
+            let before = end(ends[0]).carried;
+            for _ in 0..puts {
+                // SAFETY: the source stays.
+                unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), n)) };
+            }
+            while !lane.lane.poll_completion().expect("nothing is wrong") {}
+            assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+            end(ends[0]).carried - before
+        };
+        // The read has one byte.
+        assert_eq!([1; 5].map(|puts| carried_by(puts, 8)), [9, 9, 8, 8, 8]);
+        assert_eq!([3, 1, 3, 1, 1, 1].map(|puts| carried_by(puts, 8)), [25, 9, 25, 9, 9, 8]);
+        // A put of up to 4096 bytes is copied; libfabric reads a longer one where it is.
+        assert_eq!([4096, 4097, LONG].map(|n| carried_by(1, n)), [4096, 4097, LONG]);
+    });
+}
+
 #[test]
 fn a_rail_that_cannot_be_opened_says_why() {
     let _alone = alone();

@@ -52,9 +52,10 @@ impl Channel {
         self.waiting > 0
     }
 
-    /// Whether a message waits for a thread that moves the channel on, in a batch or for a connection that has just begun.
+    /// Whether a message waits for a thread that moves the channel on: in a batch, for a connection that has just begun, or inside
+    /// UCX for room in a socket. The network's thread watches the serving worker in any case.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.has_batch() || self.connects
+        self.has_batch() || self.connects || !self.serves && self.inbox.unsent.get() > 0
     }
 
     /// Sends the batches for all peers.

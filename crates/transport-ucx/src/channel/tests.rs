@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
+use oxshmem_test_folder::not_run;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{
     Amo, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant, PutArguments, Region, Remote, Segment,
@@ -26,14 +27,13 @@ use crate::objects::UcxContext;
 
 const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
 
-/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`. `name` is printed where UCX is missing.
-fn alone(name: &str, settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Arc<Net>, &mut Channel)) {
-    alone_over(name, settings, memory, |ucx| ucx, play);
+/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`.
+fn alone(settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Arc<Net>, &mut Channel)) {
+    alone_over(settings, memory, |ucx| ucx, play);
 }
 
 /// The same over what `change` makes of UCX.
 fn alone_over(
-    name: &str,
     settings: &Settings,
     memory: &mut [u8],
     change: impl FnOnce(&'static Ucx) -> &'static Ucx,
@@ -42,7 +42,7 @@ fn alone_over(
     let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
     let mut context = match context {
         Ok(made) => made,
-        Err(error) => return println!("not run: {name}: {error}"),
+        Err(error) => return not_run(error),
     };
     let made = Arc::get_mut(&mut context).expect("nobody else has it");
     made.ucx = change(made.ucx);
@@ -82,10 +82,9 @@ fn word(net: &Net, offset: u64) -> u64 {
 
 #[test]
 fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
-    const NAME: &str = "fault_P4_a_flush_begins_behind_puts_that_are_done";
     let (source, mut target) = (vec![7_u8; 1 << 20], vec![0_u8; 1 << 20]);
     let mut flushed = false;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         // SAFETY: the source lives until the channel has nothing outstanding.
         let put = |channel: &mut Channel| unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) };
         while put(channel).is_err() {
@@ -120,12 +119,11 @@ fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
 /// UCX may refuse a put at once. The flush behind it goes well then.
 #[test]
 fn a_signal_does_not_follow_a_put_that_was_refused() {
-    const NAME: &str = "a_signal_does_not_follow_a_put_that_was_refused";
     const BYTES: usize = 64 << 10;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
     let signal = Remote { offset: BYTES as u64, ..HEAP };
     let mut signalled = None;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         // SAFETY: the source lives longer than the channel.
         while unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), 8) }.is_err() {
             channel.step(&net.peers);
@@ -197,7 +195,6 @@ unsafe extern "C" fn message_of_a_card(
 
 #[test]
 fn a_put_from_memory_that_may_only_be_read_is_copied() {
-    const NAME: &str = "a_put_from_memory_that_may_only_be_read_is_copied";
     let behind = TABLE.len() + 64;
     let mut target = vec![0_u8; behind + TOGETHER];
     let at = |offset: usize| Remote { offset: offset as u64, ..HEAP };
@@ -206,7 +203,7 @@ fn a_put_from_memory_that_may_only_be_read_is_copied() {
         Box::leak(Box::new(Ucx { put: put_of_a_card, am_send: message_of_a_card, ..*ucx }))
     };
     let mut signalled = None;
-    alone_over(NAME, &Settings::default(), &mut target, change, |net, channel| {
+    alone_over(&Settings::default(), &mut target, change, |net, channel| {
         // SAFETY: the source is static.
         while unsafe { channel.put(&net.peers, HEAP, TABLE.as_ptr(), 8) }.is_err() {
             channel.step(&net.peers);
@@ -235,11 +232,10 @@ fn a_put_from_memory_that_may_only_be_read_is_copied() {
 
 #[test]
 fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
-    const NAME: &str = "a_peer_that_does_not_say_where_its_memory_is_is_given_up";
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let settings = Settings { peer_timeout: 1, ..Settings::default() };
     let mut said = None;
-    alone(NAME, &settings, &mut target, |net, channel| {
+    alone(&settings, &mut target, |net, channel| {
         // The peer is this PE, which does not serve: its memory keys never come.
         let error = loop {
             // SAFETY: the source lives longer than the channel.
@@ -264,11 +260,10 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
 
 #[test]
 fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
-    const NAME: &str = "unacknowledged_messages_arrive_and_are_complete_when_somebody_asks";
     let (source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 200_000]);
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = usize::MAX;
         for i in 0..MOST_UNACKNOWLEDGED + 100 {
             // SAFETY: the source lives longer than the channel.
@@ -302,11 +297,10 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
 
 #[test]
 fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
-    const NAME: &str = "short_messages_that_follow_one_another_travel_together_and_first_of_all";
     let (source, mut target) = ([7_u8; 64], [0_u8; 256]);
     let at = |offset| Remote { offset, ..HEAP };
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = usize::MAX;
         let send = |channel: &mut Channel, offset, n| {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
@@ -356,11 +350,10 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
 
 #[test]
 fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_ones() {
-    const NAME: &str = "a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_ones";
     const LONG: usize = LONGEST_MESSAGE + 1;
     let (source, mut target) = ([7_u8; LONG], vec![0_u8; 3 * LONG]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = LONGEST_MESSAGE;
         let put = |channel: &mut Channel, to: usize, n| {
             // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
@@ -391,10 +384,9 @@ fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_one
 /// UCX calls a message sent that waits for room in a socket. Nobody else moves a program's lane on.
 #[test]
 fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
-    const NAME: &str = "a_message_of_a_program_is_moved_on_until_it_is_acknowledged";
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = LONGEST_MESSAGE;
         // SAFETY: the source has its bytes.
         let put = unsafe { channel.put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
@@ -416,10 +408,9 @@ fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
 
 #[test]
 fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
-    const NAME: &str = "a_wait_looks_at_messages_that_have_gone_now_and_then";
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, _| {
+    alone(&Settings::default(), &mut target, |net, _| {
         let shared = net.take_channel(LaneOptions::default()).expect("there are workers");
         // SAFETY: the source has its bytes.
         let put = unsafe { shared.lock().put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
@@ -454,10 +445,9 @@ fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
 
 #[test]
 fn a_program_that_waits_behind_each_put_has_each_one_answered() {
-    const NAME: &str = "a_program_that_waits_behind_each_put_has_each_one_answered";
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = LONGEST_MESSAGE;
         let put = |channel: &mut Channel| {
             // SAFETY: the source has its bytes.
@@ -488,12 +478,11 @@ fn a_program_that_waits_behind_each_put_has_each_one_answered() {
 
 #[test]
 fn a_caller_that_waits_for_its_lane_serves_its_peers() {
-    const NAME: &str = "a_caller_that_waits_for_its_lane_serves_its_peers";
     const LONG: usize = 2 * LONGEST_MESSAGE;
     const PATIENCE: Duration = Duration::from_secs(30);
     let (source, mut target) = (vec![7_u8; LONG], vec![0_u8; LONG]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, _| {
+    alone(&Settings::default(), &mut target, |net, _| {
         let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
         let (put, begun) = (PutArguments { to: HEAP, source: source.as_ptr(), n: LONG }, Instant::now());
         let until = |done: &dyn Fn() -> bool| {
@@ -513,10 +502,9 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
 
 #[test]
 fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
-    const NAME: &str = "the_thread_is_woken_for_a_message_that_waits_for_a_connection";
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let mut played = false;
-    alone(NAME, &Settings::default(), &mut target, |net, _| {
+    alone(&Settings::default(), &mut target, |net, _| {
         let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
         let put = PutArguments { to: HEAP, source: source.as_ptr(), n: source.len() };
         let sleeps_on = || {
@@ -538,14 +526,67 @@ fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
 }
 
 #[test]
+fn an_answer_leaves_its_memory_to_the_next_one() {
+    let mut target = [7_u8; 8];
+    alone(&Settings::default(), &mut target, |net, channel| {
+        assert!(!net.answers.has_spare(), "nobody has asked");
+        // UCX keeps the first one until there is a connection.
+        let is_left = (0..100).any(|_| {
+            let old = &mut 0_u64;
+            // SAFETY: the old value lives until the operation is complete.
+            unsafe { channel.amo(&net.peers, HEAP, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
+                .expect("there is room");
+            complete(net, channel);
+            assert_eq!(*old, u64::from_ne_bytes([7; 8]));
+            net.answers.has_spare()
+        });
+        assert!(is_left, "each answer has memory of its own");
+    });
+}
+
+#[test]
+fn a_message_that_ucx_has_not_sent_waits_for_the_thread() {
+    const BYTES: usize = 2 * LONGEST_MESSAGE;
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES]);
+    let mut played = false;
+    alone(&Settings::default(), &mut target, |net, channel| {
+        channel.longest_message = usize::MAX;
+        let put = |channel: &mut Channel| {
+            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
+            unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }
+                .expect("there is room");
+        };
+        put(channel);
+        complete(net, channel);
+        while channel.to_end() > 0 {
+            channel.step(&net.peers);
+        }
+        assert!(!channel.has_waiting(), "all has gone");
+        // Nobody receives, so the sockets are full in the end.
+        let mut puts = 0;
+        while channel.inbox.unsent.get() == 0 {
+            put(channel);
+            puts += 1;
+            assert!(puts < 4000, "sockets take everything");
+        }
+        assert!(!channel.has_batch() && channel.has_waiting(), "a message stays while the caller computes");
+        channel.serves = true;
+        assert!(!channel.has_waiting(), "the thread watches the serving worker");
+        channel.serves = false;
+        complete(net, channel);
+        played = true;
+    });
+    assert!(!played || target == source);
+}
+
+#[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
-    const NAME: &str = "what_comes_behind_a_long_put_waits_until_it_has_arrived";
     const BYTES: usize = 1 << 20;
     const SIGNAL: u64 = 3 * BYTES as u64;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; SIGNAL as usize + 64]);
     let at = |offset| Remote { offset, ..HEAP };
     let mut refused = None;
-    alone(NAME, &Settings::default(), &mut target, |net, channel| {
+    alone(&Settings::default(), &mut target, |net, channel| {
         channel.longest_message = usize::MAX;
         let seen = |offset| word(net, offset);
         let all = u64::from_ne_bytes([7; 8]);
@@ -618,12 +659,11 @@ fn without_receipts(ucx: &'static Ucx) -> &'static Ucx {
 
 #[test]
 fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why() {
-    const NAME: &str = "the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why";
     const BYTES: usize = 1 << 20;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
     let signal = Remote { offset: BYTES as u64, ..HEAP };
     let mut lost = None;
-    alone_over(NAME, &Settings::default(), &mut target, without_receipts, |net, channel| {
+    alone_over(&Settings::default(), &mut target, without_receipts, |net, channel| {
         channel.longest_message = usize::MAX;
         // SAFETY: the source lives longer than the channel.
         unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }.expect("there is room");

@@ -181,8 +181,10 @@ impl FilledLane {
     /// [`Lane::poll_completion`] where this layer has operations of its own, or one of them has failed.
     #[inline(never)]
     fn poll_both(&self) -> Result<bool, Failed> {
-        if self.progress().is_err() {
-            return Err(Failed);
+        self.lane.poll_completion()?;
+        // Behind it, as in `progress`.
+        if let Some(asked) = &self.asked {
+            asked.requester.collect();
         }
         self.completion()
     }

@@ -1,12 +1,12 @@
 //! Whether the program waits for the completion of each message by itself.
 //!
-//! An unacknowledged message is complete when a later question is answered. That costs nothing where other messages follow it, or where
-//! nobody waits: a flag, and what the peer sends back. A program that puts and quiets, again and again, pays for a question behind each put.
-//! Its messages expect an answer of their own.
+//! An unacknowledged message or put is complete when a later question is answered. That costs nothing where other messages follow it, or
+//! where nobody waits: a flag, and what the peer sends back. A program that puts and quiets, again and again, pays for a question behind
+//! each put. Its messages expect an answer of their own.
 
 /// How many messages a lane has been given between the waits for their completion.
 #[derive(Default)]
-pub(super) struct CompletionHabit {
+pub struct CompletionHabit {
     /// Messages since the last such wait.
     messages: u32,
     /// Waits in a row that stood behind one message each.
@@ -18,17 +18,24 @@ pub(super) struct CompletionHabit {
 const ENOUGH: u8 = 2;
 
 impl CompletionHabit {
+    /// Whether the program is likely to wait for the completion of the next message before it makes another one.
+    #[must_use]
+    pub fn expects_wait(&self) -> bool {
+        self.messages == 0 && self.singles >= ENOUGH
+    }
+
     /// The lane gets a message. Returns whether the program is likely to wait for its completion next.
-    pub(super) fn note_message(&mut self) -> bool {
+    pub fn note_message(&mut self) -> bool {
+        let is_expected = self.expects_wait();
         if self.messages > 0 {
             self.singles = 0;
         }
         self.messages = self.messages.saturating_add(1);
-        self.singles >= ENOUGH
+        is_expected
     }
 
     /// The lane gets a question whose answer the program waits for. It acknowledges the messages before it, if they went to the same PE.
-    pub(super) fn note_question(&mut self) {
+    pub fn note_question(&mut self) {
         if self.messages > 0 {
             self.singles = 0;
         }
@@ -36,7 +43,7 @@ impl CompletionHabit {
     }
 
     /// A caller waits for the completion of all messages.
-    pub(super) fn note_wait(&mut self) {
+    pub fn note_wait(&mut self) {
         if self.messages == 1 {
             self.singles = self.singles.saturating_add(1).min(ENOUGH);
         }

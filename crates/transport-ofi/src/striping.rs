@@ -8,6 +8,7 @@ use oxshmem_base::Error;
 use oxshmem_transport::{NotIssued, Remote};
 
 use crate::address::{MOST_RAILS, RailAddress};
+use crate::delivery::Delivery;
 use crate::endpoint::{Issued, Transfer};
 use crate::engine::Engine;
 
@@ -82,7 +83,7 @@ impl Engine {
             let issued = match further {
                 Err(NotIssued::Busy) => {
                     // SAFETY: the local buffer has `rest` bytes from here until completion, by the caller's promise.
-                    let first = unsafe { self.transfer(account, at, local, rest) };
+                    let first = unsafe { self.transfer(account, at, local, self.first.objects.info.delivery, rest) };
                     first.map(|issued| (0, issued))
                 }
                 issued => issued,
@@ -132,7 +133,7 @@ impl Engine {
     pub(crate) unsafe fn read_behind(&mut self, account: u32, rail: usize, place: Remote, scrap: *mut u8) -> Issued {
         let read = match rail.checked_sub(1) {
             // SAFETY: the scrap has a byte until completion, by the caller's promise.
-            None => unsafe { self.transfer(account, place, Transfer::Get(scrap), 1) },
+            None => unsafe { self.transfer(account, place, Transfer::Get(scrap), Delivery::Complete, 1) },
             // SAFETY: the scrap has a byte until completion, by the caller's promise.
             Some(further) => unsafe { self.further[further].try_piece(account, place, Transfer::Get(scrap), 1) },
         };
