@@ -1,6 +1,5 @@
 //! Where the PEs of a job run: the plan, the hosts that were named or granted, and what travels to them.
 
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -18,11 +17,6 @@ use crate::program::Unusable;
 use crate::remote::words_for;
 use crate::wrapper::quoted;
 use crate::{say, stdout};
-
-/// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
-/// and libraries are found. Scripts set numbers of threads by Slurm's number, which `srun` must not read (`OPTIONS_OF_SRUN`).
-const EXPORTED: [&str; 4] = ["SHMEM_", "SMA_", "FI_", "UCX_"];
-const EXPORTED_TOO: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "SLURM_CPUS_PER_TASK"];
 
 /// A job that is laid out.
 pub(crate) struct Layout {
@@ -134,19 +128,6 @@ fn here(size: u32, wanted: u32, per_host: Option<u32>) -> Result<u32, Error> {
     }
 }
 
-impl JobPlan {
-    /// Gives the PEs what they would have inherited here. What the user named himself comes behind it and wins.
-    fn export(&mut self) {
-        let exported =
-            |name: &str| EXPORTED_TOO.contains(&name) || EXPORTED.iter().any(|prefix| name.starts_with(prefix));
-        let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        let inherited: Vec<(String, OsString)> = named.filter(|(name, _)| exported(name)).collect();
-        for program in &mut self.programs {
-            program.variables.splice(0..0, inherited.iter().cloned());
-        }
-    }
-}
-
 /// The hosts and the scheduler's own way to start something there.
 type Hosts = (Vec<(String, Room)>, Option<String>);
 
@@ -218,6 +199,8 @@ fn usage(error: Error) -> Unusable {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     #[test]

@@ -33,6 +33,7 @@ pub mod wrapper;
 
 mod captured;
 mod deadline;
+mod exported_variables;
 mod fold;
 mod input;
 mod layout;

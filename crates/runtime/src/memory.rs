@@ -1,7 +1,6 @@
 //! The memory that the PEs of a node share: its [`windows`], the [`control`] window that the runtime itself uses, the symmetric
-//! [`heap`] with its [`guard`], and the node's [`account`] of how much each PE may take.
+//! [`heap`] with its [`guard`], and what each PE may take within the [`node_limits`].
 
-pub(crate) mod account;
 pub(crate) mod address_limit;
 pub(crate) mod collected;
 pub(crate) mod control;
@@ -10,4 +9,5 @@ pub(crate) mod facts;
 pub(crate) mod guard;
 pub(crate) mod heap;
 mod huge_pages;
+pub(crate) mod node_limits;
 pub(crate) mod windows;

@@ -1,7 +1,7 @@
 //! Teams and contexts: the members of one, which handle means which, and how a new team gets its slot.
 
+pub(crate) mod cache_levels;
 pub(crate) mod context;
-pub(crate) mod hierarchy;
 pub(crate) mod leasing;
 pub(crate) mod live_contexts;
 pub(crate) mod members;

@@ -20,7 +20,7 @@ mod cone;
 mod expect;
 mod machine;
 pub(crate) mod memory;
-mod words;
+mod signal_words;
 
 #[cfg(test)]
 mod levels;

@@ -86,7 +86,6 @@ mod epoch;
 mod foreign;
 pub mod guide;
 mod lock;
-mod memory;
 #[cfg(feature = "serde")]
 mod message;
 mod overlap;
@@ -101,6 +100,7 @@ mod scope;
 mod signal;
 mod started;
 mod symmetric;
+mod symmetric_box;
 mod team;
 pub mod test;
 mod threads;
@@ -124,7 +124,6 @@ pub use foreign::AsBytes;
 #[cfg(feature = "bytemuck")]
 pub use foreign::AsPod;
 pub use lock::{Lock, LockGuard};
-pub use memory::SymmetricBox;
 #[cfg(feature = "serde")]
 pub use message::MessageChannel;
 pub use oxshmem_base::{Error, ErrorKind};
@@ -179,6 +178,7 @@ pub use scope::Scope;
 pub use signal::{Signal, Update};
 pub use started::StartedCollective;
 pub use symmetric::Symmetric;
+pub use symmetric_box::SymmetricBox;
 pub use team::{Axes, Team};
 pub use transfer::Target;
 pub use until::Until;

@@ -31,7 +31,7 @@ use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
 use crate::collectives::unanimity::{fill_with_complements, had_same_words};
 use crate::memory::control::{Line, PAYLOAD_WORDS};
-use crate::teams::hierarchy::{self, Hierarchy};
+use crate::teams::cache_levels::{self, Hierarchy};
 
 /// Operands of a member and of a result that fit a line, aligned for every type.
 type LineRoom = [u128; PAYLOAD_WORDS.div_ceil(2)];
@@ -126,7 +126,7 @@ unsafe fn run(call: Call<'_>, protocol: &dyn Protocol, plan: &NodePlan, before: 
     let hierarchy = call.team.hierarchy();
     let play = Play { call, hierarchy, protocol, plan, before, data };
     // SAFETY: the caller keeps the promises of `all`.
-    unsafe { play.all(hierarchy::steps(protocol, &hierarchy.shape, plan, call.team.my)) };
+    unsafe { play.all(cache_levels::steps(protocol, &hierarchy.shape, plan, call.team.my)) };
 }
 
 /// The arrays of the caller.

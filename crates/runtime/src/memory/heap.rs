@@ -1,7 +1,7 @@
 //! The symmetric heap of one PE: the allocator's offsets, and the pages behind them.
 //!
 //! A call first finds a [place](SymmetricHeap::place) and backs nothing. When all PEs have a place, each backs its own
-//! ([`SymmetricHeap::back`]) with what `account` has granted its node, and when all have done so the call
+//! ([`SymmetricHeap::back`]) with what `node_limits` has granted its node, and when all have done so the call
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
 use oxshmem_base::{Error, ErrorKind, size};

@@ -20,7 +20,7 @@ use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
 use crate::start::state;
 use crate::sync::AtomicU64 as AtomicWord;
-use crate::teams::hierarchy::{self, Hierarchy};
+use crate::teams::cache_levels::{self, Hierarchy};
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::members::Members;
 use crate::teams::predefined_handles;
@@ -120,14 +120,14 @@ impl TeamState {
             span,
             ..Self::unleveled(members, size, my, first_place, step, base)
         };
-        team.leveled = team.span.is_none() && hierarchy::serves(size, |member| team.window(member));
+        team.leveled = team.span.is_none() && cache_levels::serves(size, |member| team.window(member));
         team
     }
 
     /// A team whose members synchronise `step` bytes apart, from `first_place` on.
     pub(crate) fn at(members: Members, size: u32, my: u32, first_place: usize, step: isize, base: u64) -> Self {
         let mut team = Self::unleveled(members, size, my, first_place, step, base);
-        team.leveled = hierarchy::serves(size, |member| team.window(member));
+        team.leveled = cache_levels::serves(size, |member| team.window(member));
         team
     }
 

@@ -4,7 +4,7 @@ mod user;
 
 use super::expect::extents;
 use super::memory::{ProofMemory, ProofValue};
-use super::words::{Word, WordCounter};
+use super::signal_words::{Word, WordCounter};
 use super::{Case, DestMode, Evidence, Fault, fault};
 use crate::step::{Caller, CallerShare, Loc, Place, Plan, PutSignal, SIGNAL_SETS, Step, Traffic, Turn};
 use alloc::collections::VecDeque;

@@ -7,8 +7,8 @@ use super::agreement::{Agreement, agree};
 use super::failed::FailedAllocation;
 use super::lock;
 use crate::diagnosis::recorder::RecordedCall;
-use crate::memory::account;
 use crate::memory::heap::SymmetricHeap;
+use crate::memory::node_limits;
 use crate::start::state::LibraryState;
 
 /// A call on which the PEs have not agreed yet.
@@ -38,7 +38,7 @@ impl<'a, T> Proposal<'a, T> {
         let (found, missing, sequence) = {
             let mut heap = lock(life);
             let found = find(&mut heap);
-            (found, heap.missing(account::ahead), heap.sequence())
+            (found, heap.missing(node_limits::ahead), heap.sequence())
         };
         if let (true, Err(error)) = (speaks, &found) {
             FailedAllocation::everywhere(error.clone()).say();
@@ -70,7 +70,7 @@ impl<'a, T> Proposal<'a, T> {
         let page = lock(life).page();
         // The kernel may take seconds for many pages, which is no wait.
         let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
-        let outcome = match account::ask(call, missing, page) {
+        let outcome = match node_limits::ask(call, missing, page) {
             Ok(grant) => {
                 let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
                 grant.end(call);

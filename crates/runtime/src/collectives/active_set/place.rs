@@ -8,7 +8,7 @@ use crate::memory::control::Slot;
 use crate::memory::control::lines::{BEHIND_SLOT, TeamLines};
 use crate::sync::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
 #[cfg(not(loom))]
-use crate::teams::hierarchy;
+use crate::teams::cache_levels;
 
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -171,7 +171,7 @@ impl Places {
         (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
         // Untouched lines take no memory, and stay untouched if no set uses them.
         #[cfg(not(loom))]
-        if hierarchy::is_possible() {
+        if cache_levels::is_possible() {
             (0..self.pes).for_each(|member| self.seat(index, member).lines.clear());
         }
         place.triplet.store(key.triplet(), Relaxed);

@@ -1,4 +1,4 @@
-//! The announcement of a PE to its node before it takes memory (see `account`).
+//! The announcement of a PE to its node before it takes memory (see `memory::node_limits`).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -1,4 +1,4 @@
-//! The node's account of memory: how much each PE may take, before any PE takes it.
+//! The limits of memory of a node: how much each PE may take, before any PE takes it.
 //!
 //! Beyond a control group's limit the kernel kills processes instead of refusing memory, and beyond the machine's memory it may
 //! kill any process. So the PEs of a node first state their demands and their limits, and none takes anything unless every limit
