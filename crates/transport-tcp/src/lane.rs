@@ -9,6 +9,7 @@ use oxshmem_transport::{
     SignalUpdate, Width,
 };
 
+use crate::lanes;
 use crate::limits::{INJECT, TOGETHER};
 use crate::link::IssuedTogether;
 use crate::net::Net;
@@ -18,6 +19,9 @@ use crate::proto::{MemoryRange, Session};
 
 pub(crate) struct TcpLane {
     net: Arc<Net>,
+    /// Among the lanes of the PE.
+    place: usize,
+    /// What messages call it.
     number: u16,
     /// Its operations by their use of the caller's memory.
     accounts: [Arc<Account>; 3],
@@ -39,11 +43,11 @@ enum BufferUse {
 }
 
 impl TcpLane {
-    pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Result<Self, Error> {
+    pub(crate) fn new(net: Arc<Net>, options: LaneOptions) -> Self {
         let accounts: [Arc<Account>; 3] = Default::default();
-        let number = net.local.lanes.add(accounts[0].clone())?;
+        let place = net.local.lanes.add(accounts[0].clone());
         let urgency = if options.rarely_completed { Urgency::Later } else { Urgency::Soon };
-        Ok(Self { net, number, accounts, urgency, next_rail: AtomicU16::new(0) })
+        Self { net, place, number: lanes::number_of(place), accounts, urgency, next_rail: AtomicU16::new(0) }
     }
 
     fn account_of(&self, buffer: BufferUse) -> &Arc<Account> {
@@ -267,6 +271,6 @@ unsafe impl Lane for TcpLane {
 
 impl Drop for TcpLane {
     fn drop(&mut self) {
-        self.net.local.lanes.remove(self.number);
+        self.net.local.lanes.remove(self.place);
     }
 }

@@ -6,31 +6,59 @@ use oxshmem_base::Error;
 use oxshmem_transport::Account;
 use parking_lot::Mutex;
 
-/// Accounts by lane; `None` where a number is free.
+/// How many numbers there are. Lanes whose places lie so far apart have the same one.
+const NUMBERS: usize = 1 << u16::BITS;
+
+/// Accounts by place; `None` where a place is free.
 #[derive(Default)]
 pub(crate) struct LaneTable(Mutex<Vec<Option<Arc<Account>>>>);
 
+/// The number in messages of the lane at a place.
+pub(crate) const fn number_of(place: usize) -> u16 {
+    (place % NUMBERS) as u16
+}
+
 impl LaneTable {
-    /// A number that no other lane has.
-    pub(crate) fn add(&self, account: Arc<Account>) -> Result<u16, Error> {
+    /// A place that no other lane has.
+    pub(crate) fn add(&self, account: Arc<Account>) -> usize {
         let mut lanes = self.0.lock();
         let place = lanes.iter().position(Option::is_none).unwrap_or(lanes.len());
-        let number = u16::try_from(place).map_err(|_| Error::new("TCP: 65536 contexts are open"))?;
         if place == lanes.len() {
             lanes.push(None);
         }
         lanes[place] = Some(account);
-        Ok(number)
+        place
     }
 
-    pub(crate) fn remove(&self, number: u16) {
-        self.0.lock()[usize::from(number)] = None;
+    pub(crate) fn remove(&self, place: usize) {
+        self.0.lock()[place] = None;
     }
 
-    /// A peer has refused an operation of a lane. That lane may be gone.
-    pub(crate) fn refused(&self, number: u16, error: Error) {
-        if let Some(Some(account)) = self.0.lock().get(usize::from(number)) {
-            account.fail(error);
+    /// A peer has refused an operation of a lane with this number, which may be gone. The job ends then, so all with the number may tell.
+    pub(crate) fn refused(&self, number: u16, error: &Error) {
+        for account in self.0.lock().iter().skip(number.into()).step_by(NUMBERS).flatten() {
+            account.fail(error.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_more_lanes_than_numbers_and_a_refusal_reaches_its_lane() {
+        let table = LaneTable::default();
+        let accounts: [Arc<Account>; 2] = Default::default();
+        // As many lanes as there are numbers, without the time that so many searches for a free place take.
+        *table.0.lock() = vec![Some(accounts[0].clone()); NUMBERS];
+        let place = table.add(accounts[1].clone());
+        assert_eq!((place, number_of(place), number_of(NUMBERS - 1)), (NUMBERS, 0, u16::MAX));
+        table.remove(0);
+        table.refused(0, &Error::new("outside"));
+        assert!(accounts[1].has_failed() && !accounts[0].has_failed());
+        assert_eq!(table.add(Arc::default()), 0);
+        table.refused(u16::MAX, &Error::new("outside"));
+        assert!(accounts[0].has_failed());
     }
 }

@@ -103,7 +103,7 @@ impl Fabric for Tcp {
     }
 
     fn lane(&self, options: LaneOptions) -> Result<Box<dyn Lane>, Error> {
-        Ok(Box::new(TcpLane::new(self.net.clone(), options)?))
+        Ok(Box::new(TcpLane::new(self.net.clone(), options)))
     }
 
     fn progress(&self) -> usize {

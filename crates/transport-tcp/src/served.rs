@@ -56,7 +56,7 @@ impl Host for Served<'_> {
     }
 
     fn refused(&mut self, lane: u16, wrong: OutOfRange) {
-        self.lanes.refused(lane, wrong.error(self.pe));
+        self.lanes.refused(lane, &wrong.error(self.pe));
     }
 }
 
