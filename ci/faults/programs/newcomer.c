@@ -17,6 +17,12 @@ int main(int argc, char **argv)
         int number = shmem_team_my_pe(SHMEM_TEAM_WORLD), size = shmem_team_n_pes(SHMEM_TEAM_WORLD);
         printf("PE %d of %d, %d\n", number, size, shmem_team_translate_pe(SHMEM_TEAM_WORLD, 0, SHMEM_TEAM_SHARED));
     }
+    if (!strcmp(name, "early fcollect"))
+        shmem_int_fcollect(SHMEM_TEAM_WORLD, dest, source, 1);
+    if (!strcmp(name, "early broadcast"))
+        shmem_int_broadcast(SHMEM_TEAM_WORLD, dest, source, 1, 0);
+    if (!strcmp(name, "early broadcast32"))
+        shmem_broadcast32(dest, source, 1, 0, 0, 0, 1, sync_words);
     shmem_init();
     int n = shmem_n_pes();
     if (!strcmp(name, "stride"))

@@ -32,6 +32,20 @@ fn a_team_that_has_ended_is_refused_in_the_call_of_the_program() {
 }
 
 #[test]
+fn a_collective_before_init_is_refused_in_the_call_of_the_program() {
+    let program = program_with("newcomer.c", &["--race"]);
+    for (name, call) in [
+        ("early fcollect", "shmem_int_fcollect"),
+        ("early broadcast", "shmem_int_broadcast"),
+        ("early broadcast32", "shmem_broadcast32"),
+    ] {
+        let ended = Job::new("-n 1").run(&program, [name]).expect(1);
+        let ended = ended.says(&[&format!("{call}: the library is not initialised")]);
+        assert_eq!(ended.stderr.matches("the library is not initialised").count(), 1, "{ended}");
+    }
+}
+
+#[test]
 fn what_only_the_standard_forbids_has_a_rank_of_its_own() {
     let ended = Job::new("-n 2").run(&LEVELS, ["letter"]).expect(0);
     let ended =

@@ -107,6 +107,7 @@ void race_split(shmem_team_t parent, shmem_team_t one, shmem_team_t other);
 void race_team_ends(shmem_team_t team);
 void race_contexts_over(void);
 size_t race_size(shmem_team_t team);
+int race_is_root_of(shmem_team_t team, int root);
 int race_is_root(int start, int log_stride, int root);
 void race_use(void *dest, size_t dest_len, const void *source, size_t source_len, SITE);
 void race_use_strided(void *dest, ptrdiff_t dst, const void *source, ptrdiff_t sst, size_t len, size_t count, SITE);

@@ -171,15 +171,27 @@ hook! {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_size(team: Team) -> usize {
+    // Outside of init and finalize the library notes such a question, which is not the program's.
+    if team.is_null() || node::current().is_none() {
+        return 0;
+    }
     // SAFETY: the program passes the handle to a collective call, which asks for a team's.
-    let size = if team.is_null() { 0 } else { unsafe { standard::pshmem_team_n_pes(team) } };
-    size.max(0) as usize
+    unsafe { standard::pshmem_team_n_pes(team) }.max(0) as usize
+}
+
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_is_root_of(team: Team, root: c_int) -> c_int {
+    // SAFETY: the program passes the handle to a collective call, which asks for a team's.
+    let my_pe = || unsafe { standard::pshmem_team_my_pe(team) };
+    (node::current().is_some() && my_pe() == root).into()
 }
 
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_is_root(start: c_int, log_stride: c_int, root: c_int) -> c_int {
-    (start + (root << log_stride.clamp(0, 30)) == standard::pshmem_my_pe()).into()
+    let is_me = || start + (root << log_stride.clamp(0, 30)) == standard::pshmem_my_pe();
+    (node::current().is_some() && is_me()).into()
 }
 
 hook! {

@@ -160,7 +160,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
     (
         "collective::broadcast",
         "uint64_t meeting = race_enter_team(team, 0, PE_root); \
-         race_use(&dest, $nelems * $size, &source, pshmem_team_my_pe(team) == PE_root ? $nelems * $size : 0, AT);",
+         race_use(&dest, $nelems * $size, &source, race_is_root_of(team, PE_root) ? $nelems * $size : 0, AT);",
         LEAVE,
     ),
     ("collective::collect", TEAM_PLAIN, LEAVE),
@@ -242,7 +242,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "request::broadcast",
         "uint64_t meeting = race_enter_team(team, 0, PE_root);",
         "race_requested(*request, meeting, &dest, $nelems * $size, \
-         &source, pshmem_team_my_pe(team) == PE_root ? $nelems * $size : 0, AT);",
+         &source, race_is_root_of(team, PE_root) ? $nelems * $size : 0, AT);",
     ),
     ("request::collect", ENTER_TEAM, ARRAYS),
     (
