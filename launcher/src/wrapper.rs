@@ -127,6 +127,7 @@ fn matters(argument: &OsString) -> bool {
         || is_one_of(&["-r", modules::OPTION])
         || archive::is_asked_for(argument)
         || names_a_language(argument)
+        || copies::may_look_for_overflows(argument)
         || question(argument).is_some()
 }
 

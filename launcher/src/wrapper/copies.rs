@@ -19,12 +19,20 @@ pub(super) fn flags<'w>(words: impl Iterator<Item = &'w OsString>, is_clang: boo
     [PLAIN].into_iter().chain(to_preprocessor).chain(gnu).map(OsString::from)
 }
 
+/// The option before a word for the preprocessor.
+const BEFORE_ITS_WORD: &str = "-Xpreprocessor";
+
+/// Whether this word of a file of arguments may give the preprocessor the macro of those functions, alone or with the next one.
+pub(super) fn may_look_for_overflows(word: &OsString) -> bool {
+    word == BEFORE_ITS_WORD || looks_for_overflows([word].into_iter())
+}
+
 /// Whether the words give the preprocessor the macro of those functions.
 fn looks_for_overflows<'w>(mut words: impl Iterator<Item = &'w OsString>) -> bool {
     let mut is_behind = false;
     words.any(|word| {
         let text = word.to_string_lossy();
-        let is_its_own = std::mem::replace(&mut is_behind, text == "-Xpreprocessor") || text.starts_with("-Wp,");
+        let is_its_own = std::mem::replace(&mut is_behind, text == BEFORE_ITS_WORD) || text.starts_with("-Wp,");
         is_its_own && text.contains("_FORTIFY_SOURCE")
     })
 }

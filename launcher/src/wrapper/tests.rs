@@ -85,6 +85,12 @@ fn a_program_for_the_race_detector_is_instrumented_and_finds_its_library_first()
         assert_eq!(compiled, format!("cc {checked} -c a.c {specs} {apart}"));
     }
     assert!(!acts("oshcc", "--race -Wp,-MD,a.d -c a.c").contains("-Wp,-U"), "it is told nothing without need");
+    let folder = oxshmem_test_folder::TestFolder::new("copies");
+    for checked in ["-Wp,-D_FORTIFY_SOURCE=3", "-Xpreprocessor -D_FORTIFY_SOURCE=2"] {
+        let file = format!("@{}", folder.write("flags", checked).display());
+        let compiled = acts("oshcc", &format!("--race {} -c a.c", line(opened(vec![file.into()]))));
+        assert_eq!(compiled, format!("cc {checked} -c a.c {specs} {apart}"), "the words are in a file");
+    }
     assert_eq!(
         acts("oshfort", "--race a.f90"),
         format!("gfortran a.f90 {specs} -L/opt/osh/lib -Wl,-rpath,/opt/osh/lib {library}")
