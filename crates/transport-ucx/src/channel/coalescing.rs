@@ -52,10 +52,12 @@ impl Channel {
         self.waiting > 0
     }
 
-    /// Whether a message waits for a thread that moves the channel on: in a batch, for a connection that has just begun, or inside
-    /// UCX for room in a socket. The network's thread watches the serving worker in any case.
+    /// Whether a message waits for a thread that moves the channel on: in a batch, for a connection that has just begun, or, where puts
+    /// are messages, inside UCX for room in a socket. A card needs no thread for what it reads in place, and the network's thread watches
+    /// the serving worker in any case.
     pub(crate) fn has_waiting(&self) -> bool {
-        self.has_batch() || self.connects || !self.serves && self.inbox.unsent.get() > 0
+        let waits_for_room = self.longest_message > 0 && !self.serves && self.inbox.unsent.get() > 0;
+        self.has_batch() || self.connects || waits_for_room
     }
 
     /// Sends the batches for all peers.
