@@ -257,7 +257,7 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("fortran", "shpdeallc") => {
             is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: None, meets: None })
         }
-        ("active_set", _) => {
+        ("active_set", _) | ("fortran", "complex_xor_to_all") => {
             let [start, stride, size] = ["PE_start", "logPE_stride", "PE_size"].map(|name| of.value(&[name]));
             is(COLLECTIVE, RecordedPart::Set { start, stride, size, bytes })
         }

@@ -64,6 +64,10 @@ fn wrappers_record_what_their_routines_move() {
             "shmem_real8_sum_to_all_",
             "oxprof_set(mine, call, *PE_start, *logPE_stride, *PE_size, (uint64_t)*nreduce * 8)",
         ),
+        (
+            "shmem_comp8_xor_to_all_",
+            "oxprof_set(mine, call, *PE_start, *logPE_stride, *PE_size, (uint64_t)*nreduce * 16)",
+        ),
         ("shmem_quiet", "oxprof_call(mine, call, 3, 0)"),
     ] {
         let text = wrapper(name);
