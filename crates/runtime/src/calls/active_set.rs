@@ -4,7 +4,7 @@
 
 use core::ffi::{c_int, c_long, c_void};
 
-use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
+use oxshmem_reduce::{And, Max, Min, Operand, Operator, Or, Prod, Sum, Xor};
 
 use crate::calls::order;
 use crate::collectives::active_set::{SetName, with};
@@ -88,12 +88,9 @@ macro_rules! reductions {
             let Ok(n) = usize::try_from(nreduce) else {
                 errors::bad_argument(name, "nreduce", nreduce.into(), "0 and more")
             };
-            with(name, SetName { start, log_stride, size, array: sync as usize }, |team| {
-                let call = Call::new(team, name);
-                let record = call.record_late(bytes::<T>(n));
-                // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-                unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
-            });
+            let set = SetName { start, log_stride, size, array: sync as usize };
+            // SAFETY: the caller makes the promises that this call asks for.
+            unsafe { reduce::<$op, T>(name, dest, source, n, set) }
         }
     )*};
 }
@@ -101,6 +98,26 @@ macro_rules! reductions {
 reductions!(
     and_to_all And or_to_all Or xor_to_all Xor max_to_all Max min_to_all Min sum_to_all Sum prod_to_all Prod
 );
+
+/// Reduction of `n` elements over a set.
+///
+/// # Safety
+/// See [`barrier`]; `dest` and `source` are symmetric, have the elements, and are the same or apart.
+#[inline(always)]
+pub(super) unsafe fn reduce<O: Operator, T: Operand<O>>(
+    name: &'static str,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    set: SetName,
+) {
+    with(name, set, |team| {
+        let call = Call::new(team, name);
+        let record = call.record_late(bytes::<T>(n));
+        // SAFETY: the caller keeps the standard's promises, which are those of the engine.
+        unsafe { collectives::reduce::<O, T>(call.with(&record), dest, source, n) };
+    });
+}
 
 /// Exchanges blocks of different sizes; each goes to its own place of the target.
 ///

@@ -7,10 +7,13 @@ mod teams;
 
 use core::ffi::{c_char, c_int};
 
+use oxshmem_reduce::Xor;
+
 use crate::calls::amo::AmoType;
 use crate::calls::init::lifetime;
 use crate::calls::p2p::CmpOperator;
 use crate::calls::{active_set, lock, order, p2p};
+use crate::collectives::active_set::SetName;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state::OtherCalls;
@@ -105,25 +108,12 @@ pub unsafe fn complex_xor_to_all<C>(
     start: c_int,
     log_stride: c_int,
     size: c_int,
-    work: *mut C,
+    _work: *mut C,
     sync: *mut core::ffi::c_long,
 ) {
-    let each = (size_of::<C>() / size_of::<u32>()) as c_int;
-    let Some(words) = nreduce.checked_mul(each).filter(|&words| words >= 0) else {
-        errors::bad_argument(name, "nreduce", nreduce.into(), &format!("0 to {}", c_int::MAX / each))
-    };
+    let Ok(n) = usize::try_from(nreduce) else { errors::bad_argument(name, "nreduce", nreduce.into(), "0 and more") };
+    let words = n * (size_of::<C>() / size_of::<u32>());
+    let set = SetName { start, log_stride, size, array: sync as usize };
     // SAFETY: the caller promises symmetric arrays of `nreduce` complex numbers, which are `words` words.
-    unsafe {
-        active_set::xor_to_all::<u32>(
-            name,
-            dest.cast(),
-            source.cast(),
-            words,
-            start,
-            log_stride,
-            size,
-            work.cast(),
-            sync,
-        )
-    }
+    unsafe { active_set::reduce::<Xor, u32>(name, dest.cast(), source.cast(), words, set) }
 }

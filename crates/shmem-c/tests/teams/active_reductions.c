@@ -136,3 +136,14 @@ TEST(RED_6_active, "a to_all reduction of more than a MiB with the small pWrk th
     shmem_free(to);
     shmem_free(from);
 }
+
+void shmem_comp8_xor_to_all_(void *dest, const void *source, const int32_t *nreduce, const int32_t *PE_start,
+                             const int32_t *logPE_stride, const int32_t *PE_size, void *pWrk, int32_t *pSync);
+
+TEST(RED_6_bits, "Fortran's exclusive or of complex numbers takes any count, and the array is what is too short for it",
+     .aborts = 1, .says = "SHMEM_COMP8_XOR_TO_ALL: dest")
+{
+    static double _Complex from[1], to[1], work[1];
+    int32_t count = 1 << 30, zero = 0, all = npes;
+    shmem_comp8_xor_to_all_(to, from, &count, &zero, &zero, &all, work, (int32_t *)psyncs[0]);
+}
