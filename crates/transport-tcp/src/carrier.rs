@@ -281,6 +281,13 @@ impl Carrier {
         }
     }
 
+    /// Whether the peer has closed the connection, behind what it has said.
+    pub(crate) fn note_end(&mut self, ends: bool) {
+        if let CarrierState::Up(connection) = &mut self.state {
+            connection.ends |= ends;
+        }
+    }
+
     /// Reads and executes what has come.
     pub(crate) fn receive(&mut self, session: &mut Session, host: &mut impl Host) -> Received {
         match &mut self.state {

@@ -15,6 +15,8 @@ pub(crate) struct Connection {
     stream: TcpStream,
     pub(crate) receiver: FrameReceiver,
     seal: Option<Sealing>,
+    /// The peer has closed it: its end stands behind what is left to read, and makes no event of its own.
+    pub(crate) ends: bool,
 }
 
 /// Sealed frames on their way to the socket.
@@ -64,7 +66,7 @@ impl Connection {
         }
         let (sealer, opener) = seals.unzip();
         let seal = sealer.map(|sealer| Sealing { sealer, staged: Vec::new(), sent: 0 });
-        Self { stream, receiver: FrameReceiver::new(opener), seal }
+        Self { stream, receiver: FrameReceiver::new(opener), seal, ends: false }
     }
 
     pub(crate) fn socket(&self) -> RawFd {
@@ -100,7 +102,7 @@ impl Connection {
                         }
                     }
                     // A short read has emptied the socket: the next bytes are a new event.
-                    if n < room || received.is_cut_short() {
+                    if n < room && !self.ends || received.is_cut_short() {
                         break None;
                     }
                 }
@@ -152,18 +154,61 @@ fn flush_plain(stream: &TcpStream, session: &mut Session) -> io::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use super::*;
+    use mio::unix::SourceFd;
+    use mio::{Interest, Token};
+    use oxshmem_transport::RegisteredMemory;
 
-    #[test]
-    fn fault_R1_no_frame_waits_for_the_acknowledgement_of_another() {
+    use super::*;
+    use crate::lanes::LaneTable;
+    use crate::proto::codec::FrameKind;
+    use crate::served::Served;
+    use crate::watch::{FIRST_LINK, Poller};
+
+    /// Both ends of a connection.
+    fn pair() -> [TcpStream; 2] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let asking = std::net::TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
         let (answering, _) = listener.accept().expect("somebody asks");
-        for stream in [asking, answering] {
+        [asking, answering].map(|stream| {
             stream.set_nonblocking(true).expect("sockets can be polled");
-            let connection =
-                Connection::new(TcpStream::from_std(stream), None, Probes::new(Duration::from_secs(30), 1, 1));
-            assert!(connection.stream.nodelay().expect("it is a socket of TCP"));
+            TcpStream::from_std(stream)
+        })
+    }
+
+    fn carrying(stream: TcpStream) -> Connection {
+        Connection::new(stream, None, Probes::new(Duration::from_secs(30), 1, 1))
+    }
+
+    #[test]
+    fn the_end_of_a_connection_that_comes_with_its_last_bytes_is_seen() {
+        let [asking, answering] = pair();
+        let mut poller = Poller::new().expect("there are descriptors");
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let registered = poller.registry().register(&mut SourceFd(&answering.as_raw_fd()), Token(FIRST_LINK), both);
+        registered.expect("a socket can be watched");
+        let mut said = Session::default();
+        said.say(FrameKind::Ack);
+        flush_plain(&asking, &mut said).expect("the socket has room");
+        drop(asking);
+        while !poller.has_ended(FIRST_LINK) {
+            poller.wait(Duration::from_secs(10));
+            assert_eq!(poller.happened(), [FIRST_LINK]);
+        }
+        assert!(!poller.has_ended(FIRST_LINK), "it is told once");
+        let (memory, lanes, mut session) = (RegisteredMemory::default(), LaneTable::default(), Session::default());
+        // SAFETY: nothing is fetched.
+        let mut served = unsafe { Served::new(&memory, &lanes, 1) };
+        let mut connection = carrying(answering);
+        connection.ends = true;
+        let received = connection.receive(&mut session, &mut served);
+        let ended = received.ended.map(|error| error.kind());
+        assert_eq!((received.executed, ended), (1, Some(io::ErrorKind::UnexpectedEof)));
+    }
+
+    #[test]
+    fn fault_R1_no_frame_waits_for_the_acknowledgement_of_another() {
+        for stream in pair() {
+            assert!(carrying(stream).stream.nodelay().expect("it is a socket of TCP"));
         }
     }
 }

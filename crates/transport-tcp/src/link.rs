@@ -74,7 +74,7 @@ pub(crate) enum ServingThread {
 impl Link {
     /// The link of this route. Its sockets have this token; a silent peer is given up after `limit`.
     pub(crate) fn new(route: Route, token: usize, limit: Duration, seed: u64) -> Self {
-        let state = LinkState {
+        let state = OperationLock::new(LinkState {
             session: Session::default(),
             under_way: OperationsUnderWay::default(),
             carrier: Carrier::new(route, token),
@@ -82,9 +82,8 @@ impl Link {
             heard: false,
             error: None,
             issued: IssueTime { turns: u64::MAX, fences: u64::MAX },
-        };
-        let (due, unasked) = (DueMark::default(), AtomicBool::new(false));
-        Self { pe: route.to, due, unasked, state: OperationLock::new(state) }
+        });
+        Self { pe: route.to, due: DueMark::default(), unasked: AtomicBool::new(false), state }
     }
 
     /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.
@@ -162,10 +161,11 @@ impl Link {
         self.due.try_serve(&local.due, || self.state.try_lock(), serve).unwrap_or(0)
     }
 
-    /// Moves the connection on. Returns how much was executed and whether there is more to read at once.
-    pub(crate) fn serve(&self, local: &LocalPe, server: ServingThread) -> (usize, bool) {
+    /// Moves the connection on; `ends`: the peer has closed it. Returns how much was executed and whether there is more to read at once.
+    pub(crate) fn serve(&self, local: &LocalPe, server: ServingThread, ends: bool) -> (usize, bool) {
         let mut state = self.state.lock();
         self.due.clear();
+        state.carrier.note_end(ends);
         self.serve_locked(local, &mut state, server)
     }
 

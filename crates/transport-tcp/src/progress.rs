@@ -66,7 +66,8 @@ impl Net {
                     poller.again(token);
                 }
             } else if let Some(link) = self.link_of(token) {
-                let (executed, more) = link.serve(&self.local, server);
+                let ends = poller.has_ended(token);
+                let (executed, more) = link.serve(&self.local, server, ends);
                 done += executed;
                 if more {
                     poller.again(token);
@@ -93,7 +94,7 @@ impl Net {
         let few = self.local.watched.has_few_links();
         for link in self.links.iter() {
             if link.is_due() {
-                link.serve(&self.local, ServingThread::Alone);
+                link.serve(&self.local, ServingThread::Alone, false);
             } else if few {
                 link.try_serve(&self.local, ServingThread::Alone);
             }

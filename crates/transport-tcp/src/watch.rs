@@ -90,11 +90,13 @@ pub(crate) struct Poller {
     events: Events,
     /// Links with more to read than fitted into one turn.
     again: Vec<usize>,
+    /// Links whose peers have closed their connections.
+    ended: Vec<usize>,
 }
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), again: Vec::new() })
+        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), again: Vec::new(), ended: Vec::new() })
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -115,10 +117,19 @@ impl Poller {
     pub(crate) fn happened(&mut self) -> Vec<usize> {
         let mut tokens = std::mem::take(&mut self.again);
         tokens.extend(self.events.iter().map(|event| event.token().0).filter(|&token| token != WAKER));
+        let ended = self.events.iter().filter(|event| event.is_read_closed()).map(|event| event.token().0);
+        self.ended.extend(ended.filter(|token| (FIRST_LINK..FIRST_PENDING).contains(token)));
         self.events.clear();
         tokens.sort_unstable();
         tokens.dedup();
         tokens
+    }
+
+    /// Whether the peer of this link has closed its connection, which is told once. The event may be the one of its last bytes.
+    pub(crate) fn has_ended(&mut self, token: usize) -> bool {
+        let before = self.ended.len();
+        self.ended.retain(|&ended| ended != token);
+        self.ended.len() < before
     }
 
     /// Whether something is left to be done of which no event will tell.
