@@ -188,7 +188,7 @@ const NETWORKS: &[Knob] = &[
         aliases: &["SHMEM_TCP_TIMEOUT"],
         value: Value::Number,
         default: "30",
-        doc: "seconds after which a peer on another node that does not answer is given up; 0 counts as 1",
+        doc: "seconds, at most 86400, after which a peer on another node that does not answer is given up; 0 counts as 1",
         apply: |settings, reading| reading.number(86_400).map(|seconds| settings.peer_timeout = seconds.max(1)),
     },
     Knob {
@@ -196,7 +196,7 @@ const NETWORKS: &[Knob] = &[
         aliases: &["SHMEM_TCP_RAILS"],
         value: Value::Number,
         default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
-        doc: "cards (over TCP: connections) over which long transfers of a PE are spread; 0 counts as 1",
+        doc: "cards (over TCP: connections), at most 64, over libfabric 8, over which long transfers of a PE are spread; 0 counts as 1",
         apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
     },
     Knob {
@@ -467,7 +467,7 @@ const RACES: &[Knob] = &[
         "SHMEM_RACE_STATUS",
         Value::Number,
         "66",
-        "exit status of a PE that has reported a data race (oshcc --race)",
+        "exit status, 0 to 255, of a PE that has reported a data race (oshcc --race)",
     ),
     of_tool("SHMEM_RACE_JSON", Value::Text, "none", "file to which reports of data races are added as lines of JSON"),
     of_tool(

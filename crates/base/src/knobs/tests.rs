@@ -181,6 +181,17 @@ fn values_that_make_no_sense_are_errors_that_name_the_variable() {
 }
 
 #[test]
+fn the_largest_number_that_a_variable_takes_stands_in_its_row() {
+    let numbers = all().filter(|knob| knob.value == Value::Number);
+    let limited: Vec<_> = numbers.filter_map(|knob| Some((knob, read(&[(knob.name, "4294967295")]).err()?))).collect();
+    assert_eq!(limited.len(), 3);
+    for (knob, error) in limited {
+        let most = error.reason().and_then(|why| why.rsplit(' ').next()).expect("it ends with the largest number");
+        assert!(knob.doc.contains(most), "{}: {most}", knob.name);
+    }
+}
+
+#[test]
 fn an_empty_value_is_none_or_switches_off() {
     let empty = [("SHMEM_SYMMETRIC_SIZE", ""), ("SHMEM_CHECK", " "), ("SHMEM_WAIT", ""), ("SHMEM_DEBUG", "")];
     assert_eq!(read(&empty), Ok((Settings::default(), vec![])));
