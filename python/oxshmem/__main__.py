@@ -36,6 +36,16 @@ def _oshrun() -> str:
     return found
 
 
+def _takes_a_word(option: str) -> bool:
+    """Whether the next word is the option's own. Of several letters behind one dash the last one may have a word, as in `-ln 4`; `-n4` has
+    its own behind it."""
+    if option in _TAKE_A_WORD or option.startswith("--"):
+        return option in _TAKE_A_WORD
+    letters = [f"-{letter}" for letter in option[1:]]
+    takers = [letter for letter in letters if letter in _TAKE_A_WORD]
+    return bool(takers) and takers == letters[-1:]
+
+
 def _with_python(arguments: List[str]) -> List[str]:
     """Puts this Python before each program, also behind a colon. The program is the first word that is no option of oshrun and no option's
     value. This Python also takes the place of a bare `python`."""
@@ -47,7 +57,7 @@ def _with_python(arguments: List[str]) -> List[str]:
         option = arguments[place]
         if option in _OF_PYTHON or option[:2] in ("-X", "-W"):
             break
-        has_word = option in _TAKE_A_WORD or option == "--bind" and arguments[place + 1:place + 2] in _BOUND_TO
+        has_word = _takes_a_word(option) or option == "--bind" and arguments[place + 1:place + 2] in _BOUND_TO
         place += 2 if has_word else 1
     if place >= len(arguments):
         return arguments

@@ -18,7 +18,7 @@ class Words(unittest.TestCase):
     def test_python_stands_before_each_program(self) -> None:
         for words in ("-n 4 | a.py 1", "--trace t.json -n 2 | a.py", "--bind | a.py", "--bind numa -n 2 | a.py --bind core", "--bind=core | a.py",
                       "--wdir folder --grace 2 -l | a.py", "-n 2 | -m package", "-n 1 | a.py : -n 2 | b.py 3", "--demo",
-                      "-n 2 | -X faulthandler a.py", "-l | -Werror -u a.py", "-n"):
+                      "-n 2 | -X faulthandler a.py", "-l | -Werror -u a.py", "-ln 4 | a.py", "-vln4 | a.py", "-lx A=1 -n 2 | a.py", "-n"):
             with self.subTest(words=words):
                 expected = [sys.executable if word == "|" else word for word in words.split()]
                 self.assertEqual(launch._with_python(words.replace("| ", "").split()), expected)
