@@ -320,7 +320,7 @@ const COLLECTIVES: &[Knob] = &[
     algorithm(
         ("SHMEM_REDUCE_ALGORITHM", &["SHMEM_REDUCE_ALGO"]),
         REDUCE,
-        "algorithm of scans and of reductions but sums and products of floating-point numbers, which no name changes",
+        "algorithm of reductions, and on one node of scans; sums and products of floating-point numbers of more than two PEs keep theirs",
         |settings, reading| {
             settings.algorithms.reduce = reading.text_or_auto();
             Ok(())
@@ -381,7 +381,7 @@ const COLLECTIVES: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["off", "abort", "trunc"]),
         default: "off",
-        doc: "take the target sizes given to alltoallv as room: end the job, or cut, where a block does not fit",
+        doc: "take alltoallv's target sizes as the room for each block: one that does not fit ends the job (abort) or is cut (trunc)",
         apply: |settings, reading| {
             let ways = [TargetSizes::Results, TargetSizes::Abort, TargetSizes::Truncate];
             reading.word(&["off", "abort", "trunc"]).map(|way| settings.alltoallv_target_sizes = ways[way])
