@@ -55,8 +55,10 @@ struct job {
     int is_started; /* written last; a thread that reads it, without Python's lock too, sees the rest (is_started()) */
     int me, pes;
     void *standard; /* the context of calls that name none */
+    void *world;    /* the team of all PEs */
     const char *near; /* by PE: whether its memory is reached by address, so that no call waits for the network */
     int (*addr_accessible)(const void *, int);
+    int (*ctx_get_team)(void *, void **);
     PyObject *start, *to_bytes, *from_bytes; /* Python's functions: begin the library; rare elements to and from bytes */
     PyObject *kept; /* a list: arrays of operations that go on outside of contexts */
 };

@@ -133,9 +133,15 @@ static PyObject *none(void) {
 /* So many bytes take longer than other threads of Python should wait. */
 #define LONG_TRANSFER 32768
 
-/* Whether a call may take long enough to let other threads of Python run. A context of a team has other numbers. */
+/* Whether the PEs of a context have the numbers of the world. A team of all PEs may have them in another order. */
+static int has_numbers_of_world(const struct ctx *ctx) {
+    void *team = NULL;
+    return ctx->handle == job.standard || (job.ctx_get_team != NULL && job.ctx_get_team(ctx->handle, &team) == 0 && team == job.world);
+}
+
+/* Whether a call may take long enough to let other threads of Python run. A context of a team may have other numbers. */
 static int is_long(size_t bytes, int pe, const struct ctx *ctx) {
-    return bytes >= LONG_TRANSFER || ctx->pes != job.pes || job.near == NULL || !job.near[pe];
+    return bytes >= LONG_TRANSFER || ctx->pes != job.pes || job.near == NULL || !job.near[pe] || !has_numbers_of_world(ctx);
 }
 
 /* Such a call may wait for ever, so it says where in the program it is, and lets handlers of signals run. */
@@ -316,8 +322,10 @@ static PyObject *started(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (PyBytes_AsStringAndSize(args[2], &near, &length) < 0) return NULL;
     Py_IncRef(args[2]);
     job.me = (int)PyLong_AsLongLong(args[0]), job.pes = (int)PyLong_AsLongLong(args[1]), job.near = near;
-    job.standard = dlsym(RTLD_DEFAULT, "oxshmem_context_default");
-    *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "pshmem_addr_accessible"); /* no call of the program */
+    job.standard = dlsym(RTLD_DEFAULT, "oxshmem_context_default"), job.world = dlsym(RTLD_DEFAULT, "oxshmem_team_world");
+    /* No calls of the program. */
+    *(void **)&job.ctx_get_team = dlsym(RTLD_DEFAULT, "pshmem_ctx_get_team");
+    *(void **)&job.addr_accessible = dlsym(RTLD_DEFAULT, "pshmem_addr_accessible");
     __atomic_store_n(&job.is_started, job.addr_accessible != NULL, __ATOMIC_RELEASE);
     return none();
 }

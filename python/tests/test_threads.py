@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 import unittest
 from typing import Any, Callable, List
 from unittest import mock
@@ -155,6 +156,34 @@ class Threads(unittest.TestCase):
         shmem.atomic_fetch_add_nbi(was, a, 2, ME, ctx=ctx)  # type: ignore[arg-type]
         self.assertEqual((ctx.noted, was[0]), ([True], 1))
         shmem.free(a)
+
+    def test_others_run_while_a_call_goes_to_another_node_by_a_number_of_a_team(self) -> None:
+        """A team of all PEs in another order: PEs that are far have numbers that near ones have in the world."""
+        a, gate, ran = shmem.zeros(1), threading.Lock(), []  # type: Any, threading.Lock, List[int]
+        team = shmem.TEAM_WORLD.split(0, key=-ME)
+        far = [pe for pe in range(PES) if team.translate_pe(pe, shmem.TEAM_SHARED) < 0 <= shmem.TEAM_WORLD.translate_pe(pe, shmem.TEAM_SHARED)]
+
+        def note() -> None:
+            with gate:
+                ran.append(ME)
+
+        gate.acquire()
+        thread = threading.Thread(target=note)
+        thread.start()
+        time.sleep(0.05)  # it waits at the gate
+        often = sys.getswitchinterval()
+        sys.setswitchinterval(60)  # from now on it runs only where a call lets it
+        gate.release()
+        end = time.monotonic() + 10
+        with team.create_ctx() as ctx:
+            while far and not ran and time.monotonic() < end:
+                shmem.g(a, far[0], ctx=ctx)
+        has_run = bool(ran)
+        sys.setswitchinterval(often)
+        thread.join()
+        team.destroy()
+        shmem.free(a)
+        self.assertTrue(has_run or not far)
 
     def test_the_first_calls_of_threads(self) -> None:
         """What threads look up at their first calls is the same for all."""
