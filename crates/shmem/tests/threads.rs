@@ -131,6 +131,24 @@ fn a_deadlock_says_who_waits_where() {
 }
 
 #[test]
+fn a_pe_that_asks_for_a_lock_that_it_holds_is_a_deadlock() {
+    let panic = catch_unwind(|| {
+        threads(1).run(|world| {
+            let lock = world.allocate(Lock::new()).unwrap();
+            let held = lock.lock(world);
+            assert!(lock.try_lock(world).is_none());
+            drop(held);
+            let _held = lock.lock(world);
+            let _again = lock.lock(world);
+            unreachable!("nobody gives the lock back");
+        });
+    });
+    let panic = panic.expect_err("the PE waits for itself");
+    let words = panic.downcast_ref::<String>().unwrap();
+    assert!(words.contains("deadlock: PE 0 waits in shmem_set_lock"), "{words}");
+}
+
+#[test]
 fn different_collectives_are_named() {
     let panic = catch_unwind(|| {
         threads(2).run(|world| if world.my_pe() == 0 { world.barrier() } else { _ = world.sum_of(1) });

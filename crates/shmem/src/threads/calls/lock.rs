@@ -1,7 +1,7 @@
 //! Locks.
 
 use core::ffi::{c_int, c_long};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use oxshmem_runtime as runtime;
 use oxshmem_transport::Remote;
@@ -10,12 +10,27 @@ use parking_lot::{Mutex, MutexGuard};
 use super::order;
 use crate::threads::ThreadPe;
 
-/// The holder and the waiters of each lock, by its address.
+/// The numbers that a lock has given out. A call takes the next one, and has the lock when that number is served. So a PE that asks for
+/// what it holds waits, as one that asks for a lock of another PE does.
 #[derive(Default)]
-pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, VecDeque<usize>>>);
+struct Tickets {
+    next: u64,
+    served: u64,
+}
+
+impl Tickets {
+    fn take(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+/// Each lock that has been used, by its address.
+#[derive(Default)]
+pub(in crate::threads) struct Locks(Mutex<BTreeMap<u64, Tickets>>);
 
 impl ThreadPe {
-    fn locks(&self) -> MutexGuard<'_, BTreeMap<u64, VecDeque<usize>>> {
+    fn locks(&self) -> MutexGuard<'_, BTreeMap<u64, Tickets>> {
         self.job.locks.0.lock()
     }
 }
@@ -29,10 +44,9 @@ fn name(here: &ThreadPe, lock: *mut c_long) -> u64 {
 pub(crate) unsafe fn set_lock(here: &ThreadPe, lock: *mut c_long) {
     here.turns().step(here.me);
     let name = name(here, lock);
-    here.locks().entry(name).or_default().push_back(here.me);
+    let mine = here.locks().entry(name).or_default().take();
     here.turns().wait(here.me, "shmem_set_lock", || {
-        let mine = here.locks().get(&name).and_then(|queue| queue.front().copied()) == Some(here.me);
-        mine.then_some(())
+        here.locks().get(&name).is_some_and(|tickets| tickets.served == mine).then_some(())
     });
 }
 
@@ -40,10 +54,10 @@ pub(crate) unsafe fn test_lock(here: &ThreadPe, lock: *mut c_long) -> c_int {
     here.turns().step(here.me);
     let name = name(here, lock);
     let mut locks = here.locks();
-    let queue = locks.entry(name).or_default();
-    let busy = !queue.is_empty();
+    let tickets = locks.entry(name).or_default();
+    let busy = tickets.next > tickets.served;
     if !busy {
-        queue.push_back(here.me);
+        tickets.take();
     }
     busy.into()
 }
@@ -52,6 +66,6 @@ pub(crate) unsafe fn clear_lock(here: &ThreadPe, lock: *mut c_long) {
     // SAFETY: the default context is never destroyed.
     unsafe { order::quiet(here, runtime::InWorld("shmem_clear_lock")) };
     let name = name(here, lock);
-    here.locks().entry(name).or_default().pop_front();
+    here.locks().entry(name).or_default().served += 1;
     here.turns().changed();
 }
