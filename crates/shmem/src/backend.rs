@@ -45,7 +45,7 @@ pub(crate) fn number(pe: usize) -> c_int {
 }
 
 /// The owner of an operation: in a world of threads the PE that started it, because no other thread can complete it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Home(Option<u64>);
 
 /// The owner of operations that this thread starts.

@@ -29,6 +29,7 @@ const SERIALIZED: i64 = 2;
 pub struct Context<'t> {
     pub(crate) handle: runtime::ContextHandle,
     pes: usize,
+    home: backend::Home,
     team: PhantomData<&'t ()>,
     one_thread_at_a_time: PhantomData<Cell<()>>,
 }
@@ -129,7 +130,8 @@ impl Team<'_> {
                 .of_kind(ErrorKind::LimitReached));
         }
         live(|live| live.push(Live(handle, self.handle())));
-        Ok(Context { handle, pes: self.n_pes(), team: PhantomData, one_thread_at_a_time: PhantomData })
+        let (pes, home) = (self.n_pes(), backend::home());
+        Ok(Context { handle, pes, home, team: PhantomData, one_thread_at_a_time: PhantomData })
     }
 }
 
@@ -202,6 +204,10 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     /// Completes what was issued on it.
     fn drop(&mut self) {
+        if backend::home() != self.home {
+            // In a world of threads only its PE can complete it, which has it in its list. The process has no such context.
+            return;
+        }
         // First: what is not in the list is complete, because the thread with the world may be about to open an epoch.
         self.quiet();
         live(|live| live.retain(|live| live.0 != self.handle));

@@ -400,6 +400,27 @@ fn a_transfer_that_leaves_its_thread() {
 }
 
 #[test]
+fn a_context_that_leaves_its_pe_is_none_of_the_process() {
+    // The library checks handles: it would refuse this one.
+    let ended = &again(1, "contexts_that_leave_their_pes", &[("SHMEM_CHECK", "2")])[0];
+    assert!(ended.status.success(), "{}{}", ended.out, ended.err);
+}
+
+#[test]
+#[ignore = "begins the library: a_context_that_leaves_its_pe_is_none_of_the_process runs it"]
+fn contexts_that_leave_their_pes() {
+    let process = World::init().unwrap();
+    for _ in 0..2 {
+        threads(2).run(|world| {
+            let context = world.context();
+            std::thread::scope(|threads| _ = threads.spawn(move || drop(context)));
+            world.barrier();
+        });
+    }
+    assert_eq!(process.sum_of(1), 1);
+}
+
+#[test]
 fn a_forgotten_task_outlives_its_world() {
     // A thread that is no PE leaves a watch of a variable, and its future is forgotten: the watch ends with the memory.
     threads(1).run(|world| {
