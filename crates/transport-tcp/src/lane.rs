@@ -21,7 +21,7 @@ pub(crate) struct TcpLane {
     net: Arc<Net>,
     /// Among the lanes of the PE.
     place: usize,
-    /// What messages call it.
+    /// Its number in messages.
     number: u16,
     /// Its operations by their use of the caller's memory.
     accounts: [Arc<Account>; 3],
