@@ -11,10 +11,11 @@
 //! otherwise, and then nothing is changed.
 
 use std::ffi::{CStr, c_int};
+use std::fmt;
 use std::sync::OnceLock;
 
 use oxshmem_base::Error;
-use oxshmem_libfabric_sys::Libfabric;
+use oxshmem_libfabric_sys::{Libfabric, VERSION};
 use oxshmem_os::{process, signals};
 
 /// Providers that are used only if the user asks for them.
@@ -39,14 +40,28 @@ pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
             if (1..USUAL_PEERS).contains(&pes) {
                 process::set_variable_if_alone(PEERS, &pes.to_string());
             }
-            let opened = signals::keeping_handlers(Libfabric::open);
-            opened.map_err(|missing| {
-                Error::new("libfabric cannot be used")
-                    .because(missing)
-                    .fix("install libfabric 1.15 or later (Debian: libfabric1), or set LD_LIBRARY_PATH to where it is")
-            })
+            let library = signals::keeping_handlers(Libfabric::open).map_err(unusable)?;
+            // SAFETY: it has no preconditions.
+            accept(unsafe { (library.version)() }).map_err(unusable)?;
+            Ok(library)
         })
         .clone()
+}
+
+fn unusable(why: impl fmt::Display) -> Error {
+    Error::new("libfabric cannot be used")
+        .because(why)
+        .fix("install libfabric 1.15 or later (Debian: libfabric1), or set LD_LIBRARY_PATH to where it is")
+}
+
+/// A libfabric of this version has the interface that we ask for, or is too old. Such a one answers that a function is not implemented.
+fn accept(version: u32) -> Result<(), String> {
+    let text = |version: u32| format!("{}.{}", version >> 16, version & 0xFFFF);
+    if version >= VERSION {
+        Ok(())
+    } else {
+        Err(format!("the one here is {}, and {} is needed", text(version), text(VERSION)))
+    }
 }
 
 /// Whether libfabric has been told how many peers there are, by the user or by us.
@@ -63,4 +78,21 @@ pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
     }
     // SAFETY: the text is not null, so it is a string of libfabric's that stays.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list of libfabric 1.11 (Ubuntu 22.04) was "Function not implemented", with no word of its age.
+    #[test]
+    fn an_old_library_is_named_as_such() {
+        let version = |major: u32, minor: u32| major << 16 | minor;
+        for new in [version(1, 15), version(1, 22), version(2, 0)] {
+            assert_eq!(accept(new), Ok(()));
+        }
+        assert_eq!(accept(version(1, 11)), Err("the one here is 1.11, and 1.15 is needed".into()));
+        let error = unusable(accept(version(1, 14)).expect_err("it is too old")).to_string();
+        assert!(error.contains("1.14") && error.contains("install libfabric 1.15 or later"), "{error}");
+    }
 }
