@@ -1,13 +1,18 @@
 //! The headers' inline functions and macros that we use, in Rust.
 
-use core::ffi::c_void;
+use core::ffi::{c_uint, c_void};
 
 use crate::{
     UCP_API_MAJOR, UCP_API_MINOR, UCS_ERR_LAST, UCS_INPROGRESS, UCS_OK, Ucx, ucp_config_t, ucp_context_h, ucp_params_t,
     ucs_status_ptr_t, ucs_status_t,
 };
 
-/// `ucp_init`: a context, by the version of the interface that the bindings have.
+/// The oldest version of the interface that has all that we call. UCX warns if it is asked for a newer one than its own, and the bindings'
+/// may be newer.
+const OLDEST: (c_uint, c_uint) = (1, 10);
+const _: () = assert!(OLDEST.0 == UCP_API_MAJOR && OLDEST.1 <= UCP_API_MINOR);
+
+/// `ucp_init`: a context, by the oldest version of the interface that we need.
 ///
 /// # Safety
 /// As for `ucp_init_version`: valid parameters, a configuration of `ucp_config_read`, a place for the handle.
@@ -18,7 +23,7 @@ pub unsafe fn ucp_init(
     context: *mut ucp_context_h,
 ) -> ucs_status_t {
     // SAFETY: the parameters are valid, the configuration came from `ucp_config_read`, and the handle has a place.
-    unsafe { (ucx.init_version)(UCP_API_MAJOR, UCP_API_MINOR, params, config, context) }
+    unsafe { (ucx.init_version)(OLDEST.0, OLDEST.1, params, config, context) }
 }
 
 /// The outcome of a non-blocking call.
@@ -61,6 +66,14 @@ pub const fn ucp_dt_make_contig(size: usize) -> crate::ucp_datatype_t {
 mod tests {
     use super::*;
     use crate::UCS_ERR_UNREACHABLE;
+
+    /// UCX 1.12 warned of the bindings' version in each process.
+    #[test]
+    fn the_version_that_ucx_is_asked_for_is_the_one_that_the_page_names() {
+        let page = include_str!("../../../crates/transport-ucx/README.md");
+        let (major, minor) = OLDEST;
+        assert!(page.contains(&format!("(`libucp.so.0`, {major}.{minor} or later")));
+    }
 
     #[test]
     fn a_pointer_says_how_it_went() {
