@@ -18,7 +18,16 @@ pub(crate) struct EndpointKind {
 /// of their own over sockets; a put takes milliseconds there, so the layered `tcp` goes before it.)
 const STANDING: &[&str] = &["cxi", "verbs", "efa", "psm3", "opx", "psm2", "usnic", "", "tcp", "udp", "net", "sockets"];
 
+/// Providers whose own software makes atomics of messages to the target's, above a card that has none. Their entries do not say so: a
+/// Slingshot card's is one of software's progress as well.
+const ATOMICS_BY_SOFTWARE: &[&str] = &["efa"];
+
 impl EndpointKind {
+    /// Whether a card does what atomics the provider has. A layer above a card's provider makes them of messages.
+    pub(crate) fn atomics_are_a_cards(&self) -> bool {
+        self.card && self.native && !ATOMICS_BY_SOFTWARE.contains(&self.provider.as_str())
+    }
+
     /// The lesser, the better: endpoints that reach other hosts, by the standing of their provider; a card before software and
     /// the provider's own endpoints before those of a layer above.
     pub(crate) fn order(&self) -> (bool, usize, bool, bool) {
@@ -70,5 +79,20 @@ mod tests {
             "shm",
         ];
         assert_eq!(names, wanted);
+    }
+
+    /// Jobs of one PE on each node left their atomics to EFA's software, as if a card did them.
+    #[test]
+    fn atomics_are_a_cards_where_no_software_makes_them() {
+        let kind = |provider: &str, card| EndpointKind {
+            provider: provider.into(),
+            card,
+            remote: true,
+            native: !provider.contains(';'),
+        };
+        assert!(kind("cxi", true).atomics_are_a_cards() && kind("pigeon", true).atomics_are_a_cards());
+        for software in [kind("efa", true), kind("verbs;ofi_rxm", true), kind("tcp", false)] {
+            assert!(!software.atomics_are_a_cards(), "{software:?}");
+        }
     }
 }

@@ -79,9 +79,9 @@ fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers
     offers
 }
 
-/// A layer above a card's provider makes atomics of messages. The endpoint is asked only where that can matter.
+/// The device that would do the job's atomics. The endpoint is asked only where that can matter.
 fn atomics(participant: &Participant<'_>, endpoint: &EndpointKind) -> NetworkAtomics {
-    let by_card = endpoint.card && endpoint.native;
+    let by_card = endpoint.atomics_are_a_cards();
     match participant.settings.atomics {
         Atomics::Processor => return NetworkAtomics::None("SHMEM_AMO=processor".into()),
         Atomics::Auto if !by_card => return NetworkAtomics::Software,
