@@ -10,7 +10,7 @@ use oxshmem_os::interfaces;
 
 use crate::devices::{active_ports, names};
 
-/// Says whether some card of the verbs family has an active port, a device file that this process may open, and, if it is
+/// Says whether some card of the verbs family, but for EFA's, has an active port, a device file that this process may open, and, if it is
 /// on Ethernet, an address of this network namespace; otherwise what the cards lack.
 pub(crate) fn usable_card() -> Result<(), String> {
     let ours = interfaces::addresses().unwrap_or_default().into_iter().map(|(ip, _)| ip);
@@ -24,6 +24,8 @@ fn among(root: &Path, ours: &[IpAddr]) -> Result<(), String> {
         let ports = active_ports(&classes, &card);
         if ports.is_empty() {
             lacking.push(format!("{card} has no active port"));
+        } else if driver(&classes, &card).as_deref() == Some(EFA) {
+            lacking.push(format!("{card} is an EFA card, which is libfabric's to drive"));
         } else if let Err(why) = device_file(root, &card) {
             lacking.push(format!("{card} {why}"));
         } else if ports.iter().any(|port| is_reached(&classes, &card, port, ours)) {
@@ -33,6 +35,15 @@ fn among(root: &Path, ours: &[IpAddr]) -> Result<(), String> {
         }
     }
     if lacking.is_empty() { Err("no InfiniBand card is here".into()) } else { Err(lacking.join(", ")) }
+}
+
+/// The kernel's driver of Amazon's cards. They have no connections and no shared queues of receives: UCX prints errors and makes no worker.
+const EFA: &str = "efa";
+
+/// The kernel's driver of a card.
+fn driver(classes: &Path, card: &str) -> Option<String> {
+    let driver = fs::read_link(classes.join("infiniband").join(card).join("device/driver")).ok()?;
+    Some(driver.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Whether the file by which programs drive the card can be opened.
@@ -63,6 +74,8 @@ fn is_reached(classes: &Path, card: &str, port: &str, ours: &[IpAddr]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use oxshmem_test_folder::TestFolder;
 
     use super::*;
@@ -90,5 +103,12 @@ mod tests {
         fs::remove_file(root.join("sys/class/infiniband/mlx5_0/ports/1/gids/2")).expect("it was there");
         root.write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
         assert_eq!(says(), Ok(()));
+        let device = root.join("sys/class/infiniband/mlx5_0/device");
+        fs::create_dir(&device).expect("a folder");
+        for (driver, usable) in [("mlx5_core", true), ("efa", false)] {
+            symlink(format!("../drivers/{driver}"), device.join("driver")).expect("a link");
+            assert_eq!(says().is_ok(), usable, "{driver}");
+            fs::remove_file(device.join("driver")).expect("it was there");
+        }
     }
 }
