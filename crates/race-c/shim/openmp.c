@@ -246,7 +246,12 @@ LOCKS(lock, _)
 LOCKS(nest_lock, _)
 
 /* Tasks. Each is a strand that begins with what its maker knew. What is needed for this lies before the task's data. */
-enum { DETACHES = 1 << 13, HAS_NO_GROUP = 1 << 11, DEPENDS = 8, MOST_DEPENDENCES = 32, HEAD = 3 };
+enum { DETACHES = 1 << 13, HAS_NO_GROUP = 1 << 11, DEPENDS = 8, HEAD = 3 };
+/* A variable that a task depends on. */
+struct dependence {
+    char *variable;
+    int is_in;
+};
 struct task {
     /* libgomp reads and writes the first words of a task's data: the range of a loop, the event of a task that detaches. */
     long head[HEAD];
@@ -256,28 +261,45 @@ struct task {
     void *data;
     long size, before;
     uint64_t made, maker, team;
-    unsigned level, out, all;
-    /* First those that the task writes. */
-    void *dependences[MOST_DEPENDENCES];
+    unsigned level;
+    size_t count;
+    /* Freed when the task has run. */
+    struct dependence *dependences;
 };
+
+/* The number of `in` in an object of `depobj`, which has the address of the variable before it. */
+#define OBJECT_IN ((void *)1)
 
 static void set_dependences(struct task *task, void **depend)
 {
-    /* The first form: a count, the count of those that are written, the addresses. The second one has 0 before its counts. */
-    size_t first = depend[0] ? 2 : 5, all = (size_t)(depend[0] ? depend[0] : depend[1]);
-    size_t out = depend[0] ? (size_t)depend[1] : (size_t)depend[2] + (size_t)depend[3];
-    task->all = all < MOST_DEPENDENCES ? all : MOST_DEPENDENCES;
-    task->out = out < task->all ? out : task->all;
-    memcpy(task->dependences, depend + first, task->all * sizeof(void *));
+    /* The first form: a count, the count of those that are written, the addresses. The second one has 0 before its counts, and
+       behind the addresses those of objects of `depobj`. */
+    int is_first = depend[0] != NULL;
+    size_t count = (size_t)(is_first ? depend[0] : depend[1]);
+    size_t out = is_first ? (size_t)depend[1] : (size_t)depend[2] + (size_t)depend[3];
+    size_t plain = is_first ? count : out + (size_t)depend[4];
+    struct dependence *dependences = calloc(count, sizeof *dependences);
+    if (!dependences)
+        return;
+    void **addresses = depend + (is_first ? 2 : 5);
+    for (size_t i = 0; i < count; i++) {
+        void **object = addresses[i];
+        if (i < plain)
+            dependences[i] = (struct dependence){.variable = addresses[i], .is_in = i >= out};
+        else
+            dependences[i] = (struct dependence){.variable = object[0], .is_in = object[1] == OBJECT_IN};
+    }
+    task->dependences = dependences;
+    task->count = count;
 }
 
 /* A variable that tasks depend on has two names: for those that write it, and for those that read it. */
 static void wait_for_dependences(const struct task *task)
 {
-    for (unsigned i = 0; i < task->all; i++) {
-        race_takes(task->dependences[i]);
-        if (i < task->out)
-            race_takes((char *)task->dependences[i] + 1);
+    for (size_t i = 0; i < task->count; i++) {
+        race_takes(task->dependences[i].variable);
+        if (!task->dependences[i].is_in)
+            race_takes(task->dependences[i].variable + 1);
     }
 }
 
@@ -291,8 +313,9 @@ static void run_task(void *given)
     team = (__typeof__(team)){.id = task->team, .level = task->level};
     wait_for_dependences(task);
     task->work(data);
-    for (unsigned i = 0; i < task->all; i++)
-        race_gives((char *)task->dependences[i] + (i >= task->out));
+    for (size_t i = 0; i < task->count; i++)
+        race_gives(task->dependences[i].variable + task->dependences[i].is_in);
+    free(task->dependences);
     give(CHILDREN, task->maker);
     give(TASKS, task->team);
     race_become(before);
@@ -379,6 +402,7 @@ void GOMP_taskwait_depend(void **depend)
     REAL(GOMP_taskwait_depend)(depend);
     set_dependences(&task, depend);
     wait_for_dependences(&task);
+    free(task.dependences);
 }
 
 void GOMP_taskgroup_end(void);

@@ -178,6 +178,42 @@ static void readers_before_a_writer(void)
     }
 }
 
+DATA(many_dependences);
+static void many_dependences(void)
+{
+    long ones[40], others[40], *second = right ? ones : others;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+        for (int i = 0; i < 40; i++) {
+#pragma omp task depend(out : ones[i])
+            if (i == 39)
+                shmem_long_get(many_dependences_data, far, 16, next); /* race */
+        }
+#pragma omp task depend(iterator(int i = 0 : 40), in : second[i])
+        sink = many_dependences_data[4]; /* race */
+    }
+}
+
+DATA(objects_of_dependences);
+static void objects_of_dependences(void)
+{
+    int one = 0, two = 0, *second = right ? &one : &two;
+    omp_depend_t writes, reads;
+#pragma omp depobj(writes) depend(out : one)
+#pragma omp depobj(reads) depend(in : second[0])
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+#pragma omp task depend(depobj : writes)
+        shmem_long_get(objects_of_dependences_data, far, 16, next); /* race */
+#pragma omp task depend(depobj : reads)
+        sink = objects_of_dependences_data[4]; /* race */
+    }
+#pragma omp depobj(writes) destroy
+#pragma omp depobj(reads) destroy
+}
+
 DATA(group_of_tasks);
 static void group_of_tasks(void)
 {
@@ -596,7 +632,8 @@ static void lock_of_pes_for_threads(void)
 
 static const struct race_case cases[] = {
     CASE(master_gets), CASE(quiet_is_missing), CASE(single_puts), CASE(sections), CASE(sections_nowait), CASE(two_tasks),
-    CASE(task_and_its_maker), CASE(tasks_that_depend), CASE(readers_before_a_writer), CASE(group_of_tasks),
+    CASE(task_and_its_maker), CASE(tasks_that_depend), CASE(readers_before_a_writer), CASE(many_dependences),
+    CASE(objects_of_dependences), CASE(group_of_tasks),
     CASE(loop_of_tasks), CASE(loop_without_wait), CASE(dynamic_loop), CASE(buffer_for_all_threads),
     CASE(counter_without_lock), CASE(two_critical_names), CASE(locks_of_openmp), CASE(nested_lock_that_is_tested),
     CASE(atomic_of_openmp), CASE(sum_of_threads), CASE(ordered_loop), CASE(copied_from_one), CASE(barrier_by_one_thread),
