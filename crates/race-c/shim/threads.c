@@ -1,5 +1,6 @@
 /* Threads of POSIX, C11 and C++, and what they order each other with. */
 #include "race.h"
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -17,10 +18,14 @@ struct start {
 
 uint64_t race_this_thread(void) { return pthread_self(); }
 
+/* What threads that have ended have done: who gets the robust mutex of one of them comes after it. */
+static const char ended[2];
+
 /* The thread may have another strand than it has begun with: one of a later life of the library. */
 static void over(void *unused)
 {
     (void)unused;
+    race_gives(ended);
     race_strand_over(race_strand());
 }
 
@@ -111,6 +116,14 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
 #define GIVE(object) (IS_RUNTIME ? (void)0 : race_gives(object))
 #define TAKE(object) (IS_RUNTIME ? (void)0 : race_takes(object))
 
+/* Whether a call has got its object, be it from a thread that has ended with it. */
+static int has_got(int result)
+{
+    if (result == EOWNERDEAD)
+        race_takes(ended);
+    return result == 0 || result == EOWNERDEAD;
+}
+
 /* A call that gives what its thread knows to others, before it does what it does. */
 #define GIVES(name, type)                                                                                              \
     int name(type *object)                                                                                             \
@@ -123,7 +136,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     int name(type *object)                                                                                             \
     {                                                                                                                  \
         int result = REAL(name)(object);                                                                               \
-        if (result == 0)                                                                                               \
+        if (has_got(result))                                                                                           \
             TAKE(object);                                                                                              \
         return result;                                                                                                 \
     }
@@ -131,7 +144,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     int name(type *restrict object, const struct timespec *restrict end)                                               \
     {                                                                                                                  \
         int result = REAL(name)(object, end);                                                                          \
-        if (result == 0)                                                                                               \
+        if (has_got(result))                                                                                           \
             TAKE(object);                                                                                              \
         return result;                                                                                                 \
     }
@@ -141,6 +154,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     {                                                                                                                  \
         GIVE(object);                                                                                                  \
         int result = REAL(name)(waits, object);                                                                        \
+        has_got(result);                                                                                               \
         TAKE(object);                                                                                                  \
         return result;                                                                                                 \
     }
@@ -149,6 +163,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     {                                                                                                                  \
         GIVE(object);                                                                                                  \
         int result = REAL(name)(waits, object, end);                                                                   \
+        has_got(result);                                                                                               \
         TAKE(object);                                                                                                  \
         return result;                                                                                                 \
     }
@@ -158,7 +173,7 @@ JOIN(thrd_join, int, thrd_success, (thrd_t thread, int *value), (thread, value))
     int name(type *restrict object, clockid_t clock, const struct timespec *restrict end)                              \
     {                                                                                                                  \
         int result = REAL(name)(object, clock, end);                                                                   \
-        if (result == 0)                                                                                               \
+        if (has_got(result))                                                                                           \
             TAKE(object);                                                                                              \
         return result;                                                                                                 \
     }
@@ -199,6 +214,7 @@ int pthread_cond_clockwait(pthread_cond_t *restrict waits, pthread_mutex_t *rest
 {
     GIVE(object);
     int result = REAL(pthread_cond_clockwait)(waits, object, clock, end);
+    has_got(result);
     TAKE(object);
     return result;
 }

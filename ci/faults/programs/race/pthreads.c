@@ -1,6 +1,7 @@
 /* Threads of POSIX and C11 that hand memory over. */
 #define _GNU_SOURCE
 #include "cases.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -12,7 +13,7 @@ static int next;
 
 /* What threads tell each other with; it is set up anew for each case, and is no symmetric memory. */
 struct means {
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex, robust;
     pthread_cond_t condition;
     pthread_rwlock_t rwlock;
     pthread_spinlock_t spin;
@@ -106,6 +107,18 @@ static const struct timespec never = {.tv_sec = 1 << 30};
     pthread_join(with->first, NULL)
 #include "handover.h"
 
+/* The first thread ends with the mutex. */
+#define NAME(x) robust_##x
+#define TELL pthread_mutex_lock(&with->robust)
+#define HEAR                                                                                                           \
+    if (right) {                                                                                                       \
+        while (pthread_mutex_lock(&with->robust) != EOWNERDEAD)                                                        \
+            pthread_mutex_unlock(&with->robust);                                                                       \
+        pthread_mutex_consistent(&with->robust);                                                                       \
+        pthread_mutex_unlock(&with->robust);                                                                           \
+    }
+#include "handover.h"
+
 #define NAME(x) release_##x
 #define TELL atomic_store_explicit(&with->flag, 1, memory_order_release)
 #define HEAR                                                                                                           \
@@ -186,6 +199,10 @@ static void begin(struct means *means)
 {
     next = (me + 1) % npes;
     pthread_mutex_init(&means->mutex, NULL);
+    pthread_mutexattr_t robust;
+    pthread_mutexattr_init(&robust);
+    pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&means->robust, &robust);
     pthread_cond_init(&means->condition, NULL);
     pthread_rwlock_init(&means->rwlock, NULL);
     pthread_spin_init(&means->spin, 0);
@@ -233,6 +250,7 @@ WAYS(spin, hand_over)
 WAYS(semaphore, hand_over)
 WAYS(barrier, hand_over)
 WAYS(join, hand_over)
+WAYS(robust, hand_over)
 WAYS(release, hand_over)
 WAYS(fence, hand_over)
 WAYS(fences, hand_over)
@@ -246,7 +264,7 @@ RUN(again, store, hand_over)
 
 #define ALL(how) CASE(how##_get), CASE(how##_source), CASE(how##_store), CASE(how##_atomic), CASE(how##_put)
 static const struct race_case cases[] = {ALL(mutex), ALL(condition), ALL(rwlock), ALL(spin), ALL(semaphore), ALL(barrier),
-                                         ALL(join), ALL(release), ALL(fence), ALL(fences), ALL(failure),
-                                         ALL(mutex_until), ALL(rwlock_until), ALL(semaphore_until), ALL(exchange),
+                                         ALL(join), ALL(robust), ALL(release), ALL(fence), ALL(fences),
+                                         ALL(failure), ALL(mutex_until), ALL(rwlock_until), ALL(semaphore_until), ALL(exchange),
                                          ALL(c11), CASE(again_store)};
 MAIN(cases)
