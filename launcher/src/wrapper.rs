@@ -6,6 +6,7 @@
 mod archive;
 mod blind;
 mod copies;
+mod headers;
 mod kinds;
 pub mod modules;
 mod response;
@@ -326,14 +327,15 @@ fn has_input(arguments: &[OsString]) -> bool {
 const STOPS: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
 
 /// Whether the arguments end in a link of a program. A link to an object file (`-r`) would take the library's archive into it, and the
-/// program would have the library twice.
+/// program would have the library twice. Headers alone are compiled; with a library they would be linked.
 fn is_link(arguments: &[OsString]) -> bool {
     let mut is_of_linker = false;
-    arguments.iter().all(|argument| {
+    let goes_on = |argument: &OsString| {
         // An option behind `-Xlinker` is the linker's: its `-E` and `-S` do something else.
         let of_linker = std::mem::replace(&mut is_of_linker, argument == "-Xlinker");
         argument != "-r" && (of_linker || !STOPS.iter().any(|stop| argument == stop))
-    })
+    };
+    arguments.iter().all(goes_on) && !headers::are_alone(arguments)
 }
 
 /// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.

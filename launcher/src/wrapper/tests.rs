@@ -42,6 +42,16 @@ fn flags_are_added_where_they_serve() {
 }
 
 #[test]
+fn headers_alone_are_compiled_and_not_linked() {
+    for alone in ["a.h", "a.h -o a.h.gch", "-I inc -O2 a.hpp b.hh", "-x c++-header a.inc", "-xc-header -"] {
+        assert_eq!(acts("oshcc", alone), format!("cc {alone} -I/opt/osh/include"));
+    }
+    for program in ["a.h a.c", "-include a.h a.c", "a.h -lmine", "-x c a.h", "-x c-header a.inc -x none b.o"] {
+        assert!(acts("oshcc", program).ends_with(LINK), "{program}");
+    }
+}
+
+#[test]
 fn a_comma_in_the_prefix_does_not_end_the_path_of_the_library() {
     let wrapper = Wrapper::new("oshcc", Path::new("/opt/osh,1/bin"), |_| None, |_| false, |_| false);
     let link = "-L/opt/osh,1/lib -Xlinker -rpath -Xlinker /opt/osh,1/lib -loxshmem";
