@@ -75,10 +75,17 @@ impl SimOptions {
                 options.story = Some(path.into());
                 break;
             }
+            // This one ends where an option follows.
+            if let Some(path) = rest.strip_prefix("summary=") {
+                let ends = [",kind=", ",death", ",story="].into_iter().filter_map(|option| path.find(option));
+                let (path, next) = path.split_at(ends.min().unwrap_or(path.len()));
+                options.summary = Some(path.into());
+                rest = next.strip_prefix(',').unwrap_or(next);
+                continue;
+            }
             let (word, next) = rest.split_once(',').unwrap_or((rest, ""));
             match word.split_once('=') {
                 Some(("kind", step)) => options.kind = step.parse().map_err(|_| wrong(detail, word))?,
-                Some(("summary", path)) => options.summary = Some(path.into()),
                 None if word == "death" => options.death = true,
                 _ => return Err(wrong(detail, word)),
             }
@@ -125,6 +132,8 @@ mod tests {
             ..plain(Strategy::Priority, 3)
         };
         assert_eq!(all, expected);
+        let other = SimOptions::read("priority:3,summary=/t,mp/c,kind=40,death,story=/tmp/a,b").expect("another order");
+        assert_eq!(other, SimOptions { summary: Some("/t,mp/c".into()), ..expected });
     }
 
     #[test]
