@@ -111,6 +111,21 @@ fn a_strand_that_nobody_has_joined_is_known_when_its_number_was_given_again() {
 }
 
 #[test]
+fn tasks_one_after_the_other_are_told_apart_when_all_numbers_have_been_used() {
+    let node = TestNode::new(1);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    for round in 0..10 {
+        let one = pe.strand(first.fork(StrandKind::Task));
+        write(&one, at(0, 8 * round));
+        pe.end_strand(one.name.strand);
+        let other = pe.strand(first.fork(StrandKind::Task));
+        assert!(read(&other, at(0, 8 * round)).is_some(), "{round}");
+        pe.end_strand(other.name.strand);
+    }
+}
+
+#[test]
 fn a_strand_begins_with_what_was_published_for_it() {
     let node = TestNode::new(1);
     let pe = Box::leak(Box::new(node.detector(0)));
