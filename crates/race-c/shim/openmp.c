@@ -303,24 +303,41 @@ static void wait_for_dependences(const struct task *task)
     }
 }
 
-static void run_task(void *given)
+/* A thread as it was before a task, and the task's strand. */
+struct place {
+    __typeof__(team) team;
+    uint32_t strand, own;
+};
+
+static struct place begin_task(const struct task *task)
 {
-    struct task *task = given;
-    char *data = (char *)given + task->before;
-    memcpy(data, task->head, task->written * sizeof(long));
-    __typeof__(team) outer = team;
-    uint32_t before = race_become_from(named(MADE, task->made)), own = race_strand();
+    struct place outer = {.team = team, .strand = race_become_from(named(MADE, task->made))};
+    outer.own = race_strand();
     team = (__typeof__(team)){.id = task->team, .level = task->level};
     wait_for_dependences(task);
-    task->work(data);
+    return outer;
+}
+
+static void end_task(struct task *task, const struct place *outer)
+{
     for (size_t i = 0; i < task->count; i++)
         race_gives(task->dependences[i].variable + task->dependences[i].is_in);
     free(task->dependences);
     give(CHILDREN, task->maker);
     give(TASKS, task->team);
-    race_become(before);
-    race_strand_over(own);
-    team = outer;
+    race_become(outer->strand);
+    race_strand_over(outer->own);
+    team = outer->team;
+}
+
+static void run_task(void *given)
+{
+    struct task *task = given;
+    char *data = (char *)given + task->before;
+    memcpy(data, task->head, task->written * sizeof(long));
+    struct place outer = begin_task(task);
+    task->work(data);
+    end_task(task, &outer);
 }
 
 static void copy_task(void *to, void *from)
@@ -411,3 +428,37 @@ void GOMP_taskgroup_end(void)
     REAL(GOMP_taskgroup_end)();
     take(TASKS, team.id);
 }
+
+/* Work for a device, which is this processor where there is no other, is a task too if it waits for others or if its maker does not wait for
+   it. It is done before the maker goes on in any case: libgomp finds the work by its function, so none of ours can be told to run. */
+enum { NOWAIT = 1 };
+#define TARGET(name, parameters, arguments)                                                                            \
+    void name parameters;                                                                                              \
+    void name parameters                                                                                               \
+    {                                                                                                                  \
+        if (!are_seen() || !(depend || flags & NOWAIT)) {                                                              \
+            REAL(name) arguments;                                                                                      \
+            return;                                                                                                    \
+        }                                                                                                              \
+        struct task task = {0};                                                                                        \
+        make(&task, &(long){0}, DEPENDS, depend);                                                                      \
+        if (depend)                                                                                                    \
+            REAL(GOMP_taskwait_depend)(depend);                                                                        \
+        int is_awaited = !(flags & NOWAIT);                                                                            \
+        flags &= ~NOWAIT;                                                                                              \
+        struct place outer = begin_task(&task);                                                                        \
+        REAL(name) arguments;                                                                                          \
+        end_task(&task, &outer);                                                                                       \
+        if (is_awaited)                                                                                                \
+            take(CHILDREN, task.maker);                                                                                \
+    }
+TARGET(GOMP_target_ext,
+       (int device, void (*work)(void *), size_t count, void **addresses, size_t *sizes, unsigned short *kinds, unsigned flags,
+        void **depend, void **settings),
+       (device, work, count, addresses, sizes, kinds, flags, depend, settings))
+TARGET(GOMP_target_update_ext,
+       (int device, size_t count, void **addresses, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend),
+       (device, count, addresses, sizes, kinds, flags, depend))
+TARGET(GOMP_target_enter_exit_data,
+       (int device, size_t count, void **addresses, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend),
+       (device, count, addresses, sizes, kinds, flags, depend))

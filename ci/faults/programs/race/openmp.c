@@ -214,6 +214,40 @@ static void objects_of_dependences(void)
 #pragma omp depobj(reads) destroy
 }
 
+DATA(work_for_a_device);
+static void work_for_a_device(void)
+{
+    int one = 0, two = 0, *second = right ? &one : &two;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+#pragma omp task depend(out : one)
+        shmem_long_get(work_for_a_device_data, far, 16, next); /* race */
+#pragma omp target depend(in : second[0]) map(tofrom : work_for_a_device_data)
+        work_for_a_device_data[4] = 1; /* race */
+    }
+}
+
+#ifndef __clang__
+/* Clang's runtime of version 14 has a thread of its own for this, and may stop with an assertion. */
+DATA(work_for_a_device_nowait);
+static void work_for_a_device_nowait(void)
+{
+    int one = 0, two = 0, *second = right ? &one : &two;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+        work_for_a_device_nowait_data[5] = 1;
+#pragma omp target nowait depend(out : one) map(tofrom : work_for_a_device_nowait_data)
+        work_for_a_device_nowait_data[5] = 2; /* race */
+#pragma omp task depend(in : second[0])
+        shmem_long_put(near, work_for_a_device_nowait_data, 16, next); /* race */
+#pragma omp taskwait
+        work_for_a_device_nowait_data[5] = 3;
+    }
+}
+#endif
+
 DATA(group_of_tasks);
 static void group_of_tasks(void)
 {
@@ -633,8 +667,11 @@ static void lock_of_pes_for_threads(void)
 static const struct race_case cases[] = {
     CASE(master_gets), CASE(quiet_is_missing), CASE(single_puts), CASE(sections), CASE(sections_nowait), CASE(two_tasks),
     CASE(task_and_its_maker), CASE(tasks_that_depend), CASE(readers_before_a_writer), CASE(many_dependences),
-    CASE(objects_of_dependences), CASE(group_of_tasks),
-    CASE(loop_of_tasks), CASE(loop_without_wait), CASE(dynamic_loop), CASE(buffer_for_all_threads),
+    CASE(objects_of_dependences), CASE(work_for_a_device),
+#ifndef __clang__
+    CASE(work_for_a_device_nowait),
+#endif
+    CASE(group_of_tasks), CASE(loop_of_tasks), CASE(loop_without_wait), CASE(dynamic_loop), CASE(buffer_for_all_threads),
     CASE(counter_without_lock), CASE(two_critical_names), CASE(locks_of_openmp), CASE(nested_lock_that_is_tested),
     CASE(atomic_of_openmp), CASE(sum_of_threads), CASE(ordered_loop), CASE(copied_from_one), CASE(barrier_by_one_thread),
     CASE(one_waits_another_loads), CASE(quiet_of_another_thread), CASE(region_ends_without_quiet),
