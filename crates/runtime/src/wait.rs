@@ -225,8 +225,9 @@ impl SlowWait {
 /// since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
+    let looks = pace::looks_per_clock();
     loop {
-        for _ in 0..durations::LOOKS_PER_CLOCK {
+        for _ in 0..looks {
             let served = network::progress();
             suspended::move_on();
             if ready() {

@@ -60,6 +60,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let net = Arc::new(Net::new(local, pending, callers, thread));
     // Where there are several rails, long data is dealt over all of them.
     let (features, signal) = if rails == 1 { (Features::ORDERED, TOGETHER) } else { (Features::empty(), SMALL) };
+    let features = features | Features::COSTLY_LOOKS;
     let capabilities = Capabilities { features, amo: AmoDomain::Processor, inject: INJECT, signal: Some(signal) };
     software::fill(participant.me, participant.give_up(), Box::new(Tcp { net, capabilities }), None)
 }

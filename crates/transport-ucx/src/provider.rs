@@ -63,8 +63,9 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let context = UcxContext::new(tls.as_deref(), Devices::with(cards), pes, atomics)?;
     let net = Arc::new(Net::new(participant, context, atomics));
     net.open_service()?;
+    let costly = if net.context.by_processors { Features::COSTLY_LOOKS } else { Features::empty() };
     let capabilities = Capabilities {
-        features: Features::PINS,
+        features: Features::PINS | costly,
         amo: if atomics { AmoDomain::Network } else { AmoDomain::Processor },
         inject: COPIED,
         signal: Some(usize::MAX),

@@ -6,6 +6,8 @@ bitflags::bitflags! {
     pub struct Features: u32 {
         /// Operations of one lane to one PE take effect in the order in which they were issued, so a fence is free.
         const ORDERED = 1 << 0;
+        /// Each look ([`crate::Fabric::progress`]) is a call of the kernel, and counts all that it does for peers.
+        const COSTLY_LOOKS = 1 << 1;
         /// The target is served without a thread or a call of its own: the network card does it.
         const ONE_SIDED = 1 << 2;
         /// Memory must have its pages before it is registered, and keeps them: a region is registered as it grows.

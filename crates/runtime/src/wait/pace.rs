@@ -4,7 +4,9 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::wait::durations::{EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING};
+use crate::wait::durations::{
+    EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING,
+};
 use crate::wait::yields::Yields;
 use oxshmem_os::process;
 
@@ -18,6 +20,8 @@ struct WaitState {
     pace: AtomicU32,
     /// Whether the node's PEs outnumber its processors.
     crowded: AtomicU32,
+    /// Looks of a spin between two readings of the clock.
+    looks_per_clock: AtomicU32,
     yields: Yields,
 }
 
@@ -25,6 +29,7 @@ static STATE: WaitState = WaitState {
     eager_looks: AtomicU32::new(64),
     pace: AtomicU32::new(Pace::STEADY.to_bits()),
     crowded: AtomicU32::new(0),
+    looks_per_clock: AtomicU32::new(LOOKS_PER_CLOCK),
     yields: Yields::new(),
 };
 
@@ -51,13 +56,20 @@ pub(crate) fn set_mode(mode: Mode) {
     STATE.eager_looks.store(looks.0, Relaxed);
     STATE.pace.store(Pace::STEADY.to_bits(), Relaxed);
     STATE.crowded.store(crowded, Relaxed);
+    STATE.looks_per_clock.store(LOOKS_PER_CLOCK, Relaxed);
 }
 
-/// Tells all waits whether they have a network to move on. Then they look at it instead of looking without pause.
-pub(crate) fn expect_network(open: bool) {
-    if open {
-        STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
-    }
+/// Tells all waits that they have a network to move on. Then they look at it instead of looking without pause. If each look is `costly`,
+/// as much as many readings of the clock, a spin reads it at each one: two PEs that have come to share a processor let each other work
+/// after the least patience, and not after 32 calls of the kernel.
+pub(crate) fn expect_network(costly: bool) {
+    STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
+    STATE.looks_per_clock.store(if costly { 1 } else { LOOKS_PER_CLOCK }, Relaxed);
+}
+
+/// Looks of a spin between two readings of the clock.
+pub(crate) fn looks_per_clock() -> u32 {
+    STATE.looks_per_clock.load(Relaxed)
 }
 
 /// So many PEs share so many processors. Unless they are many, other processes on these processors are to cost them little.
