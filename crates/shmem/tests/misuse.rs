@@ -10,12 +10,6 @@ const FLAGS: (&str, &str) =
 /// Other crates make neither operands nor operators (`own_operand.rs`, `own_operator.rs`), nor anything else that is not right.
 #[test]
 fn fault_W7_misuse_does_not_compile() {
-    if std::env::var_os("CHECK_LONG").is_none() {
-        oxshmem_test_folder::not_run(
-            "the programs take a compilation of all crates of their own (CHECK_LONG=1 runs them)",
-        );
-        return;
-    }
     // SAFETY: this is the only test of its process, so no other thread looks at the environment.
     unsafe { std::env::set_var(FLAGS.0, FLAGS.1) };
     trybuild::TestCases::new().compile_fail("tests/misuse/*.rs");
