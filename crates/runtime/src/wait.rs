@@ -249,11 +249,15 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 }
 
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
-/// wake-up. If a ringer will wake us, it sleeps at once beside another process that computes ([`yields`]).
+/// wake-up. A wait with a processor of its own whose looks are calls of the kernel yields for longer, too: while nobody else wants the
+/// processor, it costs nobody anything. If a ringer or that network will wake us, it sleeps at once beside another process that
+/// computes ([`yields`]).
 fn give_way(has_bell: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
-    let most = if has_bell || !pace::crowded() { durations::FEW_YIELDS } else { durations::MANY_YIELDS };
+    let is_costly = pace::has_costly_looks() && !pace::crowded();
+    let is_woken = has_bell || is_costly;
+    let most = if is_costly || !has_bell && pace::crowded() { durations::MANY_YIELDS } else { durations::FEW_YIELDS };
     for _ in 0..most {
-        let goes_on = pace::yields().give_way(has_bell);
+        let goes_on = pace::yields().give_way(is_woken);
         let served = network::progress();
         suspended::move_on();
         if ready() {

@@ -23,7 +23,8 @@ pub(crate) const MOST_PATIENCE: u8 = 160;
 pub(crate) const LOOKS_PER_CLOCK: u32 = 32;
 /// Yields of a wait that a bell ends, or whose PE has a processor, before it sleeps. Chosen.
 pub(crate) const FEW_YIELDS: u32 = 8;
-/// Yields of other waits, which nothing wakes from a sleep. Chosen.
+/// Yields of other waits, which nothing wakes from a sleep, and of a wait that has a processor and whose looks are calls of the kernel.
+/// Chosen: the yields of the last one and its looks between them take as long as a message to another host and its answer.
 pub(crate) const MANY_YIELDS: u32 = 64;
 
 /// The most PEs on a processor that ask for short slices and do without yields beside other processes. With more of them a yield takes

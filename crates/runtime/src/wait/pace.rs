@@ -72,6 +72,11 @@ pub(crate) fn looks_per_clock() -> u32 {
     STATE.looks_per_clock.load(Relaxed)
 }
 
+/// Whether each look costs as much as many readings of the clock.
+pub(crate) fn has_costly_looks() -> bool {
+    looks_per_clock() == 1
+}
+
 /// So many PEs share so many processors. Unless they are many, other processes on these processors are to cost them little.
 pub(crate) fn share_processors(pes: usize, processors: usize) {
     let many = pes > MOST_SHARING * processors;
