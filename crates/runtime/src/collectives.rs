@@ -5,7 +5,7 @@
 //! | what there is | [`barrier`], [`reduce`](mod@reduce), [`broadcast`](mod@broadcast), [`gather`], [`alltoall`](mod@alltoall), [`variable`], [`scan`](mod@scan) |
 //! | a call of one | [`call`], its [`signature`], its [`arguments`] |
 //! | who chooses | [`way`]: `oxshmem_schedule::way` by the [`facts`] of the team, which keeps the [`chosen_ways`] |
-//! | who does it on a node | [`node_exchange`]: lines with a payload; [`levels`] of a large node; [`on_node`]: loads from the members' memory |
+//! | who does it on a node | [`node_exchange`]: lines with a payload; [`node_eager`]: buffers and rings that members have ready; [`levels`] of a large node; [`on_node`]: loads from the members' memory |
 //! | who does it between nodes | [`between_nodes`]; the memory for it and its reuse: `between_nodes::channel` |
 //! | who runs a schedule | [`run`], over the memory of the node or between leaders |
 //!
@@ -28,6 +28,7 @@ mod gather;
 pub(crate) mod levels;
 mod limits;
 mod lookout;
+pub(crate) mod node_eager;
 pub(crate) mod node_exchange;
 pub(crate) mod on_node;
 mod reduce;

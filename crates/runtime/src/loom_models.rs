@@ -5,6 +5,7 @@
 
 mod active_set;
 mod bell;
+mod eager;
 mod levels;
 mod lock;
 mod operations;

@@ -9,7 +9,7 @@
 //! | a schedule, where the user names one | what fits a payload is combined on each node, then by inline messages |
 //! | what fits a payload travels with an exchange | some hundred KiB go eagerly, into buffers that leaders have ready |
 //! | large teams: level by level | the rest goes by rendezvous, into the leaders' destinations |
-//! | the rest: loads from the members' memory | what no schedule has room for is fetched by each member |
+//! | some KiB go through eager memory of the members; the rest: loads from their arrays | what no schedule has room for is fetched by each member |
 
 mod between_nodes;
 mod facts;
@@ -29,7 +29,7 @@ use crate::node::relay::Relay;
 use crate::node::tree::LineTree;
 use crate::node::{Load, NodePlan, Protocol};
 use crate::step::{Algorithm, Plan, Traffic};
-use size_limits::{AREA_SCRATCH, AREA_SIGNAL_SET_WORDS, AREA_WORDS, PAYLOAD, PIECES_OF_BLOCKS};
+use size_limits::*;
 
 /// The way of a collective: the moves of a team's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub enum CollectiveWay {
     Schedule(Schedule, u64),
     /// The data travels with one exchange.
     Exchange,
+    /// Short data goes through memory that each member of a node has ready: with one exchange, or posted by a root that goes on.
+    NodeEager,
     /// They meet level by level.
     Levels,
     /// They read each other's memory, from node to node by gets.
@@ -90,7 +92,22 @@ impl TeamFacts<'_> {
         if self.levels.is_some_and(|levels| levels.serve_reduction(call)) {
             return CollectiveWay::Levels;
         }
-        if call.bytes() <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members }
+        self.by_operands(call.bytes())
+    }
+
+    /// The way of a call on one node for which each member needs the operands of all.
+    fn by_operands(&self, bytes: usize) -> CollectiveWay {
+        let most = if self.rules.crowded { NODE_EAGER } else { EAGER_OPERAND };
+        match bytes {
+            ..=PAYLOAD => CollectiveWay::Exchange,
+            bytes if bytes <= most && bytes * self.size as usize <= EAGER_OPERANDS => self.node_eager(),
+            _ => CollectiveWay::Members,
+        }
+    }
+
+    /// The eager way, unless the team is so large that it meets level by level.
+    fn node_eager(&self) -> CollectiveWay {
+        if self.levels.is_none() { CollectiveWay::NodeEager } else { CollectiveWay::Members }
     }
 
     /// The way of a prefix sum.
@@ -110,7 +127,7 @@ impl TeamFacts<'_> {
                 let shares = NodeShares::blocks(self.size, span, call.bytes());
                 self.gathered(span, shares).unwrap_or(CollectiveWay::Members)
             }
-            None => CollectiveWay::Members,
+            None => self.by_operands(call.bytes()),
         }
     }
 
@@ -129,7 +146,11 @@ impl TeamFacts<'_> {
         if self.levels.is_some_and(|levels| levels.serve_broadcast(bytes, root)) {
             return CollectiveWay::Levels;
         }
-        if bytes <= PAYLOAD { CollectiveWay::Exchange } else { CollectiveWay::Members }
+        match bytes {
+            ..=NODE_POST if self.posts && self.levels.is_none() => CollectiveWay::NodeEager,
+            ..=PAYLOAD => CollectiveWay::Exchange,
+            _ => CollectiveWay::Members,
+        }
     }
 
     /// The way of a gather of equal blocks.
@@ -140,8 +161,13 @@ impl TeamFacts<'_> {
         match &self.span {
             _ if bytes <= PAYLOAD => CollectiveWay::Exchange,
             Some(span) => self.gather(NodeShares::blocks(self.size, span, bytes)),
-            None => CollectiveWay::Members,
+            None => self.by_blocks(bytes),
         }
+    }
+
+    /// The way of a call on one node in which each member has so many bytes for others.
+    fn by_blocks(&self, bytes: usize) -> CollectiveWay {
+        if self.rules.crowded && bytes <= NODE_EAGER { self.node_eager() } else { CollectiveWay::Members }
     }
 
     /// The two schedules that the user wants for a gather of blocks of any size on one node: the first tells members where their
@@ -175,8 +201,8 @@ impl TeamFacts<'_> {
             return CollectiveWay::Exchange;
         }
         let pieces = if strided || !self.rules.crowded { 1 } else { PIECES_OF_BLOCKS };
-        let by_nodes = self.span.as_ref().and_then(|span| self.blocks_by_nodes(span, bytes, pieces));
-        by_nodes.map_or(CollectiveWay::Members, CollectiveWay::Parts)
+        let Some(span) = &self.span else { return self.by_blocks(bytes.saturating_mul(self.size as usize)) };
+        self.blocks_by_nodes(span, bytes, pieces).map_or(CollectiveWay::Members, CollectiveWay::Parts)
     }
 
     /// The schedule that the user wants on a node, if the memory of the team's slot has room for it; in one piece if it is not to

@@ -138,6 +138,21 @@ const FAULTS: &[PlantedFault] = &[
         "a frame of TCP is acknowledged before it has been executed",
         "a_get_alone_takes_one_frame_each_way",
     ),
+    test(
+        "eager-parity",
+        "eager buffers of a node do not take turns",
+        "the_next_exchange_leaves_the_buffers_of_this_one_alone",
+    ),
+    test(
+        "entry-not-taken",
+        "a root writes an entry of its ring that a member is yet to read",
+        "posted_broadcasts_arrive_in_order",
+    ),
+    test(
+        "place-with-a-posted-broadcast",
+        "a place passes to another set while a broadcast is posted in it",
+        "a_place_stays_with_its_set",
+    ),
     test("sent-twice-after-a-break", "what the peer has executed is sent again over a new connection", CUTS),
     test("not-sent-again-after-a-break", "what a broken connection had under way is not sent again", CUTS),
     test(

@@ -7,7 +7,8 @@
 //! When no place is free, the oldest goes to another pair, but only while no PE is inside: a PE marks itself as inside, then looks
 //! whether the place is still of its pair. A PE that takes a place over closes it, then looks at the marks. Each PE has a mark of its
 //! own, so entering touches only the PE's own cache. A member that leaves a collective after others finds the place intact, because all
-//! collectives end only after all members have entered.
+//! collectives end only after all members have entered. The one exception is a posted broadcast ([`super::node_eager`]): the place stays
+//! with its pair until all members have taken it.
 //!
 //! Sets that span nodes have no such places: see [`across_nodes`], and [`temporary_meeting`] for how they meet first.
 
@@ -334,7 +335,10 @@ impl Places {
     /// A place in which the caller, member `my`, is.
     pub(crate) fn known(&self, index: u32, name: SetName, members: Members, size: u32, my: u32) -> KnownSet {
         let slots = core::ptr::from_ref(&self.seat(index, 0).slot) as usize;
-        let team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
+        let mut team = TeamState::at(members, size, my, slots, size_of::<Seat>() as isize, 0);
+        // A posted broadcast keeps its place until all members have taken it, and a member may first come to sets that are yet to find a
+        // place. So half of the places have no posted broadcasts.
+        team.posts = index < self.count.div_ceil(2);
         KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team, kept: 0 }
     }
 }

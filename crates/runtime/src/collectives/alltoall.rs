@@ -7,10 +7,12 @@ use core::ptr;
 
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
+use oxshmem_schedule::way::size_limits::NODE_EAGER;
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
@@ -36,8 +38,8 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     let mine = call.team.my as usize * bytes;
     let way = match call.team.is_plain() {
         true if all <= PAYLOAD_BYTES => CollectiveWay::Exchange,
-        true => CollectiveWay::Members,
-        false => way::of(call, Asked::Alltoall { bytes, strided: false }),
+        true if all > NODE_EAGER => CollectiveWay::Members,
+        _ => way::of(call, Asked::Alltoall { bytes, strided: false }),
     };
     match (way, &call.team.span) {
         (CollectiveWay::Exchange, _) => {
@@ -51,6 +53,19 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
                     ptr::copy_nonoverlapping(block, dest.add(member as usize * bytes), bytes);
                 }
             });
+        }
+        (CollectiveWay::NodeEager, _) => {
+            // SAFETY: the caller promises `all` bytes at `source`, which fit a buffer where the way is eager.
+            return node_eager::exchange(
+                call,
+                all,
+                |buffer| unsafe { node_eager::fill(source, all, buffer) },
+                |member, theirs| {
+                    // SAFETY: the caller promises `bytes` bytes for each member at `dest`; block `my` of the member's buffer becomes
+                    // block `member`.
+                    unsafe { ptr::copy_nonoverlapping(theirs.add(mine), dest.add(member as usize * bytes), bytes) };
+                },
+            );
         }
         (CollectiveWay::Schedule(schedule, piece), _) => {
             let arrays = Arrays { dest, room: all, source, ..Arrays::NONE };

@@ -9,7 +9,7 @@ use crate::teams::team::TeamState;
 
 /// The addend of one member: its signature and one.
 pub(crate) fn arrival(call: Call<'_>) -> u64 {
-    u64::from(call.signature.bits()) << 32 | 1
+    u64::from(call.signature.after(call.team.posted()).bits()) << 32 | 1
 }
 
 /// Before it counts in, the member declares the call for which it does. A reader of the declaration has seen the count.
@@ -24,5 +24,5 @@ pub(crate) fn find_different(call: Call<'_>, members: impl Iterator<Item = u32>,
     let signed = |member: u32| call.team.place(member).lines[number_of(stamp) as usize & 1].sequence.load(Relaxed);
     let found = members.map(|member| (member, signed(member))).find(|(_, word)| *word != stamp);
     let (member, word) = found.unwrap_or((call.team.my, stamp));
-    call.differs(Some(member), signature_of(word))
+    call.differs(Some(member), signature_of(word).after(call.team.posted()))
 }

@@ -4,12 +4,14 @@ use core::ptr;
 
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
+use oxshmem_schedule::way::size_limits::NODE_POST;
 
 use crate::collectives::arguments::Spread;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
@@ -43,6 +45,7 @@ pub(crate) unsafe fn broadcast(
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     unsafe {
         match call.team.is_plain() {
+            true if call.team.posts && bytes <= NODE_POST => eager(call, spread),
             true if bytes <= PAYLOAD_BYTES => in_payload(call, spread),
             true => by_loads(call, spread),
             false => by_choice(call, spread),
@@ -74,6 +77,7 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
                 let plan = Plan { root, root_apart: !to_root, ..Plan::new(call.team.size, bytes as u64) };
                 run::on_node(call, schedule, piece, plan, Arrays { dest, room: bytes, source, ..Arrays::NONE });
             }
+            (CollectiveWay::NodeEager, _) => eager(call, spread),
             (CollectiveWay::Exchange, _) => in_payload(call, spread),
             (CollectiveWay::Levels, _) => levels::broadcast(call, spread),
             (CollectiveWay::Members, None) => by_loads(call, spread),
@@ -103,6 +107,25 @@ unsafe fn by_loads(call: Call<'_>, spread: Spread) {
             unsafe { call.fetch(root, source, dest, bytes) };
             call.fetched();
         });
+    }
+}
+
+/// The root posts its bytes, and the others take them.
+///
+/// # Safety
+/// As for [`broadcast`]; the bytes fit an entry.
+#[inline(always)]
+unsafe fn eager(call: Call<'_>, spread: Spread) {
+    let Spread { dest, source, bytes, root, to_root } = spread;
+    // SAFETY: the caller promises symmetric arrays of `bytes` bytes, which fit an entry.
+    unsafe {
+        if call.team.my != root {
+            return node_eager::take(call, root, dest, bytes);
+        }
+        node_eager::post(call, source, bytes);
+        if to_root {
+            ptr::copy(source, dest, bytes);
+        }
     }
 }
 

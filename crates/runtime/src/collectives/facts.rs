@@ -8,6 +8,7 @@ use crate::network;
 use crate::start::state;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
+use crate::wait::pace;
 
 /// The facts by which the team's collectives choose.
 pub(crate) fn of_team(team: &TeamState) -> TeamFacts<'_> {
@@ -17,9 +18,10 @@ pub(crate) fn of_team(team: &TeamState) -> TeamFacts<'_> {
         one_way: ONE_WAY,
     });
     let own = state::current().map_or(&[][..], |life| life.choice.rows());
-    let rules = Rules { own, crowded: network::is_crowded_host(), served: network::is_served() };
     let span = team.span.as_deref().map(|span| of_span(team, span));
-    TeamFacts { size: team.size, span, levels, scheduled: team.scheduled, rules }
+    let crowded = if span.is_some() { network::is_crowded_host() } else { pace::crowded() };
+    let rules = Rules { own, crowded, served: network::is_served() };
+    TeamFacts { size: team.size, span, levels, scheduled: team.scheduled, posts: team.posts, rules }
 }
 
 /// How the team lies on nodes, and what it has leased there.

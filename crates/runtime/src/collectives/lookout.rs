@@ -39,7 +39,7 @@ pub(crate) fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp
         (seen >= first).then_some(seen)
     });
     if seen != stamp && number_of(seen) == number_of(stamp) {
-        call.differs(Some(member), signature_of(seen));
+        call.differs(Some(member), signature_of(seen).after(call.team.posted()));
     }
 }
 
@@ -48,14 +48,28 @@ const LOOKS: u32 = 128;
 
 /// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
 /// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
+#[inline]
 pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS);
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// Waits until member `member` has taken the announcement of this number, or a later one; returns which one. The caller has seen what
+/// that one's root has stated, and compares nothing.
+pub(crate) fn until_taken(call: Call<'_>, member: u32, taken: &AtomicU64, number: u64) -> u64 {
+    number_of(until_passed(call, member, taken, number << signature::BITS))
+}
+
+/// Waits until the word is `first` or greater, and returns it.
+fn until_passed(call: Call<'_>, member: u32, word: &AtomicU64, first: u64) -> u64 {
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
-    let first = stamp >> signature::BITS << signature::BITS;
     let next = call.team.exchanges() + 1;
     let mut looks = 0_u32;
     #[cfg(not(loom))]
     let mut suspected = None::<Signature>;
-    let seen = wait::until(reason, None, move || {
+    wait::until(reason, None, move || {
         looks = looks.wrapping_add(1);
         // Read before the word: a member that has arrived and gone on has written the word first.
         let line = if looks.is_multiple_of(LOOKS) { call.team.entrance(member, next).load(Acquire) } else { 0 };
@@ -64,7 +78,7 @@ pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u
             return Some(seen);
         }
         if number_of(line) == next {
-            call.differs(Some(member), signature_of(line));
+            call.differs(Some(member), signature_of(line).after(call.team.posted()));
         }
         #[cfg(not(loom))]
         if looks.is_multiple_of(LOOKS) {
@@ -75,8 +89,5 @@ pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u
             suspected = contradiction;
         }
         None
-    });
-    if seen != stamp && number_of(seen) == number_of(stamp) {
-        call.differs(Some(member), signature_of(seen));
-    }
+    })
 }

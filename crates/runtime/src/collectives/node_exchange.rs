@@ -13,7 +13,8 @@
 //!
 //! **Why members in different calls notice it.** With its number each word carries the signature of the call (see
 //! `signature`). A member that reads one compares it with its own. One that counts in adds it to a sum, which the last one compares. So
-//! no payload of another call is ever looked at.
+//! no payload of another call is ever looked at. Nobody waits for the members that take a posted broadcast (see `node_eager`). So the
+//! signatures of later exchanges carry a digest of these broadcasts, and members that have made different ones notice it there.
 //!
 //! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause (32 would not: a team has 2^31 barriers behind it
 //! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
@@ -58,7 +59,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
         return between_nodes::exchange(call, span, payload, visit);
     }
     let number = team.next_exchange();
-    let stamp = call.signature.stamp(number);
+    let stamp = call.signature.after(team.posted()).stamp(number);
     let parity = number as usize & 1;
     let (my, size) = (team.my, team.size);
     let mine = team.place(my);
@@ -152,6 +153,8 @@ pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
     debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
     let words = &team.place(team.my).words.0;
+    // The root has its own payload. Both words are of one line.
+    words.taken.store(stamp, Relaxed);
     words.announced.store(stamp, Release);
     for other in others(team.my, team.size) {
         nudge(team, other);

@@ -11,6 +11,7 @@ use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, member_share};
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::run::{self, Arrays};
@@ -72,6 +73,7 @@ unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
                 run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays);
             }
             (CollectiveWay::Levels, _) => levels::reduce(call, reduction),
+            (CollectiveWay::NodeEager, _) => fold_first(call, reduction, call.team.size),
             (CollectiveWay::Members, None) if call.team.size == 1 => ptr::copy(source, dest, n * element),
             (CollectiveWay::Members, None) => in_slices(call, kernel, element, dest, source, n),
             (way, Some(span)) => between_nodes::reduce(call, span, way, reduction),
@@ -150,6 +152,43 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
             }
         }
     });
+}
+
+/// Every member copies its operand to its buffer, and combines those of the first `terms` members; of none it makes zeros.
+///
+/// # Safety
+/// As for [`reduce`]; an operand fits a buffer, and the team has so many members.
+pub(super) unsafe fn fold_first(call: Call<'_>, reduction: Reduction, terms: u32) {
+    let Reduction { kernel, dest, source, n, .. } = reduction;
+    with_pointers(call.team.size as usize, |operands| {
+        let bytes = reduction.bytes();
+        // SAFETY: the caller promises `n` elements at `source`, which fit a buffer.
+        node_eager::exchange(
+            call,
+            bytes,
+            |buffer| unsafe { node_eager::fill(source, bytes, buffer) },
+            |member, theirs| {
+                operands[member as usize] = theirs;
+            },
+        );
+        // SAFETY: the buffers have `n` elements of all members, and are not written before the next exchange but one; the
+        // caller promises the destination.
+        unsafe {
+            match &operands[..terms as usize] {
+                [] => ptr::write_bytes(dest, 0, bytes),
+                operands => kernel.fold(dest, operands, n, Store::Cached),
+            }
+        }
+    });
+}
+
+/// Finds room for `count` pointers.
+fn with_pointers(count: usize, run: impl FnOnce(&mut [*const u8])) {
+    if count <= ON_STACK {
+        run(&mut [ptr::null(); ON_STACK][..count]);
+    } else {
+        run(&mut vec![ptr::null(); count]);
+    }
 }
 
 /// Every member combines one slice of the elements, and writes it to all: each source is read once and each destination written

@@ -5,6 +5,7 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Sum};
 use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::size_limits::NODE_EAGER;
 use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
 use crate::collectives::arguments::{Reduction, allowed};
@@ -13,6 +14,7 @@ use crate::collectives::call::{Call, member_share};
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::reduce;
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
@@ -36,8 +38,8 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     let facts = ReduceFacts { law, element, n, in_place: ptr::eq(dest, source) };
     let way = match call.team.is_plain() {
         true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
-        true => CollectiveWay::Members,
-        false => way::of(call, Asked::Scan { facts, inclusive }),
+        true if bytes > NODE_EAGER => CollectiveWay::Members,
+        _ => way::of(call, Asked::Scan { facts, inclusive }),
     };
     if let CollectiveWay::Schedule(schedule, piece) = way {
         let kernel = Some(Kernel::of::<Sum, T>());
@@ -49,9 +51,14 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a payload where the way is an exchange.
         return unsafe { by_exchange(call, dest, source, n, inclusive) };
     }
+    let (kernel, terms) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
+    let reduction = Reduction { law, kernel, element, dest: dest.cast(), source: source.cast(), n };
+    if way == CollectiveWay::NodeEager {
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a buffer where the way is eager; at most all members
+        // come up to itself.
+        return unsafe { reduce::fold_first(call, reduction, terms) };
+    }
     if let (CollectiveWay::Gathered(way), Some(span)) = (way, &call.team.span) {
-        let (kernel, terms) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
-        let reduction = Reduction { law, kernel, element, dest: dest.cast(), source: source.cast(), n };
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint; at most all members come up to itself.
         return unsafe { between_nodes::fold_first(call, span, way, reduction, terms) };
     }

@@ -106,6 +106,12 @@ impl Signature {
         Self(self.0 | (mixed.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - BITS + KIND_BITS)) as u16)
     }
 
+    /// This signature in the exchange of a team that has posted broadcasts: `posted` digests these. The same again gives the signature back.
+    #[inline(always)]
+    pub(crate) const fn after(self, posted: u32) -> Self {
+        Self(self.0 ^ (posted >> (u32::BITS - BITS + KIND_BITS)) as u16)
+    }
+
     pub(crate) const fn bits(self) -> u16 {
         self.0
     }
@@ -187,6 +193,16 @@ mod tests {
         // Some coincide; a mistake that stays unnoticed by chance does no harm.
         assert!(all(&|i| Signature::of(CallKind::Sum).with(8 * i as usize, 0)).len() >= 60);
         assert!(all(&|i| Signature::of(CallKind::Broadcast).with(64, i)).len() >= 60);
+    }
+
+    #[test]
+    fn posted_broadcasts_change_the_digest_and_not_the_kind() {
+        let max = Signature::of(CallKind::Max).with(8, 0);
+        for posted in [0, 1 << 21, 0x9e37_79b1, u32::MAX] {
+            assert!(max.after(posted).is_like(max));
+            assert_eq!(max.after(posted).after(posted), max);
+            assert_eq!(max.after(posted) == max, posted == 0);
+        }
     }
 
     /// Three members that count in with one, two and three elements: the sum of their signatures is that of one of them three times

@@ -4,9 +4,13 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
 use crate::collectives::active_set::{Key, KnownSet, Places, Seat, SetName, SetPlace};
+use crate::collectives::call::Call;
+use crate::collectives::node_eager::{post, take};
 use crate::collectives::node_exchange::exchange;
+use crate::memory::control::eager::EagerMemory;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
+use crate::teams::team::TeamState;
 
 /// The memory of one PE: a single place, so that every other pair has to take it over.
 struct Board {
@@ -23,7 +27,8 @@ struct Memory {
 
 impl Board {
     fn new() -> Self {
-        let seats = core::array::from_fn(|_| Seat { slot: blank(), mark: Apart(AtomicU32::new(0)) });
+        let seat = |_| Seat { slot: blank(), mark: Apart(AtomicU32::new(0)), eager: EagerMemory::new() };
+        let seats = core::array::from_fn(seat);
         let memory = Memory { place: SetPlace::new(), seats };
         Self { lock: AtomicU32::new(0), clock: AtomicU32::new(0), memory: Box::new(memory) }
     }
@@ -64,6 +69,22 @@ fn collective(
     round: u64,
     enter: fn(&KnownSet) -> bool,
 ) {
+    within(board, pe, key, my, known, enter, |team| {
+        let word = |member: u32| key.array + round * 8 + u64::from(member);
+        exchange(Call::new(team, "model"), &[word(my)], |member, words| assert_eq!(words[0], word(member)));
+    });
+}
+
+/// One collective of `key`'s members.
+fn within(
+    board: &Board,
+    pe: u32,
+    key: &Key,
+    my: u32,
+    known: &mut Option<KnownSet>,
+    enter: fn(&KnownSet) -> bool,
+    run: impl FnOnce(&TeamState),
+) {
     let places = board.places(pe);
     if !known.as_ref().is_some_and(enter) {
         let index = loop {
@@ -78,10 +99,7 @@ fn collective(
         }
     }
     let known = known.as_ref().expect("was found");
-    let word = |member: u32| key.array + round * 8 + u64::from(member);
-    exchange(crate::collectives::call::Call::new(&known.team, "model"), &[word(my)], |member, words| {
-        assert_eq!(words[0], word(member))
-    });
+    run(&known.team);
     known.leave();
 }
 
@@ -117,6 +135,28 @@ fn loom_a_place_changes_hands_when_all_have_left() {
         collective(board, pe, &Key { array: 128 + u64::from(pe), ..ALONE }, 0, &mut None, 2, KnownSet::enter);
     };
     DEDICATED.explore::<2, _>(Board::new, pe, Board::is_left);
+}
+
+/// The root of a broadcast leaves before the other member has come. A PE that wants the place waits until that one has taken the broadcast.
+#[test]
+fn loom_a_place_stays_with_its_pair_while_a_broadcast_is_posted() {
+    let pe = |board: &Board, pe: u32| {
+        if pe == 2 {
+            return collective(board, pe, &ALONE, 0, &mut None, 1, KnownSet::enter);
+        }
+        within(board, pe, &PAIR, pe, &mut None, KnownSet::enter, |team| {
+            let mut word = 7 * (1 - u64::from(pe));
+            // SAFETY: a word fits an entry.
+            unsafe {
+                match pe {
+                    0 => post(Call::new(team, "model"), (&raw const word).cast(), 8),
+                    _ => take(Call::new(team, "model"), 0, (&raw mut word).cast(), 8),
+                }
+            }
+            assert_eq!(word, 7);
+        });
+    };
+    DEDICATED.with_preemptions(2).briefly().explore::<3, _>(Board::new, pe, Board::is_left);
 }
 
 /// Two sets of one PE each, one place: both come back to it.

@@ -12,6 +12,7 @@
 //! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
 //! SMALL_GATHERS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
 //! OUTGOING_AT  where the members of a node write what their leader puts, leased with BUFFERS_AT
+//! EAGER_AT   what members of a team on one node have ready for each other, for all slots (see `eager`)
 //! ```
 //! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
 //! is short, because there are networks that pin every page that others may reach.
@@ -19,6 +20,7 @@
 pub(crate) mod area;
 pub(crate) mod broadcast_ring;
 mod demand;
+pub(crate) mod eager;
 pub(crate) mod leaders;
 pub(crate) mod lines;
 mod split;
@@ -38,6 +40,7 @@ use crate::wait::bell::Bell;
 use area::{AREAS, Area};
 use broadcast_ring::{BroadcastRing, RINGS};
 pub(crate) use demand::{Demand, WantedMemory};
+use eager::EagerMemory;
 use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
 use statement::Statement;
@@ -54,7 +57,7 @@ pub(crate) const SPANNING: usize = 2048;
 /// are theirs.
 pub(crate) const REGISTRY: usize = 128;
 /// Room for active sets: of a node of 4,096 PEs each keeps 31. `active_set::Key::keeper` says why these are enough.
-pub(crate) const SETS_BYTES: usize = 1 << 30;
+pub(crate) const SETS_BYTES: usize = 3 << 30;
 /// The lines of a slot begin a page.
 const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
 
@@ -70,7 +73,8 @@ const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamL
 const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
 const SMALL_GATHERS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
 const OUTGOING_AT: usize = SMALL_GATHERS_AT + SPANNING * 2 * SMALL_GATHER;
-const END: usize = OUTGOING_AT + BUFFER_SETS as usize * 2 * GATHER;
+const EAGER_AT: usize = OUTGOING_AT + BUFFER_SETS as usize * 2 * GATHER;
+const END: usize = EAGER_AT + SLOTS * size_of::<EagerMemory>();
 /// Control windows are this far apart.
 pub(crate) const SHIFT: u32 = END.next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
@@ -314,6 +318,12 @@ pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
 /// The lines of slot `slot`, below [`SLOTS`], of the PE in window `window`.
 pub(crate) fn lines(window: u32, slot: u32) -> &'static TeamLines {
     WindowArray::with_gaps(LINES_AT, LINES_APART, SLOTS).get(window, slot as usize)
+}
+
+/// The eager memory of slot `slot`, below [`SLOTS`], of the PE in window `window`.
+#[inline(always)]
+pub(crate) fn eager(window: u32, slot: u32) -> &'static EagerMemory {
+    WindowArray::new(EAGER_AT, SLOTS).get(window, slot as usize)
 }
 
 /// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.

@@ -13,8 +13,10 @@ use oxshmem_schedule::step::Traffic;
 use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
+use crate::collectives::active_set::Seat;
 use crate::collectives::chosen_ways::ChosenWays;
 use crate::collectives::free_buffers::{Leased, LeasedRing, Pool};
+use crate::memory::control::eager::EagerMemory;
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
@@ -81,6 +83,8 @@ pub(crate) struct TeamState {
     hierarchy: OnceLock<Hierarchy>,
     /// Whether some of its collectives may run a schedule.
     pub(crate) scheduled: bool,
+    /// Whether roots on its one node may post broadcasts, which the members take later.
+    pub(crate) posts: bool,
     /// A hash of the splits that led to the team, the same on all members; 0 for a predefined team. The hashes of its children follow from
     /// it.
     name_hash: u64,
@@ -117,6 +121,7 @@ impl TeamState {
             slot: Some(slot),
             by_window,
             scheduled: scheduled && span.is_none(),
+            posts: span.is_none(),
             span,
             ..Self::unleveled(members, size, my, first_place, step, base)
         };
@@ -148,6 +153,7 @@ impl TeamState {
             leveled: false,
             hierarchy: OnceLock::new(),
             scheduled: false,
+            posts: false,
             name_hash: 0,
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
@@ -208,6 +214,23 @@ impl TeamState {
         unsafe { &*((self.first_place as isize + distance) as *const Slot) }
     }
 
+    /// The seat of member `member` of a team without a slot.
+    #[inline(always)]
+    fn seat(&self, member: u32) -> &'static Seat {
+        debug_assert!(self.slot.is_none(), "a team with a slot has no seats");
+        // SAFETY: members without a slot meet in the seats of an active set.
+        unsafe { Seat::of(self.place(member)) }
+    }
+
+    /// The eager memory of member `member` of a team on one node.
+    #[inline(always)]
+    pub(crate) fn eager(&self, member: u32) -> &'static EagerMemory {
+        match self.slot {
+            Some(slot) => control::eager(self.window(member), slot),
+            None => &self.seat(member).eager,
+        }
+    }
+
     /// How the members lie on the node's levels, for a team that is [`Self::leveled`].
     pub(crate) fn hierarchy(&self) -> &Hierarchy {
         self.hierarchy.get_or_init(|| {
@@ -215,8 +238,10 @@ impl TeamState {
             let lines = |(member, &window): (u32, &u32)| -> &'static TeamLines {
                 match self.slot {
                     Some(slot) => control::lines(window, slot),
-                    // SAFETY: members without a slot meet in the seats of an active set.
-                    None => unsafe { TeamLines::behind(self.place(member)) },
+                    #[cfg(not(loom))]
+                    None => &self.seat(member).lines,
+                    #[cfg(loom)]
+                    None => unreachable!("models lay out levels by themselves"),
                 }
             };
             let lines = (0..).zip(&windows).map(lines).collect();

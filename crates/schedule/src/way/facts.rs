@@ -17,6 +17,8 @@ pub struct TeamFacts<'a> {
     pub levels: Option<LevelLines<'a>>,
     /// Whether they have memory for schedules on one node.
     pub scheduled: bool,
+    /// Whether a root on one node may post broadcasts, which the other members take later.
+    pub posts: bool,
     /// The rows that answer before the standard table.
     pub rules: Rules<'a>,
 }
@@ -71,7 +73,8 @@ pub struct LevelLines<'a> {
 pub struct Rules<'a> {
     /// Those of the user.
     pub own: &'a [Row],
-    /// Whether all nodes are one machine with fewer processors than PEs: [`CROWDED`] applies.
+    /// Whether all nodes are one machine with fewer processors than PEs: [`CROWDED`] applies. Of a team on one node: whether its node has
+    /// fewer.
     pub crowded: bool,
     /// Whether the processor of a target serves what is asked of its memory: [`SERVED`] applies.
     pub served: bool,
@@ -157,7 +160,7 @@ impl ReduceFacts {
 impl TeamFacts<'_> {
     /// Of a team on one node whose members read each other's memory.
     pub fn plain(size: u32) -> Self {
-        Self { size, span: None, levels: None, scheduled: false, rules: Rules::default() }
+        Self { size, span: None, levels: None, scheduled: false, posts: true, rules: Rules::default() }
     }
 
     /// The same team without leased buffers.

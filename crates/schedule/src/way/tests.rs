@@ -3,7 +3,6 @@
 use std::format;
 use std::vec::Vec;
 
-use super::size_limits::{EAGER_BROADCAST, GATHER};
 use super::*;
 use crate::algorithm::names::find;
 use crate::choose::{STANDARD, from_json};
@@ -29,23 +28,55 @@ fn name(way: CollectiveWay) -> std::string::String {
 }
 
 #[test]
-fn a_team_on_one_node_exchanges_what_fits_and_reads_the_rest() {
+fn a_team_on_one_node_exchanges_what_fits_a_payload() {
     let team = TeamFacts::plain(8);
-    for (bytes, expected) in [(8, "exchange"), (PAYLOAD, "exchange"), (PAYLOAD + 8, "members"), (1 << 30, "members")] {
+    for (bytes, operand, block) in [
+        (8, "exchange", "exchange"),
+        (PAYLOAD, "exchange", "exchange"),
+        (PAYLOAD + 8, "eager", "members"),
+        (EAGER_OPERAND, "eager", "members"),
+        (EAGER_OPERAND + 8, "members", "members"),
+        (1 << 30, "members", "members"),
+    ] {
         for way in [
             team.reduce(reduction(MAXIMUM, bytes)),
             team.reduce(reduction(FLOATING_SUM, bytes)),
             team.scan(reduction(OperatorLaw::Exact, bytes), true),
-            team.broadcast(bytes, 3, 0, false),
-            team.fcollect(bytes),
         ] {
-            assert_eq!(name(way), expected, "{bytes}");
+            assert_eq!(name(way), operand, "{bytes}");
         }
+        assert_eq!(name(team.fcollect(bytes)), block, "{bytes}");
     }
     assert_eq!(name(team.barrier()), "exchange");
     assert_eq!((name(team.alltoall(7, false)), name(team.alltoall(8, false))), ("exchange".into(), "members".into()));
     assert_eq!(name(team.alltoall(1, true)), "members");
     assert_eq!(team.collect(), None);
+}
+
+#[test]
+fn a_root_on_a_node_posts_short_broadcasts_where_it_may() {
+    let ways =
+        |team: TeamFacts<'_>| [8, NODE_POST, NODE_POST + 1].map(|bytes| name(team.broadcast(bytes, 3, 0, false)));
+    assert_eq!(ways(TeamFacts::plain(8)), ["eager", "eager", "members"]);
+    assert_eq!(ways(TeamFacts { posts: false, ..TeamFacts::plain(8) }), ["exchange", "members", "members"]);
+}
+
+#[test]
+fn more_pes_than_processors_meet_once_also_for_longer_data() {
+    let rules = Rules { crowded: true, ..Rules::default() };
+    let team = |size| TeamFacts { rules, ..TeamFacts::plain(size) };
+    let maximum = |size, bytes| name(team(size).reduce(reduction(MAXIMUM, bytes)));
+    assert_eq!(
+        (maximum(8, EAGER_OPERANDS / 8), maximum(8, EAGER_OPERANDS / 8 + 8)),
+        ("eager".into(), "members".into())
+    );
+    assert_eq!((maximum(2, EAGER_OPERANDS / 2), maximum(1000, 64)), ("eager".into(), "members".into()));
+    let gather = [NODE_EAGER, NODE_EAGER + 1].map(|bytes| name(team(8).fcollect(bytes)));
+    assert_eq!(gather, ["eager", "members"]);
+    for strided in [false, true] {
+        let blocks = [NODE_EAGER / 8, NODE_EAGER / 8 + 1].map(|bytes| name(team(8).alltoall(bytes, strided)));
+        assert_eq!(blocks, ["eager", "members"]);
+    }
 }
 
 #[test]

@@ -14,6 +14,9 @@ impl fmt::Display for CollectiveWay {
         match self {
             Self::Schedule(schedule, _) => write!(f, "schedule: {schedule} in the members' memory"),
             Self::Exchange => f.write_str("exchange: the data travels with one exchange of all members"),
+            Self::NodeEager => {
+                f.write_str("eager: through memory that each member has ready, in one exchange; a broadcast in none")
+            }
             Self::Levels => f.write_str("levels: caches, NUMA nodes and packages one after the other"),
             Self::Members => f.write_str("members: each member reads what it needs from the memory of the others"),
             Self::Inline(way) => write!(f, "inline: combined on each node, then by messages of {}", among(way)),
@@ -53,7 +56,7 @@ impl CollectiveWay {
             Self::Inline(way) | Self::Eager(way) | Self::Gathered(way) | Self::Rendezvous(way) => Some(way.schedule),
             Self::Slices { parts, .. } | Self::Parts(parts) => Some(parts.schedule.schedule),
             Self::Ring(tree) => Some(Schedule::Tree(*tree)),
-            Self::Exchange | Self::Levels | Self::Members => None,
+            Self::Exchange | Self::NodeEager | Self::Levels | Self::Members => None,
         }
     }
 }

@@ -23,6 +23,7 @@ const fn argument(
     ReuseArgument { what, source, faults, models }
 }
 
+const NODE_EAGER: &str = "runtime/src/collectives/node_eager.rs";
 const CHANNEL: &str = "runtime/src/collectives/between_nodes/channel.rs";
 const MODEL: &str = "runtime/src/collectives/between_nodes/channel/model.rs";
 const WIRE: &str = "runtime/src/collectives/between_nodes/leader_wire.rs";
@@ -41,6 +42,24 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         CHANNEL,
         &["line-parity", "gather-parity", "part-parity"],
         &[MODEL, "schedule/src/prove.rs", "runtime/src/loom_models/slot.rs"],
+    ),
+    argument(
+        "eager buffers of a node are free two exchanges later",
+        NODE_EAGER,
+        &["eager-parity"],
+        &["runtime/src/loom_models/eager.rs"],
+    ),
+    argument(
+        "a root writes an entry again when all members have taken its broadcast",
+        NODE_EAGER,
+        &["entry-not-taken"],
+        &["runtime/src/loom_models/eager.rs"],
+    ),
+    argument(
+        "a place of an active set is free when nobody is inside and all broadcasts are taken",
+        "runtime/src/collectives/active_set/place.rs",
+        &["place-with-a-posted-broadcast"],
+        &["runtime/src/loom_models/active_set.rs"],
     ),
     argument("mailboxes are cleared every 2^29 runs", CHANNEL, &["mailboxes-never-cleared"], &[]),
     argument("all words of a message name the run", WIRE, &["message-by-its-head"], &[MODEL]),

@@ -2,10 +2,14 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use oxshmem_base::planted;
+
 use super::key::Key;
+use crate::collectives::signature::number_of;
 use crate::memory::control::Slot;
+use crate::memory::control::eager::EagerMemory;
 #[cfg(not(loom))]
-use crate::memory::control::lines::{BEHIND_SLOT, TeamLines};
+use crate::memory::control::lines::TeamLines;
 use crate::sync::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
 #[cfg(not(loom))]
 use crate::teams::cache_levels;
@@ -36,11 +40,23 @@ pub(crate) struct Seat {
     pub(crate) mark: Apart<AtomicU32>,
     /// The lines that the member writes where the set meets level by level.
     #[cfg(not(loom))]
-    lines: TeamLines,
+    pub(crate) lines: TeamLines,
+    pub(crate) eager: EagerMemory,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(core::mem::offset_of!(Seat, lines) == BEHIND_SLOT && core::mem::offset_of!(Seat, slot) == 0);
+impl Seat {
+    /// The seat by its slot.
+    ///
+    /// # Safety
+    /// The slot is that of a seat.
+    #[inline(always)]
+    pub(crate) unsafe fn of(slot: &'static Slot) -> &'static Self {
+        // SAFETY: the caller promises the slot of a seat, and a seat begins with its slot.
+        unsafe { &*core::ptr::from_ref(slot).cast() }
+    }
+}
+
+const _: () = assert!(core::mem::offset_of!(Seat, slot) == 0);
 
 impl SetPlace {
     /// A place without a pair.
@@ -146,17 +162,25 @@ impl Places {
         found
     }
 
-    /// Closes a place in which no PE is. The caller has the lock.
+    /// Closes a place in which no PE is, and no broadcast that a member is yet to take. The caller has the lock.
     fn close(&self, index: u32) -> bool {
         let place = self.place(index);
         place.closed.store(1, SeqCst);
         fence(SeqCst);
         // Acquire: what was done inside is over before the slots are cleared.
-        let empty = (0..self.pes).all(|window| self.mark(index, window).load(Acquire) == 0);
-        if !empty {
+        let is_empty = (0..self.pes).all(|window| self.mark(index, window).load(Acquire) == 0);
+        let is_free = is_empty && planted!("place-with-a-posted-broadcast", self.is_taken(index), true);
+        if !is_free {
             place.closed.store(0, Release);
         }
-        empty
+        is_free
+    }
+
+    /// Whether all members have taken all broadcasts: the root of one has counted it as taken, too.
+    fn is_taken(&self, index: u32) -> bool {
+        let taken = |member: u32| number_of(self.seat(index, member).slot.words.0.taken.load(Acquire));
+        let size = self.place(index).size.load(Relaxed) as u32;
+        (1..size).all(|member| taken(member) == taken(0))
     }
 
     fn make(&self, key: &Key) -> Option<u32> {
@@ -168,7 +192,14 @@ impl Places {
         candidates.sort_by_key(age);
         let index = candidates.into_iter().find(|&index| self.close(index))?;
         let place = self.place(index);
-        (0..self.pes).for_each(|member| self.seat(index, member).slot.clear());
+        for member in 0..self.pes {
+            let seat = self.seat(index, member);
+            // The ring of a member that has taken no broadcast is untouched, and takes no memory.
+            if seat.slot.words.0.taken.load(Relaxed) > 0 {
+                seat.eager.forget();
+            }
+            seat.slot.clear();
+        }
         // Untouched lines take no memory, and stay untouched if no set uses them.
         #[cfg(not(loom))]
         if cache_levels::is_possible() {

@@ -4,10 +4,12 @@ use core::ops::Range;
 use core::ptr;
 
 use oxshmem_schedule::way::CollectiveWay;
+use oxshmem_schedule::way::size_limits::NODE_EAGER;
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::limits::{FAR_APART, PAYLOAD_BYTES, PIECES};
+use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::words_of;
 use crate::collectives::signature::CallKind;
@@ -58,11 +60,21 @@ pub(crate) unsafe fn alltoalls(
             unsafe { blocks.spread(member, (0, nelems), mine, element) };
         });
     }
-    let way = if call.team.is_plain() {
+    let way = if call.team.is_plain() && together > NODE_EAGER {
         CollectiveWay::Members
     } else {
         way::of(call, Asked::Alltoall { bytes: block, strided: true })
     };
+    if way == CollectiveWay::NodeEager {
+        // SAFETY: the caller promises the elements of all blocks at `source`; one behind the other they fit a buffer where the way is
+        // eager.
+        let lay = |buffer| unsafe { copy_elements((buffer, element), (source, blocks.source_apart), element, all) };
+        return node_eager::exchange(call, together, lay, |member, theirs| {
+            let mine = theirs.wrapping_add(call.team.my as usize * block);
+            // SAFETY: the member's buffer has all its blocks, and the caller promises a place for each element.
+            unsafe { blocks.spread(member, (0, nelems), mine, element) };
+        });
+    }
     if let (CollectiveWay::Parts(parts), Some(span)) = (way, &call.team.span) {
         // Strided blocks go as a whole.
         let lay = |member: u32, _: Range<usize>, to: *mut u8| {

@@ -26,6 +26,8 @@ impl Call<'_> {
             mismatch.other_splits()
         } else if let Some(bytes) = mismatch.other_length() {
             mismatch.other_lengths(bytes)
+        } else if mismatch.is_of_broadcasts() {
+            mismatch.other_broadcasts()
         } else {
             mismatch.other_calls()
         };
@@ -128,6 +130,12 @@ impl<'a> Mismatch<'a> {
         self.is_like() && self.call.signature.ends_team()
     }
 
+    /// Whether both are in the same call, after different broadcasts that were posted.
+    fn is_of_broadcasts(&self) -> bool {
+        let is_declared = self.said.is_some_and(|said| said.signature() == self.theirs.bits());
+        self.is_like() && !is_declared && self.call.team.posts
+    }
+
     /// How many bytes the member passes, if that alone differs.
     fn other_length(&self) -> Option<u64> {
         let Self { call, mine, theirs, said, .. } = self;
@@ -150,6 +158,19 @@ impl<'a> Mismatch<'a> {
         Error::new(format!("{}: {members} have not made the same splits of {team}", call.name))
             .because(why)
             .fix(format!("let {all} make every split of the team, also where they are in no part of it"))
+    }
+
+    /// The error of members that meet after different broadcasts.
+    fn other_broadcasts(self) -> Error {
+        let Self { call, mine, said, who, me, members, all, .. } = self;
+        let last = |said: CallDeclaration| words(Signature::from_bits(said.signature()), said, false);
+        let (theirs, own) = (last(said.unwrap_or_default()), last(mine));
+        Error::new(format!("{}: {members} make different calls", call.name))
+            .because(format!(
+                "{who} and this PE ({me}) have not made the same broadcasts before this call: the last collective with data of {who} was \
+                 {theirs}, that of this PE {own}"
+            ))
+            .fix(format!("let {all} make the same collective calls with the same arguments in the same order"))
     }
 
     /// The error of members that are in the same call with different lengths; the other member's is `bytes`.

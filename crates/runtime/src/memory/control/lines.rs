@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_schedule::step::Traffic;
 
-use super::{Line, Slot};
+use super::Line;
 
 /// Lines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
 /// release.
@@ -29,9 +29,6 @@ pub(crate) struct TeamLines {
 // it while another one looks at it.
 unsafe impl Sync for TeamLines {}
 
-/// In the seat of an active set, the lines lie so many bytes behind the slot.
-pub(crate) const BEHIND_SLOT: usize = 640;
-
 impl TeamLines {
     /// Unused.
     #[cfg(loom)]
@@ -44,15 +41,6 @@ impl TeamLines {
             meeting: [(); 2].map(|()| [(); SYNCHRONISING as usize].map(line)),
             one_way: [(); ONE_WAY as usize].map(line),
         }
-    }
-
-    /// Those of a seat, by its slot.
-    ///
-    /// # Safety
-    /// The slot is that of a seat of an active set.
-    pub(crate) unsafe fn behind(slot: &'static Slot) -> &'static Self {
-        // SAFETY: the caller promises a seat, in which lines follow the slot at this distance.
-        unsafe { &*((core::ptr::from_ref(slot) as usize + BEHIND_SLOT) as *const Self) }
     }
 
     /// One line of a call.

@@ -45,5 +45,7 @@ fn the_parts_of_a_window_follow_each_other() {
     let gathers_end = small_gather(3, SPANNING as u32 - 1, 1).wrapping_add(SMALL_GATHER);
     assert_eq!(gathers_end, outgoing(3, 0, 0));
     let outgoing_end = outgoing(3, BUFFER_SETS - 1, 1).wrapping_add(GATHER) as usize;
-    assert!(outgoing_end <= from_ref(ControlBlock::of(4)) as usize);
+    assert_eq!(outgoing_end, from_ref(eager(3, 0)) as usize);
+    let eager_end = from_ref(eager(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
+    assert!(eager_end <= from_ref(ControlBlock::of(4)) as usize);
 }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use oxshmem_schedule::step::{Traffic, Turn};
 
 use super::TeamState;
+use crate::collectives::signature::Signature;
 
 /// The number of the last call of each kind. A count is no read-modify-write, because only one thread at a time is in a collective of a
 /// team.
@@ -13,6 +14,10 @@ pub(super) struct TeamCounters {
     exchanges: AtomicU64,
     /// That of the last announcement. A broadcast through levels takes several numbers.
     announcements: AtomicU64,
+    /// A digest of the broadcasts that were posted.
+    posted: AtomicU32,
+    /// That of the last announcement that all members are known to have taken, or the number from which the team goes on.
+    taken: AtomicU64,
     /// That of the last call that ran a schedule.
     scheduled_calls: AtomicU64,
     /// How many of the calls that ran a schedule synchronised the members: [`Turn::generation`].
@@ -27,6 +32,8 @@ impl TeamCounters {
         Self {
             exchanges: AtomicU64::new(base),
             announcements: AtomicU64::new(base),
+            posted: AtomicU32::new(0),
+            taken: AtomicU64::new(base),
             scheduled_calls: AtomicU64::new(base),
             synchronising_runs: AtomicU32::new(0),
             splits: AtomicU64::new(0),
@@ -45,6 +52,31 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn next_announcement(&self) -> u64 {
         next(&self.counters.announcements)
+    }
+
+    /// The number of the last announcement that all members are known to have taken. Before the first one it is the number from which
+    /// the team goes on.
+    #[inline(always)]
+    pub(crate) fn known_taken(&self) -> u64 {
+        self.counters.taken.load(Relaxed)
+    }
+
+    /// A digest of the broadcasts that members have posted and taken so far: members that have made the same ones have the same digest.
+    #[inline(always)]
+    pub(crate) fn posted(&self) -> u32 {
+        self.counters.posted.load(Relaxed)
+    }
+
+    /// A broadcast with this signature was posted or taken.
+    #[inline(always)]
+    pub(crate) fn note_posted(&self, signature: Signature) {
+        let next = (self.posted() ^ u32::from(signature.bits())).wrapping_mul(0x9e37_79b1);
+        self.counters.posted.store(next, Relaxed);
+    }
+
+    /// All members have taken the announcements up to this number.
+    pub(crate) fn all_have_taken(&self, number: u64) {
+        self.counters.taken.store(number, Relaxed);
     }
 
     /// The number before those of a synchronisation that takes `stages`. An odd number of them passes, so that the parity
