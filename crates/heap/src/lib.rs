@@ -134,14 +134,13 @@ impl Heap {
         }
         let copy = old_size.min(new_size);
         // A place apart from the old one is tried first: it leaves what lies between free for other blocks.
-        if let Ok(to) = self.place(new_size, MIN_ALIGN) {
-            self.remove(offset).expect("looked up above");
-            return Ok(Resized::Moved { to, copy });
-        }
+        let apart = self.place(new_size, MIN_ALIGN);
         self.remove(offset).expect("looked up above");
-        self.place(new_size, MIN_ALIGN).map(|to| Resized::Moved { to, copy }).map_err(|exhausted| {
+        // A refusal tells what is free beside the old block, which stays then.
+        let placed = apart.or_else(|exhausted| self.place(new_size, MIN_ALIGN).map_err(|_| exhausted));
+        placed.map(|to| Resized::Moved { to, copy }).map_err(|exhausted| {
             self.insert(offset, old_size);
-            Refused::Exhausted(Exhausted { in_use: self.in_use, ..exhausted })
+            Refused::Exhausted(exhausted)
         })
     }
 

@@ -311,6 +311,9 @@ fn a_heap_without_room_says_how_much_there_is() {
     heap.allocate(1 << 19, 1).expect("room");
     let text = heap.allocate(1 << 20, 1).expect_err("no room").to_string();
     assert_eq!(text, "512 KiB of 1 MiB are in use, the largest free part has 512 KiB");
+    // The block itself is in use, and no part of what is free.
+    let text = heap.resize(0, 1 << 21).expect_err("no room").to_string();
+    assert_eq!(text, "512 KiB of 1 MiB are in use, the largest free part has 512 KiB");
     assert!(Heap::new(u64::MAX).allocate(u64::MAX - 100, 1 << 63).is_ok());
 }
 
