@@ -77,9 +77,11 @@ pub fn listen(name: &[u8]) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Connects to the process that [`listen`]s under this name on this machine.
+/// Connects to the process that [`listen`]s under this name on this machine. It waits where the listener's queue is full, and a signal of
+/// the program does not end the wait.
 pub fn connect(name: &[u8]) -> io::Result<UnixStream> {
-    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+    let address = SocketAddr::from_abstract_name(name)?;
+    uninterrupted(|| UnixStream::connect_addr(&address))
 }
 
 /// Connects as [`connect`] does, or fails at once where the listener's queue is full: one that never accepts would otherwise
@@ -195,6 +197,8 @@ mod tests {
     use crate::{Pages, SharedMemory};
     use std::io::Write;
     use std::os::fd::AsFd;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::time::Duration;
 
     #[test]
     fn parcels_of_every_size_arrive_whole() {
@@ -247,6 +251,40 @@ mod tests {
         let (here, there) = UnixStream::pair().expect("a pair");
         drop(there);
         assert_eq!(send(&here, b"x", &[]).expect_err("nobody listens").kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    /// The queue of a node's leader is full while its PEs come all at once, and the program may have a timer.
+    #[test]
+    fn a_signal_does_not_end_a_wait_for_a_place_in_the_queue() {
+        static SEEN: AtomicU32 = AtomicU32::new(0);
+        extern "C" fn seen(_signal: libc::c_int) {
+            SEEN.fetch_add(1, Relaxed);
+        }
+        // SAFETY: all zeros is a value of this plain C struct: no flags, so that no call of the kernel goes on by itself.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = seen as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler is a function of this program that only adds to an atomic.
+        assert_eq!(unsafe { libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut()) }, 0);
+        let name = format!("oxshmem-queue-{}", std::process::id());
+        let listener = listen(name.as_bytes()).expect("a fresh name");
+        crate::sockets::let_wait(listener.as_fd(), 0).expect("the queue is shorter now");
+        let _first = connect(name.as_bytes()).expect("there is room for one");
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || {
+                // SAFETY: the call takes no arguments.
+                tell.send(unsafe { libc::pthread_self() }).expect("the test waits for it");
+                connect(name.as_bytes())
+            });
+            let thread = told.recv().expect("it says so first");
+            while !second.is_finished() && SEEN.load(Relaxed) < 20 {
+                // SAFETY: the thread has not been joined. One that has ended takes no signal.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            listener.accept().expect("the first has come");
+            second.join().expect("no panic").expect("connected");
+        });
     }
 
     #[test]
