@@ -15,8 +15,7 @@ use super::parcel::{Parcel, receive};
 use super::{GLANCE, Invitation, PATIENCE};
 use crate::Membership;
 
-/// How long a process that connects may take to send the job's word, and a member to send its parcel. For as long the
-/// leader may lack a descriptor: other threads of its program may close files.
+/// How long the leader may lack a descriptor: other threads of its program may close files.
 const STALL: Duration = Duration::from_secs(5);
 
 /// The leader's socket.
@@ -36,7 +35,8 @@ impl Gate {
     }
 
     /// Waits for every other member and drops all other processes. The result is in the members' order. Connections
-    /// that have not sent the word wait side by side, so that a silent one delays no member.
+    /// that have not sent the word wait side by side, so that a silent one delays no member. None is dropped for its silence
+    /// while there are descriptors: it may be a member's that a debugger or a crowded machine has stopped.
     pub(super) fn admit(&self, job: &Membership, patience: Duration) -> Result<(Vec<UnixStream>, Vec<Parcel>), Error> {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
@@ -64,9 +64,10 @@ impl Gate {
                 Err(_) => thread::sleep(GLANCE),
             }
             for mut guest in std::mem::take(&mut guests) {
-                match guest.hear(&self.invitation) {
-                    Ok(None) if guest.since.elapsed() < STALL => guests.push(guest),
-                    Ok(None) | Err(_) => {}
+                let left = deadline.saturating_duration_since(Instant::now());
+                match guest.hear(&self.invitation, left.max(GLANCE)) {
+                    Ok(None) => guests.push(guest),
+                    Err(_) => {}
                     // A second process that says it is this member is dropped.
                     Ok(Some((pe, parcel))) => {
                         if let Ok(place) = others.binary_search(&pe) {
@@ -98,7 +99,6 @@ impl Gate {
 /// A process that has connected and has not yet sent the job's word.
 struct Stranger {
     stream: UnixStream,
-    since: Instant,
     /// The bytes received so far.
     hello: [u8; HELLO],
     heard: usize,
@@ -112,11 +112,12 @@ impl Stranger {
     fn new(stream: UnixStream) -> Option<Self> {
         let is_ours = descriptors::peer_uid(&stream).is_ok_and(|uid| uid == descriptors::own_uid());
         stream.set_nonblocking(true).ok().filter(|()| is_ours)?;
-        Some(Self { stream, since: Instant::now(), hello: [0; HELLO], heard: 0 })
+        Some(Self { stream, hello: [0; HELLO], heard: 0 })
     }
 
-    /// Hears what is there. A member of the job has its number and a parcel; an error is a stranger.
-    fn hear(&mut self, invitation: &Invitation) -> io::Result<Option<(u32, Parcel)>> {
+    /// Hears what is there. A member of the job has its number and a parcel, each part of which may take this `patience`; an error is a
+    /// stranger.
+    fn hear(&mut self, invitation: &Invitation, patience: Duration) -> io::Result<Option<(u32, Parcel)>> {
         while self.heard < HELLO {
             match (&self.stream).read(&mut self.hello[self.heard..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -132,7 +133,7 @@ impl Stranger {
         }
         // A member sends its parcel at once, so that the leader may wait for it.
         self.stream.set_nonblocking(false)?;
-        self.stream.set_read_timeout(Some(STALL))?;
+        self.stream.set_read_timeout(Some(patience))?;
         self.stream.set_write_timeout(Some(PATIENCE))?;
         let pe = u32::from_le_bytes(pe.try_into().expect("four bytes are left"));
         receive(&self.stream).map(|parcel| Some((pe, parcel)))
@@ -146,7 +147,7 @@ mod tests {
     use std::io::Write;
     use std::process::Command;
 
-    use super::super::{answer, pack, visit};
+    use super::super::{answer, pack, send, visit};
     use super::*;
 
     #[test]
@@ -171,6 +172,23 @@ mod tests {
         // One after the other they would take the whole of it.
         assert!(begun.elapsed() < STRANGERS * STALL / 2, "the meeting took {:?}", begun.elapsed());
         drop(silent);
+    }
+
+    #[test]
+    fn a_member_that_is_stopped_before_it_speaks_is_awaited() {
+        let gate = Gate::open().unwrap();
+        let member = descriptors::connect(&gate.invitation.address()).unwrap();
+        let hello = [&gate.invitation.token[..], &1_u32.to_le_bytes()].concat();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(STALL + GLANCE);
+                (&member).write_all(&hello).unwrap();
+                thread::sleep(STALL + GLANCE);
+                send(&member, &Parcel { bytes: b"late".into(), fds: Vec::new() }).unwrap();
+            });
+            let (_, parcels) = gate.admit(&Membership::placed(0, &[0, 0]), PATIENCE).unwrap();
+            assert_eq!(parcels[0].bytes, b"late");
+        });
     }
 
     #[test]
