@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::{process_mapping, process_mapping_of};
+use oxshmem_bootstrap::{OUR_JOBS, process_mapping, process_mapping_of};
 
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
@@ -188,7 +188,7 @@ fn numbered(host_pes: &[HostPes], size: u32) -> Vec<u32> {
 fn description(plan: JobPlan, mark: String, mapping: Option<String>, host_pes: Vec<HostPes>) -> JobDescription {
     // Without a current directory PEs of this machine have none either, and agents say that they cannot go there.
     let folder = std::env::current_dir().unwrap_or_default().into_os_string();
-    let space = format!("oxshmem_{}", std::process::id());
+    let space = format!("{OUR_JOBS}{}", std::process::id());
     JobDescription { plan, mark, space, mapping, folder, path: std::env::var_os("PATH"), host_pes }
 }
 

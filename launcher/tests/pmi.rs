@@ -73,6 +73,8 @@ fn problem_1_without_an_answer_several_tasks_are_an_error() {
         ended(command.envs(variables.iter().copied()))
     };
     assert_eq!(alone(&[]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
+    // A launcher that is started inside a job of ours hands on its mark.
+    assert_eq!(alone(&[("OXSHMEM_JOB", "a1")]).stdout, "PE 0 of 1, node 0 of 1, members [0], ours false\n");
     let refused = alone(&[("SLURM_STEP_ID", "0"), ("SLURM_JOB_ID", "134"), ("SLURM_NTASKS", "4")]).expect(99);
     refused.says(&[
         "one of 4 tasks by Slurm (step 134.0)",

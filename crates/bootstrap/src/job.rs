@@ -17,8 +17,10 @@ pub struct Membership {
     manager: Box<dyn Manager>,
     places: NodeMap,
     node: OwnNode,
-    ours: bool,
 }
+
+/// The beginning of the names that `oshrun` gives its jobs. A variable would not tell: launchers that are started inside a job hand it on.
+pub const OUR_JOBS: &str = "oxshmem_";
 
 impl Membership {
     /// Finds the job of this process: a process manager if one answers, else this process is a job of its own, unless
@@ -27,10 +29,7 @@ impl Membership {
         let variable = |name: &str| std::env::var(name).ok();
         let manager = find::manager(&variable, settings)?;
         let protocol = manager.protocol();
-        let job = Membership::of(manager);
-        let mut job = job.map_err(|error| find::explained(error, &protocol, &variable, settings))?;
-        job.ours = !settings.singleton && variable("OXSHMEM_JOB").is_some();
-        Ok(job)
+        Membership::of(manager).map_err(|error| find::explained(error, &protocol, &variable, settings))
     }
 
     /// The job that this manager serves.
@@ -40,7 +39,7 @@ impl Membership {
             None => node::by_identity(&*manager)?,
         };
         let (places, node) = (NodeMap::new(&nodes), OwnNode::of(&nodes, manager.rank()));
-        Ok(Membership { manager, places, node, ours: false })
+        Ok(Membership { manager, places, node })
     }
 
     /// This process's number in the job.
@@ -65,7 +64,7 @@ impl Membership {
 
     /// Whether `oshrun` is the launcher.
     pub fn launched_by_us(&self) -> bool {
-        self.ours
+        self.manager.job_name().is_some_and(|name| name.starts_with(OUR_JOBS))
     }
 
     /// The protocol of the launcher.

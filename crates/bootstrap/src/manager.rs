@@ -14,6 +14,11 @@ pub trait Manager: fmt::Debug + Send + Sync {
     /// The protocol, for messages: `PMI-1`, `PMIx 4.2.2`.
     fn protocol(&self) -> String;
 
+    /// The name of the job, if the protocol tells it.
+    fn job_name(&self) -> Option<&str> {
+        None
+    }
+
     /// This process's number.
     fn rank(&self) -> u32;
 

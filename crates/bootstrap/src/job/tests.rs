@@ -15,6 +15,7 @@ use crate::pmi1::{PROCESS_MAPPING, Reply, Request, WireLimits};
 
 /// A server as foreign as PMI-1 allows: short values, and perhaps no process mapping and no version 1.
 struct Foreign {
+    name: &'static str,
     values: Mutex<BTreeMap<String, String>>,
     barrier: Barrier,
     size: u32,
@@ -25,7 +26,12 @@ struct Foreign {
 
 impl Foreign {
     fn new(size: u32, only_two: bool, longest: usize) -> Arc<Foreign> {
-        Arc::new(Foreign { values: Mutex::default(), barrier: Barrier::new(size as usize), size, only_two, longest })
+        Foreign::named("foreign", size, only_two, longest)
+    }
+
+    fn named(name: &'static str, size: u32, only_two: bool, longest: usize) -> Arc<Foreign> {
+        let barrier = Barrier::new(size as usize);
+        Arc::new(Foreign { name, values: Mutex::default(), barrier, size, only_two, longest })
     }
 
     fn serve(&self, mut stream: impl Read + Write) {
@@ -47,7 +53,7 @@ impl Foreign {
         match request {
             Request::Init { .. } => Reply::Init { version: 1, subversion: 1, accepted: true },
             Request::Maxes => Reply::Maxes(WireLimits { space: 64, key: 64, value: self.longest }),
-            Request::SpaceName => Reply::SpaceName("foreign".into()),
+            Request::SpaceName => Reply::SpaceName(self.name.into()),
             Request::UniverseSize => Reply::UniverseSize(self.size as i32),
             Request::Put { key, value, .. } => {
                 assert!(value.len() < self.longest, "the client keeps to what it was granted");
@@ -121,6 +127,19 @@ fn init_under_a_server_that_speaks_version_2_alone() {
     std::thread::spawn(move || Foreign::new(1, true, 1024).serve(theirs));
     let error = joined(environment(ours.as_raw_fd(), 0, 2), "pmi1").unwrap_err().to_string();
     assert!(error.contains("does not answer as a PMI server"), "{error}");
+}
+
+/// A launcher that is started inside a job of `oshrun` hands on its variables, and keeps other values than `oshrun` does.
+#[test]
+fn oshrun_is_known_by_the_name_of_its_jobs() {
+    for (name, pmi, is_ours) in
+        [("oxshmem_17", "pmi1", true), ("oxshmem_17", "pmi2", true), ("kvs_17_0", "pmi1", false)]
+    {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || Foreign::named(name, 1, false, 1024).serve(theirs));
+        let job = joined(environment(ours.as_raw_fd(), 0, 1), pmi).unwrap();
+        assert_eq!(job.launched_by_us(), is_ours, "{name} by {pmi}");
+    }
 }
 
 #[test]

@@ -99,6 +99,10 @@ impl Manager for Pmi1Client {
         "PMI-1".into()
     }
 
+    fn job_name(&self) -> Option<&str> {
+        Some(&self.space)
+    }
+
     fn rank(&self) -> u32 {
         self.rank
     }

@@ -56,6 +56,10 @@ impl Manager for Pmi2Client {
         "PMI-2".into()
     }
 
+    fn job_name(&self) -> Option<&str> {
+        Some(&self.job)
+    }
+
     fn rank(&self) -> u32 {
         self.rank
     }
