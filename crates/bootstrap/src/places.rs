@@ -7,6 +7,8 @@ pub struct NodeMap {
     runs: Vec<(u32, u32)>,
     /// The lowest PE of each node.
     leaders: Vec<u32>,
+    /// How many PEs each node has.
+    pes: Vec<usize>,
     size: u32,
 }
 
@@ -16,17 +18,18 @@ impl NodeMap {
         let mut distinct = nodes.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let mut leaders = vec![u32::MAX; distinct.len()];
+        let (mut leaders, mut pes) = (vec![u32::MAX; distinct.len()], vec![0; distinct.len()]);
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for (pe, number) in (0..).zip(nodes) {
             let node = distinct.binary_search(number).expect("the list holds every node") as u32;
             let leader = &mut leaders[node as usize];
             *leader = pe.min(*leader);
+            pes[node as usize] += 1;
             if runs.last().is_none_or(|&(_, last)| last != node) {
                 runs.push((pe, node));
             }
         }
-        NodeMap { runs, leaders, size: nodes.len() as u32 }
+        NodeMap { runs, leaders, pes, size: nodes.len() as u32 }
     }
 
     /// How many nodes there are.
@@ -46,7 +49,12 @@ impl NodeMap {
         self.leaders[node as usize]
     }
 
-    /// The PEs of a node, ascending.
+    /// How many PEs a node has.
+    pub fn pes_on(&self, node: u32) -> usize {
+        self.pes[node as usize]
+    }
+
+    /// The PEs of a node, ascending. It looks at all runs, of which a job whose PEs are dealt in turn has as many as PEs.
     pub fn members_of(&self, node: u32) -> Vec<u32> {
         let ends = self.runs[1..].iter().map(|&(first, _)| first).chain([self.size]);
         let mine = self.runs.iter().zip(ends).filter(|((_, of), _)| *of == node);
@@ -78,6 +86,7 @@ mod tests {
                 }
                 let members = places.members_of(places.node_of(pe));
                 prop_assert!(members.contains(&pe) && members.is_sorted());
+                prop_assert_eq!(members.len(), places.pes_on(places.node_of(pe)));
                 prop_assert_eq!(members[0], places.leader_of(places.node_of(pe)));
             }
         }

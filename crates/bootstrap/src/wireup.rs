@@ -124,13 +124,13 @@ impl<'j> PublishedAddresses<'j> {
 
     /// The addresses of a node, of what its leader has published.
     fn parse(&self, node: u32, published: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let members = self.job.places().members_of(node).len();
+        let members = self.job.places().pes_on(node);
         let addresses = apart(published).filter(|addresses| addresses.len() == members);
         addresses.ok_or_else(|| self.no_addresses(node, published.len()))
     }
 
     fn no_addresses(&self, node: u32, bytes: usize) -> Error {
-        let members = self.job.places().members_of(node).len();
+        let members = self.job.places().pes_on(node);
         Error::new(format!("node {node} published something that is no set of {members} addresses"))
             .because(format!("it has {bytes} bytes"))
             .fix("run one version of oxshmem on all PEs")

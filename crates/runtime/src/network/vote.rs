@@ -64,8 +64,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
     let decide = |votes: Vec<Vec<u8>>| {
         let vote = |(node, vote): (u32, &Vec<u8>)| ballot::read(|| format!("the vote of node {node}"), vote);
         let votes = (0..).zip(&votes).map(vote).collect::<Result<Vec<Vote>, Error>>()?;
-        let pes = |node| job.places().members_of(node).len();
-        Ok(ballot::written(&ballot::decision(&votes, pes, settings.atomics)))
+        Ok(ballot::written(&ballot::decision(&votes, |node| job.places().pes_on(node), settings.atomics)))
     };
     let decided = wireup::agree(job, epoch, circle, mine, decide)?;
     let TransportDecision { way, rejected, crowded, one_host } =
