@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::{descriptors, sockets};
+use oxshmem_os::{WatchedTime, descriptors, sockets};
 
 use crate::manager::Manager;
 use crate::{Membership, published};
@@ -148,10 +148,10 @@ fn hear(job: &Membership, stream: &UnixStream) -> io::Result<Vec<u8>> {
 
 /// Waits until the other side says something, but not longer than for a PE that does not come. The error then says `silence`.
 fn await_words(job: &Membership, stream: &UnixStream, silence: &str) -> io::Result<()> {
-    let deadline = Instant::now() + 2 * PATIENCE;
+    let mut waited = WatchedTime::begin();
     while !sockets::wait_readable(stream, GLANCE)? {
         job.end_if_orphaned();
-        if Instant::now() > deadline {
+        if waited.look() > 2 * PATIENCE {
             return Err(io::Error::new(io::ErrorKind::TimedOut, silence));
         }
     }

@@ -37,8 +37,10 @@ pub mod stack;
 pub mod statics;
 pub mod time;
 pub mod wakeup;
+mod watched_time;
 
 pub use memory::{AddressRange, Pages, SharedMemory};
+pub use watched_time::WatchedTime;
 
 /// Repeats a call that a signal handler interrupted.
 fn uninterrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {

@@ -33,7 +33,8 @@ mod provider;
 pub mod software;
 #[cfg(feature = "suite")]
 pub mod suite;
-mod watched_time;
+
+pub use oxshmem_os::WatchedTime;
 
 pub use account::Account;
 pub use active_message::{ActiveMessage, MessageContent, TargetTask};
@@ -53,4 +54,3 @@ pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{
     Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, TransportOffer, WantedTransport,
 };
-pub use watched_time::WatchedTime;

@@ -37,9 +37,5 @@ pub const MOST_UNACKNOWLEDGED: u64 = 256;
 /// After messages with this many bytes of data it asks for one, too: what the target has not executed is in the memory of a PE. A bound.
 pub(crate) const MOST_UNACKNOWLEDGED_BYTES: usize = 256 << 10;
 
-/// The longest time between two looks for an answer that counts as silence of the peer: a quarter of the shortest patience
-/// (`SHMEM_PEER_TIMEOUT=1`). Chosen.
-pub(crate) const LONGEST_GAP: Duration = Duration::from_millis(250);
-
 /// Longest put whose aligned words of eight bytes land whole, each by a store of its own. Chosen.
 pub const WORD_BY_WORD: usize = 4096;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_os::descriptors;
 use oxshmem_os::sockets::{self, PollEntry};
+use oxshmem_os::{WatchedTime, descriptors};
 
 use super::failures::{failed, late};
 use super::parcel::{Parcel, receive};
@@ -41,7 +41,7 @@ impl Gate {
         let others = &job.node().members[1..];
         let mut arrived: Vec<Option<(UnixStream, Parcel)>> = others.iter().map(|_| None).collect();
         let mut guests: Vec<Stranger> = Vec::new();
-        let deadline = Instant::now() + patience;
+        let mut waited = WatchedTime::begin();
         let mut refused = None;
         self.listener.set_nonblocking(true).map_err(|error| failed(job, &error))?;
         while arrived.iter().any(Option::is_none) {
@@ -51,7 +51,7 @@ impl Gate {
             if !sockets::wait_any(&awaited, GLANCE).map_err(|error| failed(job, &error))?.contains(&true) {
                 job.end_if_orphaned();
             }
-            if Instant::now() > deadline {
+            if waited.look() > patience {
                 let absent = others.iter().zip(&arrived).filter(|(_, guest)| guest.is_none());
                 return Err(late(patience, &absent.map(|(pe, _)| *pe).collect::<Vec<_>>()));
             }
@@ -64,8 +64,8 @@ impl Gate {
                 Err(_) => thread::sleep(GLANCE),
             }
             for mut guest in std::mem::take(&mut guests) {
-                let left = deadline.saturating_duration_since(Instant::now());
-                match guest.hear(&self.invitation, left.max(GLANCE)) {
+                let left = patience.saturating_sub(waited.look()).max(GLANCE);
+                match guest.hear(&self.invitation, left) {
                     Ok(None) => guests.push(guest),
                     Err(_) => {}
                     // A second process that says it is this member is dropped.
@@ -144,8 +144,10 @@ impl Stranger {
 #[allow(non_snake_case, reason = "tests carry the number of the fault")]
 mod tests {
     use std::fs::File;
-    use std::io::Write;
-    use std::process::Command;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    use oxshmem_os::signals::Process;
 
     use super::super::{answer, pack, send, visit};
     use super::*;
@@ -189,6 +191,39 @@ mod tests {
             let (_, parcels) = gate.admit(&Membership::placed(0, &[0, 0]), PATIENCE).unwrap();
             assert_eq!(parcels[0].bytes, b"late");
         });
+    }
+
+    #[test]
+    fn a_leader_that_is_stopped_with_its_job_goes_on_waiting() {
+        const CHILD: &str = "OXSHMEM_STOPPED_LEADER_TEST";
+        const STOP: i32 = 19;
+        const CONTINUE: i32 = 18;
+        let patience = Duration::from_secs(3);
+        if std::env::var_os(CHILD).is_some() {
+            let gate = Gate::open().unwrap();
+            let [name, token] = [gate.invitation.name, gate.invitation.token].map(u128::from_be_bytes);
+            eprintln!("{name:x} {token:x}");
+            gate.admit(&Membership::placed(0, &[0, 0]), patience).unwrap();
+            return;
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let name = "node::gate::tests::a_leader_that_is_stopped_with_its_job_goes_on_waiting";
+        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut said, mut line) = (BufReader::new(child.stderr.take().unwrap()), String::new());
+        said.read_line(&mut line).unwrap();
+        let mut numbers = line.split_whitespace().map(|number| u128::from_str_radix(number, 16).unwrap().to_be_bytes());
+        let invitation = Invitation { name: numbers.next().unwrap(), token: numbers.next().unwrap() };
+        let leader = Process::hold(child.id()).unwrap();
+        leader.signal(STOP).unwrap();
+        thread::sleep(patience + GLANCE);
+        leader.signal(CONTINUE).unwrap();
+        let member = descriptors::connect(&invitation.address()).unwrap();
+        (&member).write_all(&[&invitation.token[..], &1_u32.to_le_bytes()].concat()).unwrap();
+        send(&member, &Parcel::default()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && told.contains("1 passed"), "{told}");
     }
 
     #[test]

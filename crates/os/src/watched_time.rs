@@ -1,11 +1,13 @@
-//! Time that passes only while this PE runs.
+//! Time that passes only while this process runs.
 
 use std::mem;
 use std::time::{Duration, Instant};
 
-use crate::limits::LONGEST_GAP;
+/// The longest time between two looks for an answer that counts as silence of the peer: a quarter of the shortest patience
+/// (`SHMEM_PEER_TIMEOUT=1`). Chosen.
+const LONGEST_GAP: Duration = Duration::from_millis(250);
 
-/// The time since something was asked of a peer, as far as this PE has looked whether the answer is there.
+/// The time since something was asked of a peer, as far as this process has looked whether the answer is there.
 ///
 /// A job that is stopped as a whole (SIGSTOP, a batch system that suspends it) goes on after any time. No peer could answer meanwhile,
 /// and each is alive. So the time between two looks counts as a quarter of a second at most.
