@@ -90,6 +90,15 @@ fn fault_W3_a_pe_that_finalizes_at_the_end_of_its_process_is_still_there() {
     }
 }
 
+/// A watchdog of a program ends the process where the library waits for a PE that does not come.
+#[test]
+fn a_thread_ends_the_process_while_another_one_begins_or_ends_the_library() {
+    let exits_beside = program_with("exits_beside.c", &["-pthread"]);
+    for (options, call) in [("-n 2", "init"), ("-n 2 --nodes 2", "init"), ("-n 2", "finalize")] {
+        Job::new(options).limit(LIMIT).run(&exits_beside, [call]).expect(7);
+    }
+}
+
 /// A constructor that initialises the library comes before those of a library that the program contains, unless these say otherwise.
 #[test]
 fn a_static_object_may_be_the_life_of_the_library() {

@@ -275,7 +275,9 @@ extern "C" fn watch_the_end() {
 /// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
 /// `start_pes`, which have no finalize (INIT-8).
 extern "C" fn leave() {
-    if !job::is_this_process() {
+    // Another thread is in an init or a finalize, or a handler of a signal has interrupted one. It may hold this lock and that of the
+    // launcher's wire for ever. The PE has not ended properly then, which its peers and its launcher see by themselves.
+    if !job::is_this_process() || INITS.is_locked() {
         return;
     }
     if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
