@@ -25,8 +25,12 @@ pub fn allowed() -> Vec<usize> {
 /// How many processors' worth of time this process gets: the allowed ones, or a control group's quota if that is less.
 /// Broken processors do not count, because a PE that spins uses a whole one.
 pub fn usable() -> usize {
-    let quota = cgroup::Hierarchies::of_this_process().processor_quota();
-    allowed().len().min(quota.unwrap_or(usize::MAX)).max(1)
+    allowed().len().min(quota().unwrap_or(usize::MAX)).max(1)
+}
+
+/// How many whole processors' worth of time the control groups of this process grant, if they limit it. All processes of a group share it.
+pub fn quota() -> Option<usize> {
+    cgroup::Hierarchies::of_this_process().processor_quota()
 }
 
 /// Keeps the calling thread on one processor.

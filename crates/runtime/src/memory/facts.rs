@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct MemberFacts {
     /// Length of the static region; zero when it is not shared.
     pub(crate) statics: u64,
-    /// Processors the quota of its cgroup leaves it, and those it may run on.
-    pub(crate) usable: u32,
+    /// Processors' worth of time that its control group grants, if it limits that. It is the group's: a PE that is bound to one processor
+    /// may share two processors' worth with all others.
+    pub(crate) quota: Option<u32>,
+    /// The processors it may run on.
     pub(crate) allowed: Vec<u32>,
     /// Addresses that the limit on them leaves this process.
     pub(crate) addresses_left: u64,
@@ -28,7 +30,7 @@ impl MemberFacts {
         let allowed: Vec<u32> = cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
         Self {
             statics,
-            usable: cpus::usable() as u32,
+            quota: cpus::quota().map(|quota| quota as u32),
             allowed,
             addresses_left: memory::addresses_left().unwrap_or(u64::MAX),
             program: this_program(),
@@ -167,7 +169,7 @@ mod tests {
     fn facts() -> MemberFacts {
         MemberFacts {
             statics: 1 << 33,
-            usable: 2,
+            quota: Some(2),
             allowed: vec![0, 5, u32::MAX],
             addresses_left: 1 << 40,
             program: "/bin/naïve (build-id 12)".into(),
@@ -190,7 +192,7 @@ mod tests {
     fn facts_and_terms_arrive_as_they_were_sent() {
         for facts in [
             facts(),
-            MemberFacts { statics: 0, usable: 0, allowed: Vec::new(), addresses_left: 0, program: String::new() },
+            MemberFacts { statics: 0, quota: None, allowed: Vec::new(), addresses_left: 0, program: String::new() },
         ] {
             assert_eq!(MemberFacts::decode(&facts.encode()), Some(facts));
         }

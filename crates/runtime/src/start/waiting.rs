@@ -12,8 +12,7 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     let mut union: Vec<u32> = facts.iter().flat_map(|member| member.allowed.iter().copied()).collect();
     union.sort_unstable();
     union.dedup();
-    let quota =
-        facts.iter().filter(|member| (member.usable as usize) < member.allowed.len()).map(|member| member.usable).min();
+    let quota = facts.iter().filter_map(|member| member.quota).min();
     let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
     let outnumber = facts.len() > processors;
     let mode = mode(wait, outnumber);
@@ -56,6 +55,17 @@ mod tests {
         assert_eq!(ways.map(|wait| mode(wait, false) == Mode::Crowded), [false, false, true, true]);
     }
 
+    /// Each has a processor of its own, and less time on it.
+    #[test]
+    fn bound_pes_share_the_quota_of_their_group() {
+        let mut facts = [0, 0, 0].map(MemberFacts::own);
+        for (member, cpu) in facts.iter_mut().zip(0..) {
+            (member.allowed, member.quota) = (vec![cpu], Some(2));
+        }
+        assert_eq!(choose(Wait::Auto, &facts, 0, true).processors(), 2);
+        pace::set_mode(Mode::Dedicated);
+    }
+
     /// Jobs in containers with quotas see all processors of the machine, and would all take the first ones.
     #[test]
     fn pes_that_outnumber_a_quota_stay_on_none() {
@@ -64,7 +74,7 @@ mod tests {
             return oxshmem_test_folder::not_run("there is one processor");
         }
         let mut facts = [0, 0].map(MemberFacts::own);
-        facts.iter_mut().for_each(|member| member.usable = 1);
+        facts.iter_mut().for_each(|member| member.quota = Some(1));
         let after = std::thread::spawn(move || {
             choose(Wait::Auto, &facts, 0, false);
             cpus::allowed()
