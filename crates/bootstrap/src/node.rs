@@ -16,7 +16,7 @@ mod failures;
 mod gate;
 mod parcel;
 
-use failures::{failed, lost};
+use failures::{enough_files, failed, lost};
 use gate::Gate;
 pub use parcel::Parcel;
 use parcel::{pack, send, unpack};
@@ -167,10 +167,7 @@ pub fn share(
     common: impl FnOnce(&[Parcel]) -> io::Result<Parcel>,
 ) -> Result<Gathered, Error> {
     let node = job.node();
-    // Only where the usual limit of 1024 open files comes near: programs may count on descriptors being small numbers.
-    if node.members.len() * (mine.fds.len() + 1) > 500 {
-        descriptors::raise_limit().map_err(|error| failed(job, &error))?;
-    }
+    make_room(node.members.len(), mine.fds.len());
     if node.my_index > 0 {
         job.fence()?;
         let invitation = Invitation::published(job, epoch)?;
@@ -199,6 +196,14 @@ pub fn share(
         answer(guest, &bytes, &fds).map_err(|error| lost(job, *pe, &error))?;
     }
     Ok(Gathered { common, of, circle: Circle { streams: guests } })
+}
+
+/// Raises the limit of open files where it comes near, or the usual one of 1024 would, and nowhere else: programs may count on
+/// descriptors being small numbers. A filter of system calls may forbid it. The limit may do then, and a PE for which it does not says so.
+fn make_room(members: usize, files_each: usize) {
+    if members * (files_each + 1) > 500 || descriptors::limit() < enough_files(members) as u64 {
+        let _ = descriptors::raise_limit();
+    }
 }
 
 /// The leader's publication and a member's question, for simulated starts.
@@ -343,6 +348,26 @@ mod tests {
             // Processes that were refused, or still wait to be accepted, learn it now.
             drop(gate);
         });
+    }
+
+    #[test]
+    fn a_limit_of_open_files_that_is_too_low_for_the_pes_is_raised() {
+        const CHILD: &str = "OXSHMEM_FEW_FILES_TEST";
+        if std::env::var_os(CHILD).is_some() {
+            let before = descriptors::limit();
+            make_room(1, 1);
+            assert_eq!((before, descriptors::limit()), (80, 80), "it is enough for one PE");
+            make_room(20, 1);
+            assert!(descriptors::limit() >= 120, "{} files", descriptors::limit());
+            return;
+        }
+        let mut child = std::process::Command::new("/bin/sh");
+        child.args(["-c", "ulimit -S -n 80 && exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+        let name = "node::tests::a_limit_of_open_files_that_is_too_low_for_the_pes_is_raised";
+        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+        let ended = child.output().unwrap();
+        let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
     }
 
     #[test]

@@ -7,14 +7,19 @@ use oxshmem_base::Error;
 
 use crate::Membership;
 
+/// Open files that suffice for the leader of so many PEs. It has a stream to each and two files of each at a time; the rest is the program's
+/// and the library's own.
+pub(super) fn enough_files(members: usize) -> usize {
+    3 * members + 60
+}
+
 pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
     // The PEs have met, and the leader cannot give them what they came for.
     if let Some(refusal) = refusal(error) {
         return refusal.clone();
     }
     let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
-    // The leader has a stream to each PE, and two files of each at a time; the rest is the program's and the library's own.
-    let enough = 3 * job.node().members.len() + 60;
+    let enough = enough_files(job.node().members.len());
     let enough = format!("the limit of open files (ulimit -n): {enough} are enough here");
     let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
     match error.kind() {
