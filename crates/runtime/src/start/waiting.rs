@@ -13,7 +13,8 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     union.sort_unstable();
     union.dedup();
     let quota = facts.iter().filter_map(|member| member.quota).min();
-    let processors = quota.map_or(union.len(), |quota| union.len().min(quota as usize)).max(1);
+    let quarters = Quarters::here(&union, quota.map(|quota| quota as usize));
+    let processors = quarters.processors();
     let outnumber = facts.len() > processors;
     let mode = mode(wait, outnumber);
     pace::set_mode(mode);
@@ -25,7 +26,7 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
         let _ = cpus::pin_to(union[me % union.len()] as usize);
     }
     tracing::debug!(?mode, processors, pes = facts.len(), "waits");
-    Quarters::here(&union, processors)
+    quarters
 }
 
 /// How PEs wait, which may `outnumber` the processors.

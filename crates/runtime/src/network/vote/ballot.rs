@@ -155,7 +155,7 @@ mod tests {
 
     /// The choice of nodes that live on machines of their own with a PE each.
     fn decided(ballots: Vec<Ballot>, atomics: Atomics, pes: usize) -> TransportDecision {
-        let vote = |ballot| Vote { ballot, quarters: Quarters::here(&[0, 1], 2) };
+        let vote = |ballot| Vote { ballot, quarters: Quarters::here(&[0, 1], None) };
         // As they travel.
         let vote = |ballot| read::<Vote>(|| "a vote".into(), &written(&vote(ballot))).expect("a vote");
         let decision = decision(&ballots.into_iter().map(vote).collect::<Vec<_>>(), |_| pes, atomics);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_vote_of_another_version_is_an_error_that_says_so() {
-        let vote = written(&Vote { ballot: ballot(&["tcp"]), quarters: Quarters::here(&[0], 1) });
+        let vote = written(&Vote { ballot: ballot(&["tcp"]), quarters: Quarters::here(&[0], None) });
         for garbage in [&vote[..vote.len() - 1], &[vote.as_slice(), b"x"].concat(), b"+tcp\tnone\n=1 0 boot\n"] {
             let error = read::<Vote>(|| "the vote of node 3".into(), garbage).err().expect("garbage").to_string();
             assert!(error.contains("the vote of node 3 cannot be read") && error.contains("one version"), "{error}");
