@@ -36,7 +36,7 @@ fn pes_meet_through_either_library() {
             // A library that is there and does not answer: the other one is asked.
             build(&folder, "libpmi2.so.0", &["-DPMI2_Init=PMI2_Init_of_nobody"]);
         }
-        for (nodes, pes) in [(1, 3), (2, 4)] {
+        for (nodes, pes) in [(1, 1), (1, 3), (2, 4)] {
             let ended = run_script(&format!("-n {pes} --nodes {nodes}"), &hidden(&folder, "exchange 2"));
             assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{name}");
             assert_eq!(ended.sorted(), (0..pes).map(|pe| format!("PE {pe} exchanged")).collect::<Vec<_>>(), "{name}");

@@ -7,6 +7,8 @@ pub(crate) struct Claim {
     pub(crate) what: String,
     /// The option that makes this launcher answer us.
     pub(crate) remedy: String,
+    /// It may be the only task, if the launcher's library says so.
+    pub(crate) may_be_alone: bool,
 }
 
 struct Sign {
@@ -82,7 +84,10 @@ pub(crate) fn claimed(variable: &dyn Fn(&str) -> Option<String>) -> Option<Claim
     };
     let tasks = size.map_or("several".into(), |size| size.to_string());
     let n = size.map_or("N".into(), |size| size.to_string());
+    // PALS tells the number to its library alone, which fails without a server. Of several tasks the others would not start.
+    let may_be_alone = size.is_none() && sign.present == "PALS_RANKID" && number(&sign.present) == Some(0);
     Some(Claim {
+        may_be_alone,
         what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
         remedy: format!("{} or with `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
     })
@@ -111,6 +116,9 @@ mod tests {
             let remedy = claim(signs).unwrap().remedy;
             assert!(remedy.contains(words) && remedy.contains("oshrun -n"), "{signs:?}: {remedy}");
         }
+        let alone = |signs: &[(&str, &str)]| claim(signs).unwrap().may_be_alone;
+        assert!(alone(&[("PALS_RANKID", "0")]) && !alone(&[("PALS_RANKID", "1")]));
+        assert!(!alone(&[("PMIX_RANK", "0")]) && !alone(&[("PMI_SIZE", "2"), ("PALS_RANKID", "0")]));
         for several in [
             &[("PMI_SIZE", "2")][..],
             &[("OMPI_COMM_WORLD_SIZE", "2")],

@@ -39,7 +39,7 @@ pub(crate) fn manager(
     // A library is opened only if the launcher has said that there are several tasks, or if SHMEM_PMI asks for it.
     if settings.pmi == "library" || wanted("library") && claim.is_some() {
         match library::join() {
-            Ok(manager) if manager.size() == 1 && claim.is_some() => {
+            Ok(manager) if manager.size() == 1 && claim.as_ref().is_some_and(|claim| !claim.may_be_alone) => {
                 refusals.push(format!("{} numbers this task as the only one", manager.protocol()));
             }
             Ok(manager) => return Ok(manager),
@@ -57,7 +57,7 @@ pub(crate) fn manager(
 }
 
 /// The error of one of several tasks that has found no server.
-fn unanswered(Claim { what, remedy }: &Claim, settings: &Settings, refused: &str) -> Error {
+fn unanswered(Claim { what, remedy, .. }: &Claim, settings: &Settings, refused: &str) -> Error {
     // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
     let (named, unset) = match settings.pmi.as_str() {
         "auto" => (String::new(), ""),
