@@ -213,6 +213,16 @@ fn a_connection_that_ends_with_mpi_ends_no_pe() {
     run("lost").expect(1).says(&["the launcher closed the PMI connection"]);
 }
 
+/// MPICH shuts the connection down. Between nodes the finalize of the library asks the launcher once more.
+#[test]
+fn mpi_may_be_finalized_first() {
+    let mpi_first = program_with("mpi_first.c", &["-rdynamic"]);
+    for options in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"] {
+        let ended = Job::new(options).limit(LIMIT).run(&mpi_first, [""; 0]).expect(0);
+        assert!(ended.stdout.lines().all(|line| line == "PE has 1"), "{options}: {ended}");
+    }
+}
+
 /// A module of Python brings its library of MPI along for itself.
 #[test]
 fn a_connection_that_ends_with_mpi_of_a_module_ends_no_pe() {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_os::process;
+use oxshmem_os::{library, process};
 
 use crate::manager::Manager;
 use crate::node::{self, OwnNode};
@@ -81,6 +81,12 @@ impl Membership {
     /// Waits until every PE of the job has called it; what was put before can be read afterwards.
     pub fn fence(&self) -> Result<(), Error> {
         self.manager.fence()
+    }
+
+    /// A fence of PEs that are about to disconnect. Where MPI has been finalized, it may have ended the connection to the launcher, on all PEs
+    /// alike. Then each goes on: those that are not as far are served until they disconnect.
+    pub fn last_fence(&self) -> Result<(), Error> {
+        self.fence().or_else(|error| if library::mpi_is_finalized() { Ok(()) } else { Err(error) })
     }
 
     /// The bytes that PE `from` published under this key before the last fence.

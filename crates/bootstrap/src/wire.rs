@@ -88,10 +88,12 @@ impl PmiSocket {
         }
     }
 
-    /// As [`try_ask`](PmiSocket::try_ask), in a job that has begun: the end of the stream is the end of the job.
+    /// As [`try_ask`](PmiSocket::try_ask), in a job that has begun: the end of the stream is the end of the job, unless MPI has ended it.
     pub(crate) fn ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> Result<A, Error> {
         self.try_ask(bytes, next).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => orphaned(),
+            ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                if library::mpi_is_finalized() { ended_with_mpi() } else { orphaned() }
+            }
             _ => Error::new("the conversation with the launcher broke").because(error.to_string()),
         })
     }
@@ -117,6 +119,14 @@ pub(crate) fn orphaned() -> ! {
         process::pid()
     ));
     process::exit_now(1)
+}
+
+/// The library of MPI in this process speaks to the server by the same connection, and shuts it down when it is finalized.
+#[cold]
+fn ended_with_mpi() -> Error {
+    Error::new("the launcher can no longer be asked")
+        .because("MPI has been finalized, which ended the connection to the launcher")
+        .fix("call shmem_finalize before MPI_Finalize")
 }
 
 /// A message of a server that answers no request.

@@ -207,7 +207,7 @@ fn end(others: OtherCalls) {
         ContextHandle::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
         network::step_out();
-        let met = job::joined().filter(|_| planted!("leaves-without-meeting", true, false)).map(Membership::fence);
+        let met = job::joined().filter(|_| planted!("leaves-without-meeting", true, false)).map(Membership::last_fence);
         if let Some(Err(error)) = met {
             errors::fail(&error);
         }
