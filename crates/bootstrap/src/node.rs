@@ -1,7 +1,7 @@
 //! The PEs that share a node, and how they hand each other descriptors.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -260,11 +260,11 @@ impl Invitation {
 fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
     let stream = descriptors::connect(&invitation.address())?;
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
-    (&stream).write_all(&hello)?;
+    sockets::send_all(&stream, &hello)?;
     send(&stream, mine)?;
     await_words(job, &stream, "the node's leader did not answer")?;
     let (bytes, fds) = descriptors::receive(&stream)?;
-    (&stream).write_all(&RECEIVED)?;
+    sockets::send_all(&stream, &RECEIVED)?;
     let mut parcels = unpack(&bytes, fds);
     if let Some([refusal]) = parcels.as_deref() {
         let text = String::from_utf8_lossy(&refusal.bytes);
@@ -306,6 +306,7 @@ fn refuse(guests: &[UnixStream], error: &io::Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn a_node_is_seen_from_each_of_its_pes() {
