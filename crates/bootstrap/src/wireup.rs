@@ -91,8 +91,11 @@ const FEW_NODES: u32 = 64;
 pub struct PublishedAddresses<'j> {
     job: &'j Membership,
     epoch: u32,
-    nodes: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
+    nodes: Mutex<BTreeMap<u32, NodeAddresses>>,
 }
+
+/// The PEs of a node, ascending, with their addresses.
+type NodeAddresses = Vec<(u32, Vec<u8>)>;
 
 impl<'j> PublishedAddresses<'j> {
     /// Those that were published with this epoch before the last fence. Collective on the node.
@@ -122,11 +125,12 @@ impl<'j> PublishedAddresses<'j> {
         self.job.get(self.job.places().leader_of(node), &addresses_key(self.epoch, node))
     }
 
-    /// The addresses of a node, of what its leader has published.
-    fn parse(&self, node: u32, published: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let members = self.job.places().pes_on(node);
-        let addresses = apart(published).filter(|addresses| addresses.len() == members);
-        addresses.ok_or_else(|| self.no_addresses(node, published.len()))
+    /// The addresses of a node's PEs, of what its leader has published.
+    fn parse(&self, node: u32, published: &[u8]) -> Result<NodeAddresses, Error> {
+        let members = self.job.places().members_of(node);
+        let addresses = apart(published).filter(|addresses| addresses.len() == members.len());
+        let addresses = addresses.ok_or_else(|| self.no_addresses(node, published.len()))?;
+        Ok(members.into_iter().zip(addresses).collect())
     }
 
     fn no_addresses(&self, node: u32, bytes: usize) -> Error {
@@ -138,15 +142,14 @@ impl<'j> PublishedAddresses<'j> {
 
     /// The address of a PE.
     pub fn of(&self, pe: u32) -> Result<Vec<u8>, Error> {
-        let places = self.job.places();
-        let node = places.node_of(pe);
-        let members = places.members_of(node);
+        let node = self.job.places().node_of(pe);
         let mut nodes = self.nodes.lock();
         let addresses = match nodes.get(&node) {
             Some(addresses) => addresses,
             None => nodes.entry(node).or_insert(self.parse(node, &self.published(node)?)?),
         };
-        Ok(addresses[members.binary_search(&pe).expect("a PE is a member of its node")].clone())
+        let place = addresses.binary_search_by_key(&pe, |(member, _)| *member).expect("a PE is a member of its node");
+        Ok(addresses[place].1.clone())
     }
 }
 
