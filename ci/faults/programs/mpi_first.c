@@ -1,5 +1,5 @@
-/* Finalizes MPI, and then the library. MPI is what MPICH's does with the launcher: it says good-bye, and shuts the connection down, which is
- * the library's, too. */
+/* Finalizes MPI, and then the library. MPI is what MPICH's does with the launcher: it says good-bye, and shuts the connection down, which
+ * is the library's, too. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -83,8 +83,8 @@ impl Membership {
         self.manager.fence()
     }
 
-    /// A fence of PEs that are about to disconnect. Where MPI has been finalized, it may have ended the connection to the launcher, on all PEs
-    /// alike. Then each goes on: those that are not as far are served until they disconnect.
+    /// A fence of PEs that are about to disconnect. Where MPI has been finalized, it may have ended the connection to the launcher, on all
+    /// PEs alike. Then each goes on: those that are not as far are served until they disconnect.
     pub fn last_fence(&self) -> Result<(), Error> {
         self.fence().or_else(|error| if library::mpi_is_finalized() { Ok(()) } else { Err(error) })
     }

@@ -7,8 +7,8 @@ use oxshmem_base::Error;
 
 use crate::Membership;
 
-/// Open files that suffice for the leader of so many PEs. It has a stream to each and two files of each at a time; the rest is the program's
-/// and the library's own.
+/// Open files that suffice for the leader of so many PEs. It has a stream to each and two files of each at a time; the rest is the
+/// program's and the library's own.
 pub(super) fn enough_files(members: usize) -> usize {
     3 * members + 60
 }
