@@ -21,6 +21,8 @@ pub fn lines(known: &[Witness], pes: u32, network: &str) -> String {
     for one in known {
         for words in words(one, known, pes, network) {
             match lines.iter_mut().find(|(_, there)| *there == words && known.len() > APART) {
+                // Two threads of one PE may wait alike.
+                Some((alike, _)) if alike.last() == Some(&one.pe) => {}
                 Some((alike, _)) => alike.push(one.pe),
                 None => lines.push((vec![one.pe], words)),
             }

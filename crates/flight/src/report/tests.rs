@@ -67,6 +67,18 @@ fn fault_D1_many_lines_that_are_alike_are_one() {
 }
 
 #[test]
+fn a_pe_whose_threads_wait_alike_is_counted_once() {
+    let of_two = |pe| {
+        let one = |thread| WaitEntry { thread, ..wait("shmem_wait_until", variable(8, false, 1, 0)) };
+        Witness::new(pe, State::Running, vec![one(1), one(2)])
+    };
+    let known: Vec<Witness> = (0..20).map(of_two).collect();
+    assert!(lines(&known, 20, "tcp").starts_with("  PEs 0 to 19: in shmem_wait_until"), "{}", lines(&known, 20, "tcp"));
+    // Few PEs have a line for each thread.
+    assert_eq!(lines(&known[..2], 2, "tcp").lines().count(), 4);
+}
+
+#[test]
 fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls() {
     let opposite = [waits(0, "shmem_team_sync", meeting(1, 1, 2)), waits(1, "shmem_team_sync", meeting(2, 1, 2))];
     let text = cause(&opposite, Certainty::Proven);
