@@ -43,7 +43,7 @@ impl ExplainedView {
     fn new(mut view: JobView) -> Self {
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         view.hosts.iter_mut().filter(|host| host.is_empty()).for_each(|host| *host = own.trim().into());
-        let text = report::conclusions(&view.witnesses, Certainty::Seen);
+        let text = report::conclusions(&view.witnesses, view.pes, Certainty::Seen);
         Self { view, conclusions: text.lines().map(|line| line.trim().into()).collect() }
     }
 }

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use crate::calls::CallEntry;
 use crate::waits::{AwaitedCollectives, Comparand, Subject, WaitEntry};
 use crate::{Activity, State, Witness};
+use cause::cause_beside;
 use teams::{missing, named, team};
 
 pub use cause::cause;
@@ -112,18 +113,26 @@ pub fn histories(known: &[Witness]) -> String {
 
 /// The whole picture of a job of `pes` PEs: who waits for whom, and why that does not end.
 pub fn picture(known: &[Witness], pes: u32, certainty: Certainty) -> String {
-    let unseen = pes as usize - known.len().min(pes as usize);
-    let unseen = match unseen {
+    let unseen = match unknown(known, pes) {
         0 => String::new(),
         1 => "  and 1 PE of which nothing is known\n".into(),
         more => format!("  and {more} PEs of which nothing is known\n"),
     };
-    lines(known, pes, "the network") + &unseen + &conclusions(known, certainty)
+    lines(known, pes, "the network") + &unseen + &conclusions(known, pes, certainty)
 }
 
-/// Why the waits do not end; nothing if no PE waits.
-pub fn conclusions(known: &[Witness], certainty: Certainty) -> String {
-    if known.iter().any(Witness::is_waiting) { cause(known, certainty) } else { String::new() }
+/// Of how many PEs of a job of `pes` nothing is known: their hosts may not have answered in time.
+fn unknown(known: &[Witness], pes: u32) -> usize {
+    (pes as usize).saturating_sub(known.len())
+}
+
+/// Why the waits of a job of `pes` PEs do not end; nothing if no PE waits.
+pub fn conclusions(known: &[Witness], pes: u32, certainty: Certainty) -> String {
+    if known.iter().any(Witness::is_waiting) {
+        cause_beside(known, unknown(known, pes), certainty)
+    } else {
+        String::new()
+    }
 }
 
 fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &str) -> String {

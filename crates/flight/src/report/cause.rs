@@ -8,6 +8,11 @@ use crate::{Activity, State, Witness};
 
 /// The reason why the waits do not end, and the remedy.
 pub fn cause(known: &[Witness], certainty: Certainty) -> String {
+    cause_beside(known, 0, certainty)
+}
+
+/// [`cause`] where nothing is known of so many other PEs.
+pub(super) fn cause_beside(known: &[Witness], unknown: usize, certainty: Certainty) -> String {
     if let Some(text) = disagreement(known) {
         return text;
     }
@@ -17,7 +22,7 @@ pub fn cause(known: &[Witness], certainty: Certainty) -> String {
     let remedy = match &chain[..] {
         [one, same] if one == same => "  No other PE can end this wait.\n".into(),
         [before @ .., end] if before.contains(end) => circle(&chain, known, certainty),
-        _ => end_of_chain(chain.last().copied(), known),
+        _ => end_of_chain(chain.last().copied(), known, unknown),
     };
     why + &remedy
 }
@@ -55,13 +60,13 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
 }
 
 /// The end of the chain in words: the PE there is missing, or waits itself.
-fn end_of_chain(end: Option<u32>, known: &[Witness]) -> String {
+fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize) -> String {
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
     if let Some(one) = last.filter(|one| !one.is_waiting()) {
         return format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
     }
     match last.and_then(own_wait).map(|wait| wait.subject) {
-        Some(Subject::Variables { .. }) => unchanged(known),
+        Some(Subject::Variables { .. }) => unchanged(known, unknown),
         Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
             "  Let all members of a team make the same collective calls in the same order.\n".into()
         }
@@ -70,8 +75,8 @@ fn end_of_chain(end: Option<u32>, known: &[Witness]) -> String {
     }
 }
 
-/// The PEs that could still change the variables that are waited for.
-fn unchanged(known: &[Witness]) -> String {
+/// The PEs that could still change the variables that are waited for. Those that are `unknown` could, too.
+fn unchanged(known: &[Witness], unknown: usize) -> String {
     let count = |wait: &WaitEntry| match wait.subject {
         Subject::Variables { count, .. } => count,
         _ => 0,
@@ -79,8 +84,15 @@ fn unchanged(known: &[Witness]) -> String {
     let variables: u64 = known.iter().flat_map(|one| &one.waits).map(count).sum();
     let these = if variables > 1 { "these variables" } else { "this variable" };
     let active: Vec<u32> = known.iter().filter(|one| is_active(one)).map(|one| one.pe).collect();
-    if !active.is_empty() {
-        return format!("  {} could still change {these}.\n", named(&active));
+    let others = match unknown {
+        1 => "1 PE of which nothing is known".to_owned(),
+        more => format!("{more} PEs of which nothing is known"),
+    };
+    match (active.is_empty(), unknown) {
+        (false, 0) => return format!("  {} could still change {these}.\n", named(&active)),
+        (false, _) => return format!("  {} and {others} could still change {these}.\n", named(&active)),
+        (true, 1..) => return format!("  {others} could still change {these}.\n"),
+        (true, 0) => {}
     }
     let look = "Look for the put, atomic or signal that should have come: its PE, its address, its value, and whether it comes \
                 before the wait";

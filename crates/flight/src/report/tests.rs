@@ -187,6 +187,13 @@ fn a_variable_that_others_can_still_change_is_no_deadlock() {
     ];
     let text = picture(&known, 2, Certainty::Seen);
     assert!(text.contains("PE 1 could still change this variable") && !text.contains("No PE is left"), "{text}");
+    // A host has not answered.
+    let text = picture(&known, 4, Certainty::Seen);
+    assert!(text.contains("PE 1 and 2 PEs of which nothing is known could still change this variable"), "{text}");
+    let text = picture(&known[..1], 2, Certainty::Seen);
+    assert!(text.contains("  1 PE of which nothing is known could still change this variable.\n"), "{text}");
+    let text = picture(&known[..1], 1, Certainty::Seen);
+    assert!(text.contains("No PE is left that could change this variable"), "{text}");
 }
 
 #[test]
