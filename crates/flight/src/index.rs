@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 /// The first word of a window whose index is written. The last digits are the version of all layouts of this crate.
-const MARK: u64 = u64::from_le_bytes(*b"oxflt004");
+const MARK: u64 = u64::from_le_bytes(*b"oxflt005");
 
 /// The name of the memory file with the control windows, which every PE of a node has mapped.
 pub const FILE: &CStr = c"oxshmem control";

@@ -200,13 +200,15 @@ impl Record {
         words[..4].copy_from_slice(&head);
         words[4] = self.address.load(Relaxed);
         let rest = self.call.iter().chain(&self.subject).chain(&self.frames).chain(&self.line);
-        words[5..].iter_mut().zip(rest).for_each(|(word, there)| *word = there.load(Relaxed));
+        words[CALL..].iter_mut().zip(rest).for_each(|(word, there)| *word = there.load(Relaxed));
         words
     }
 }
 
-/// The place of the first return address in the words of a record.
-const FIRST_FRAME: usize = 9 + SUBJECT;
+/// The places of the call, of the subject and of the first return address in the words of a record.
+const CALL: usize = 5;
+const FIRST_OF_SUBJECT: usize = CALL + CallName::WORDS;
+const FIRST_FRAME: usize = FIRST_OF_SUBJECT + SUBJECT;
 
 /// A line in words, cut where it is too long.
 fn line_words(line: &str) -> [u64; LINE] {
@@ -237,7 +239,7 @@ pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
     open.sort_by_key(|record| (record[3] == u64::from(NO_THREAD), record[0]));
     let waiting = |record: &&[u64]| {
         let (since, looked) = (record[0], record[1]);
-        let name = CallName(record[5..9].try_into().expect("a record has a name"));
+        let name = CallName(record[CALL..FIRST_OF_SUBJECT].try_into().expect("a record has a name"));
         WaitEntry {
             call: name.to_string(),
             address: record[4],
@@ -245,7 +247,9 @@ pub fn decode(words: &[u64], now: Option<u64>) -> Vec<WaitEntry> {
             seconds: (now.unwrap_or(looked).saturating_sub(since) + 500_000_000) / 1_000_000_000,
             thread: record[3] as u32,
             looks: record[2],
-            subject: Subject::of_words(record[9..9 + SUBJECT].try_into().expect("a record has a subject")),
+            subject: Subject::of_words(
+                record[FIRST_OF_SUBJECT..FIRST_FRAME].try_into().expect("a record has a subject"),
+            ),
             frames: record[FIRST_FRAME..][..FRAMES].iter().copied().take_while(|frame| *frame != 0).collect(),
             sites: line_of(&record[FIRST_FRAME + FRAMES..]).into_iter().collect(),
             object: None,

@@ -105,7 +105,9 @@ impl Comparand {
 }
 
 impl CallName {
-    pub(super) const WORDS: usize = 4;
+    /// Room for the longest name of a routine, `shmem_ctx_ulonglong_atomic_compare_swap_nbi`: the beginning of a name may be the name of
+    /// another routine.
+    pub(super) const WORDS: usize = 6;
 
     /// The name, or its beginning if it is longer than there is room.
     pub fn of(name: &str) -> Self {

@@ -107,12 +107,26 @@ fn fault_D1_changes_grow_with_every_begin_and_end_and_looks_do_not_count() {
 #[test]
 fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
     let records = records();
-    let long = "shmem_ctx_ulonglong_wait_until_some_vector";
+    let long = "a_call_whose_name_is_longer_than_that_of_any_routine";
     let index = records.open(long, 0, ANYONE, 0, CallOrigin::default()).expect("a record");
-    assert_eq!(records.all()[0].call, &long[..31]);
+    assert_eq!(records.all()[0].call, &long[..47]);
     records.close(index);
     assert_eq!(records.open("shmem_quiet", 0, ANYONE, 0, CallOrigin::default()), Some(index));
     assert_eq!(records.all()[0].call, "shmem_quiet");
+}
+
+/// The first 31 letters of some of these are the name of another routine.
+#[test]
+fn no_routine_is_told_under_the_name_of_another_one() {
+    for name in [
+        "shmem_ctx_longlong_atomic_fetch_add",
+        "shmem_ctx_longdouble_put_signal_nbi",
+        "shmem_ctx_ulonglong_atomic_compare_swap_nbi",
+    ] {
+        let records = records();
+        records.open(name, 0, ANYONE, 0, CallOrigin::default()).expect("a record");
+        assert_eq!((records.all()[0].call.as_str(), CallName::of(name).to_string().as_str()), (name, name));
+    }
 }
 
 #[test]
