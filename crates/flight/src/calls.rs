@@ -330,6 +330,19 @@ impl CallRing {
         // Other threads, and calls inside this one, may have taken the place.
         if record.name.load(Relaxed) & TURNS == turn(number) {
             record.end.store(stamp(number + 1, self.ticks.load(Relaxed)), Relaxed);
+        } else {
+            self.end_copy(number);
+        }
+    }
+
+    /// [`CallRing::end`] where the record has been copied, and its place is another call's.
+    #[cold]
+    #[inline(never)]
+    fn end_copy(&self, number: u64) {
+        let copy = &self.older[number as usize % KEPT];
+        // A call behind which many others have begun has no copy any more.
+        if copy.name.load(Relaxed) & TURNS == turn(number) {
+            copy.end.store(stamp(number + 1, self.ticks.load(Relaxed)), Relaxed);
         }
     }
 

@@ -134,6 +134,26 @@ fn older_calls_keep_their_ends() {
     assert_eq!((of(ended).subject.peer, of(ended).subject.bytes), (Some(2), 8));
 }
 
+/// A collective fetches from more PEs than there are latest records, or calls that return at once go on in a wait.
+#[test]
+fn a_call_in_which_many_others_begin_ends_in_its_copy() {
+    let ring = ring();
+    let around = ring.begin("shmem_collect", CallSubject { peer: None, team: Some((0, 1)), bytes: 8 });
+    fill(&ring, RECENT + BATCH as usize);
+    let told = |ring: &CallRing| {
+        let calls = decode(&ring.words(), &ring.words(), KEPT, 0, |_, _| Some(String::new())).last;
+        calls.into_iter().find(|call| call.number == around).expect("it is kept")
+    };
+    assert_eq!(told(&ring).took, None);
+    ring.end(around);
+    assert!(told(&ring).took.is_some());
+    // Of a call that is kept no longer nothing is left to end.
+    fill(&ring, KEPT);
+    ring.end(around);
+    let calls = decode(&ring.words(), &ring.words(), KEPT, 0, |_, _| Some(String::new())).last;
+    assert!(calls.len() == KEPT && calls.iter().all(|call| call.took.is_none()));
+}
+
 #[test]
 fn nobody_records_in_a_ring_that_is_off() {
     let ring = ring();
