@@ -15,13 +15,16 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release, Ordering::SeqCst, fence};
 use std::collections::VecDeque;
+use std::io;
 use std::time::{Duration, Instant};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use oxshmem_base::{Error, size};
 use oxshmem_flight::waits::{CallOrigin, NO_THREAD};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::wait::pace;
 use crate::wait::reason::WaitReason;
@@ -259,7 +262,7 @@ impl TeamQueue {
 
     fn begin(&mut self, spare: &mut Vec<DefaultStack>) -> Option<StoppedCall> {
         let (number, work) = self.next.pop_front()?;
-        let stack = spare.pop().or_else(|| DefaultStack::new(STACK).ok()).expect("addresses for a stack");
+        let stack = spare.pop().unwrap_or_else(|| DefaultStack::new(STACK).unwrap_or_else(|error| no_stack(&error)));
         let coroutine = Coroutine::with_stack(stack, move |back: &Yielder<(), NewWait>, ()| {
             set_back(back);
             work();
@@ -270,6 +273,16 @@ impl TeamQueue {
     fn wait(&mut self) -> Option<&mut StoppedWait> {
         self.running.as_mut().and_then(|call| call.wait.as_mut())
     }
+}
+
+/// Ends the job: there is no memory for the stack of a call that is to begin.
+#[cold]
+fn no_stack(error: &io::Error) -> ! {
+    errors::fail(
+        &Error::new("a nonblocking collective needs a stack of its own, and there is no memory for it")
+            .because(format!("mmap of {} failed: {error}", size::display(STACK as u64)))
+            .fix("raise the limits of addresses and of data (ulimit -v, ulimit -d), or begin fewer nonblocking collectives at once"),
+    )
 }
 
 impl StoppedCall {
@@ -299,6 +312,38 @@ mod tests {
             wait::until(reason, None, || (gate.load(SeqCst) >= number).then_some(()));
             seen.lock().push(name);
         })
+    }
+
+    /// Set in the child that the test starts.
+    const CHILD: &str = "OXSHMEM_TEST_OF_STACKS";
+    const TEST: &str = "wait::suspended::tests::a_call_without_memory_for_a_stack_ends_the_job_with_the_reason";
+
+    /// Leaves this process fewer addresses than a stack takes.
+    fn limit_addresses() {
+        let statm = std::fs::read_to_string("/proc/self/statm").expect("the system tells the size of a process");
+        let pages: u64 = statm.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number of pages");
+        let used = pages * oxshmem_os::memory::page_size() as u64;
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure is ours; the limit concerns this process alone, which the test has started.
+        unsafe {
+            assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
+            limit.rlim_cur = used + STACK as u64 / 2;
+            assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
+        }
+    }
+
+    #[test]
+    fn a_call_without_memory_for_a_stack_ends_the_job_with_the_reason() {
+        if std::env::var_os(CHILD).is_some() {
+            limit_addresses();
+            issue(0xa51de3, Box::new(|| ()));
+            return;
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().expect("this program has a path"));
+        let output = child.args([TEST, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let words = ["a nonblocking collective needs a stack of its own", "mmap of 1 MiB failed", "ulimit -v"];
+        assert!(output.status.code() == Some(1) && words.iter().all(|words| said.contains(words)), "{output:?}");
     }
 
     #[test]
