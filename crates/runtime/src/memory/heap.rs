@@ -4,17 +4,15 @@
 //! ([`SymmetricHeap::back`]) with what `node_limits` has granted its node, and when all have done so the call
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
+mod growth;
+
 use oxshmem_base::{Error, ErrorKind, size};
 use oxshmem_heap::{Block, Exhausted, Heap, MIN_ALIGN, Refused, Resized};
-use oxshmem_os::limits;
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
 use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
 use crate::transfers::direct::FAST;
-
-/// Grows in steps of this many bytes, so that small allocations do not each ask the kernel.
-const STEP: u64 = 1 << 20;
 
 /// The heap of one life.
 pub(crate) struct SymmetricHeap {
@@ -215,29 +213,6 @@ impl SymmetricHeap {
             self.release(open.committed, self.committed);
             self.committed = open.committed;
         }
-    }
-
-    /// How many bytes must be backed before everything up to the allocator's high-water mark is. `ahead` says, for a size of
-    /// pages, how many bytes may be backed ahead of the needs.
-    pub(crate) fn missing(&self, ahead: impl FnOnce(u64) -> u64) -> u64 {
-        let need = self.blocks.high_water();
-        if need <= self.committed {
-            return 0;
-        }
-        let step = STEP.max(self.page);
-        let rounded = |need: u64| need.next_multiple_of(step).min(self.capacity().next_multiple_of(self.page));
-        if network::registers_growth() {
-            // There are few registrations if each adds a fraction of what is backed already.
-            let roomy = rounded(need + need / 8) - self.committed;
-            if roomy <= limits::tightest().free / 2 {
-                return roomy;
-            }
-        }
-        // A growth asks all PEs and looks at all limits, so there are few if each adds a fraction at least. PEs that take turns do
-        // the same in each run, whatever memory there is.
-        let eighth = self.committed / 8;
-        let more = if eighth > step && !network::takes_turns() { eighth.min(ahead(self.page)) } else { 0 };
-        rounded(need.max(self.committed + more)) - self.committed
     }
 
     /// Backs `more` bytes with pages, in pieces of at most `piece` bytes; before each but the first `look` says whether there

@@ -37,9 +37,6 @@ const PIECES: (u64, u64) = (256 << 10, 64 << 20);
 /// The part of the smallest reserve, one in so many, that a node may take without a turn. So allocations that take microseconds
 /// wait for no other job, and some of them at once fit into the reserve, which is promised to no job.
 const SMALL: u64 = 4;
-/// The most that a PE takes ahead of its needs, and the part of what can be promised that the PEs of a node take so together,
-/// one in so many: so little that no request is refused for it.
-const AHEAD: (u64, u64) = (64 << 20, 64);
 /// How many PEs of a node are assumed to touch one PE's memory: each needs page tables of its own for it.
 const READERS: u64 = 16;
 
@@ -97,14 +94,13 @@ pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, De
     }
 }
 
-/// How many bytes in pages of this size a PE may take ahead of its needs, as things stand.
-pub(crate) fn ahead(page: u64) -> u64 {
-    ahead_within(&Limits::of_pages(page).look(), job::pes_on_node().into())
+/// How many bytes in pages of this size each PE of the node could have, as things stand, if all took as much.
+pub(crate) fn share(page: u64) -> u64 {
+    share_within(&Limits::of_pages(page).look(), job::pes_on_node().into())
 }
 
-fn ahead_within(limits: &[Limit], pes: u64) -> u64 {
-    let spare = limits.iter().map(Limit::spare).min().unwrap_or(0);
-    (spare / AHEAD.1 / pes).min(AHEAD.0)
+fn share_within(limits: &[Limit], pes: u64) -> u64 {
+    limits.iter().map(Limit::spare).min().unwrap_or(0) / pes
 }
 
 /// Whether the last turn was not available: no PE waits for the next one then.
@@ -243,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_ahead_is_a_small_part_of_what_is_left() {
+    fn the_pes_of_a_node_share_what_the_tightest_limit_leaves() {
         let limit = |free, reserve| Limit { identity: 9, whole: 1 << 40, free, reserve, limited_by: String::new() };
         let limits = [limit(1 << 40, 1 << 30), limit(9 << 30, 1 << 30)];
-        assert_eq!(ahead_within(&limits, 1), 64 << 20);
-        assert_eq!(ahead_within(&limits, 8), 16 << 20);
-        assert_eq!(ahead_within(&[limit(1 << 20, 1 << 30)], 1), 0);
-        assert_eq!(ahead_within(&[], 1), 0);
+        assert_eq!(share_within(&limits, 1), 8 << 30);
+        assert_eq!(share_within(&limits, 8), 1 << 30);
+        assert_eq!(share_within(&[limit(1 << 20, 1 << 30)], 1), 0);
+        assert_eq!(share_within(&[], 1), 0);
     }
 
     #[test]

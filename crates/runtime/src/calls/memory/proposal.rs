@@ -38,7 +38,7 @@ impl<'a, T> Proposal<'a, T> {
         let (found, missing, sequence) = {
             let mut heap = lock(life);
             let found = find(&mut heap);
-            (found, heap.missing(node_limits::ahead), heap.sequence())
+            (found, heap.missing(node_limits::share), heap.sequence())
         };
         if let (true, Err(error)) = (speaks, &found) {
             FailedAllocation::everywhere(error.clone()).say();

@@ -1,3 +1,4 @@
+use super::growth::AHEAD;
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -9,14 +10,22 @@ fn heap_of(capacity: u64, committed: u64) -> SymmetricHeap {
     SymmetricHeap { blocks, file: None, at: 0, committed, page: PAGE, limited: true, open: None, guard: None }
 }
 
-/// How many bytes are missing after a block of `bytes` bytes was placed, if `ahead` bytes may be backed beyond the needs.
-fn missing(committed: u64, bytes: u64, ahead: u64) -> u64 {
+/// How many bytes are missing after a block of `bytes` bytes was placed, if each PE could have `share` bytes; and where the network
+/// registers each growth.
+fn both_missing(committed: u64, bytes: u64, share: u64) -> [u64; 2] {
     let mut heap = heap_of(100 * MIB, committed);
     heap.place("test", bytes, MIN_ALIGN).expect("room");
-    heap.missing(|page| {
-        assert_eq!(page, PAGE);
-        ahead
+    [false, true].map(|registers| {
+        heap.missing_where(registers, false, |page| {
+            assert_eq!(page, PAGE);
+            share
+        })
     })
+}
+
+/// How many bytes are missing if `ahead` bytes may be backed beyond the needs.
+fn missing(committed: u64, bytes: u64, ahead: u64) -> u64 {
+    both_missing(committed, bytes, ahead * AHEAD.1)[0]
 }
 
 #[test]
@@ -29,6 +38,15 @@ fn a_heap_grows_by_an_eighth_if_memory_allows() {
     assert_eq!(missing(96 * MIB, 96 * MIB + 1, 64 * MIB), 4 * MIB, "as much as there is");
     assert_eq!(missing(8 * MIB, 8 * MIB + 1, 64 * MIB), MIB, "an eighth is one step");
     assert_eq!(missing(0, 50 * MIB + 1, 64 * MIB), 51 * MIB, "the first blocks bring what they need");
+}
+
+#[test]
+fn a_registered_heap_grows_by_an_eighth_if_half_of_the_share_suffices() {
+    assert_eq!(both_missing(0, 40 * MIB, 90 * MIB), [40 * MIB, 45 * MIB]);
+    // With an eighth more on all PEs there would be no room for what they need.
+    assert_eq!(both_missing(0, 40 * MIB, 89 * MIB), [40 * MIB; 2]);
+    assert_eq!(both_missing(0, 40 * MIB, 41 * MIB), [40 * MIB; 2]);
+    assert_eq!(both_missing(0, 96 * MIB, 1024 * MIB), [96 * MIB, 100 * MIB], "as much as there is");
 }
 
 #[test]
