@@ -25,6 +25,8 @@ int main(int argc, char **argv)
         memset(block + 400, 1, 70);
     if (IS("free_inside"))
         shmem_free(block + 4);
+    if (IS("free_end"))
+        shmem_free(block + 400);
     if (IS("resize_inside"))
         shmem_realloc(block + 4, 500);
     if (IS("free_twice")) {

@@ -138,6 +138,7 @@ fn damage_to_the_symmetric_heap_is_named_with_the_block() {
 fn addresses_that_cannot_be_freed_have_each_a_sentence_of_their_own() {
     let refused = |case: &str, words: &[&str]| drop(Job::new("-n 2").run(&GUARDS, [case]).expect(1).says(words));
     refused("free_inside", &["lies 4 bytes behind the beginning of a block of 400 bytes", "allocation returned 0x"]);
+    refused("free_end", &["shmem_free: no block begins at 0x", "blocks begin at multiples of 64 bytes"]);
     refused("resize_inside", &["shmem_realloc: 0x", "lies 4 bytes behind the beginning of a block of 400 bytes"]);
     refused("free_twice", &["shmem_free: the block at 0x", " was freed before", "SHMEM_CHECK=3"]);
     refused("free_malloc", &["is not in the symmetric heap", "it is memory of malloc, of the stack or of a library"]);

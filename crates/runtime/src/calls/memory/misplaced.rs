@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 
 use oxshmem_base::{Error, size};
+use oxshmem_heap::MIN_ALIGN;
 
 use crate::diagnosis::errors;
 use crate::start::job;
@@ -23,6 +24,13 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
         errors::fail(
             &Error::new(format!("{call}: {ptr:p} lies {inside} behind the beginning of a block of {bytes}"))
                 .because(format!("the allocation returned {:#x}", start + begin as usize))
+                .fix("pass the address that the allocation returned"),
+        );
+    }
+    if offset < high_water && freed.is_none() && !offset.is_multiple_of(MIN_ALIGN) {
+        errors::fail(
+            &Error::new(format!("{call}: no block begins at {ptr:p}"))
+                .because(format!("blocks begin at multiples of {MIN_ALIGN} bytes, and no block is allocated there"))
                 .fix("pass the address that the allocation returned"),
         );
     }
