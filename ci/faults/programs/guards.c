@@ -41,6 +41,10 @@ int main(int argc, char **argv)
         shmem_free(shmem_ptr(block, 1 - me));
     if (IS("free_behind"))
         shmem_free(neighbour + 4096);
+    if (IS("put_peer"))
+        shmem_putmem(shmem_ptr(block, 1 - me), source, 4, 1 - me);
+    if (IS("put_peer_static"))
+        shmem_putmem(shmem_ptr(source, 1 - me), block, 4, 1 - me);
     if (IS("put_after") && me == 0)
         shmem_putmem(block + 300, source, 112, 1);
     if (IS("put_zone") && me == 0)

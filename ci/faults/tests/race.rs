@@ -148,6 +148,14 @@ fn addresses_that_cannot_be_freed_have_each_a_sentence_of_their_own() {
 }
 
 #[test]
+fn a_pointer_to_the_memory_of_another_pe_is_named_as_one() {
+    for case in ["put_peer", "put_peer_static"] {
+        let words = ["shmem_putmem: dest (4 bytes at 0x", "it is memory of another PE, as shmem_ptr returns it"];
+        Job::new("-n 2").run(&GUARDS, [case]).expect(1).says(&words);
+    }
+}
+
+#[test]
 fn leaks_are_listed_and_a_correct_program_hears_nothing() {
     guarded("").expect(0).says(&[
         "never freed",
