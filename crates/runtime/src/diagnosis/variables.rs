@@ -113,9 +113,11 @@ impl SymbolTable {
         }
         if let Some(section) = self.sections.iter().find(|section| (section.start..section.end).contains(&start)) {
             let low = end.max(section.start);
+            // No variable has a greater alignment than its section: an address may be a multiple of more by chance.
+            let most = section.alignment.max(LEAST_ALIGNMENT);
             let (high, alignment) = match behind.first() {
-                Some(next) if next.start < section.end => (next.start, 1_u64 << next.start.trailing_zeros()),
-                _ => (section.end, section.alignment.max(LEAST_ALIGNMENT)),
+                Some(next) if next.start < section.end => (next.start, most.min(1 << next.start.trailing_zeros())),
+                _ => (section.end, most),
             };
             if high - low >= alignment {
                 return None;
@@ -280,6 +282,9 @@ mod tests {
         // A gap that no alignment explains: 48 bytes before an address that is a multiple of 16.
         let gap = table(&[(96, 32, "a"), (176, 8, "b")]);
         assert_eq!(gap.outside(136, 4), None);
+        // 120 bytes before a multiple of 128, in a section whose variables are aligned to 32 at most.
+        let chance = table(&[(256, 8, "a"), (384, 8, "b")]);
+        assert_eq!((chance.outside(300, 4), chance.outside(264, 4)), (None, None));
         // A name of assembly without a size, before and behind the address.
         let assembly = table(&[(96, 40, "a"), (140, 0, "buffer"), (160, 8, "b")]);
         assert_eq!((assembly.outside(144, 4), assembly.outside(136, 4)), (None, None));
