@@ -2,14 +2,19 @@
 
 use oxshmem_base::size;
 
-/// How the last heap calls of two PEs differ, as far as their sizes tell.
+/// How the last heap calls of two PEs differ, as far as their sizes tell. A call of 0 bytes frees a block: others of that size do not meet.
 pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
     let (theirs_told, own_told) = (size::display(theirs), size::display(own));
     let sizes = if theirs == own {
+        let both = if own == 0 { "frees".to_owned() } else { format!("of {own_told}") };
         format!(
-            "both last ones are of {own_told}, so earlier allocations or frees differ between the PEs (one PE has freed another \
-             block, or in another order), or the last ones are of other kinds"
+            "both last ones are {both}, so earlier allocations or frees differ between the PEs (one PE has freed another block, or \
+             in another order), or the last ones are of other kinds"
         )
+    } else if own == 0 {
+        format!("this PE's last one is a free, that of PE {pe} is of {theirs_told}")
+    } else if theirs == 0 {
+        format!("this PE's last one is of {own_told}, that of PE {pe} is a free")
     } else if theirs_told == own_told {
         format!("this PE's last one is of {own} bytes, that of PE {pe} of {theirs} bytes")
     } else {
@@ -20,7 +25,11 @@ pub(super) fn sizes(pe: u32, theirs: u64, own: u64) -> String {
 
 /// The remedy. Pieces of different lengths are the usual reason of different sizes.
 pub(super) fn remedy(theirs: u64, own: u64) -> String {
-    let largest = if theirs == own { "" } else { "; if PEs need different sizes, allocate the largest on all" };
+    let largest = if theirs == own || theirs == 0 || own == 0 {
+        ""
+    } else {
+        "; if PEs need different sizes, allocate the largest on all"
+    };
     format!("make the heap calls on all PEs, with the same arguments{largest}")
 }
 
@@ -33,6 +42,10 @@ mod tests {
         assert!(sizes(3, 800, 8).starts_with("this PE's last one is of 8 B, that of PE 3 of 800 B;"));
         assert!(sizes(3, 1 << 30, (1 << 30) + 8).contains("1073741832 bytes, that of PE 3 of 1073741824 bytes"));
         assert!(sizes(3, 8, 8).contains("earlier allocations or frees differ between the PEs"));
+        assert!(sizes(3, 800, 0).starts_with("this PE's last one is a free, that of PE 3 is of 800 B;"));
+        assert!(sizes(3, 0, 8).starts_with("this PE's last one is of 8 B, that of PE 3 is a free;"));
+        assert!(sizes(3, 0, 0).starts_with("both last ones are frees, so earlier"));
+        assert!(!remedy(800, 0).contains("largest") && !remedy(0, 8).contains("largest"));
         assert!(remedy(800, 8).contains("allocate the largest on all") && !remedy(8, 8).contains("largest"));
     }
 }
