@@ -56,14 +56,17 @@ pub(crate) struct Denial {
     pub(crate) mine_to_say: bool,
 }
 
-/// Asks for `bytes` bytes in pages of this size. Collective on the node; all PEs get the same answer.
-pub(crate) fn ask(call: &'static str, bytes: u64, page: u64) -> Result<Grant, Denial> {
+/// Asks for `bytes` bytes in pages of this size, where no PE asks for more than `most`. Collective on the node; all PEs get the same
+/// answer.
+pub(crate) fn ask(call: &'static str, bytes: u64, most: u64, page: u64) -> Result<Grant, Denial> {
     let me = job::my_window();
     let step = ControlBlock::own().demand.step.load(Relaxed);
     let limits = Limits::of_pages(page);
     let pes = u64::from(job::pes_on_node());
     let wanted = with_tables(bytes, pes, page);
-    let turn = if me == 0 && !is_small(wanted.saturating_mul(pes), &limits.look()) { take_turn(call) } else { None };
+    // The first PE itself may need nothing: each has taken another amount ahead.
+    let all = with_tables(most, pes, page).saturating_mul(pes);
+    let turn = if me == 0 && !is_small(all, &limits.look()) { take_turn(call) } else { None };
     if me == 0 {
         reach(step + 1);
     } else {

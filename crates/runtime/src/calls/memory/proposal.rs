@@ -49,9 +49,9 @@ impl<'a, T> Proposal<'a, T> {
     /// Compares the outcomes of all PEs: after this the call is in force on all of them, or on none. `backed` runs once this PE has its
     /// memory, if any PE had to back some.
     pub(super) fn conclude(self, backed: impl FnOnce()) -> Result<T, FailedAllocation> {
-        let Agreement { failed, growing } =
+        let Agreement { failed, most_missing } =
             agree(self.call, self.bytes, self.found.is_ok(), self.sequence, self.missing);
-        let grown = if failed.is_none() && growing { self.grow(backed) } else { Ok(()) };
+        let grown = if failed.is_none() && most_missing > 0 { self.grow(most_missing, backed) } else { Ok(()) };
         {
             let mut heap = lock(self.life);
             if failed.is_none() && grown.is_ok() { heap.settle() } else { heap.take_back() }
@@ -64,13 +64,13 @@ impl<'a, T> Proposal<'a, T> {
         }
     }
 
-    /// Backs the missing bytes, on all PEs or on none.
-    fn grow(&self, backed: impl FnOnce()) -> Result<(), FailedAllocation> {
+    /// Backs the missing bytes, which are `most` on some PE, on all PEs or on none.
+    fn grow(&self, most: u64, backed: impl FnOnce()) -> Result<(), FailedAllocation> {
         let Self { life, call, bytes, missing, .. } = *self;
         let page = lock(life).page();
         // The kernel may take seconds for many pages, which is no wait.
         let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
-        let outcome = match node_limits::ask(call, missing, page) {
+        let outcome = match node_limits::ask(call, missing, most, page) {
             Ok(grant) => {
                 let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
                 grant.end(call);
