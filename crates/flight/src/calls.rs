@@ -116,7 +116,7 @@ impl CallRecord {
 
 /// Times are kept in units of this power of two nanoseconds, four milliseconds, which is as fine as the clock.
 const TICK: u32 = 22;
-/// Bits of a time; they last for three days.
+/// Bits of a time; they last for three days, counted from a call to the last one of its ring.
 const TIME_BITS: u32 = 26;
 
 /// A time in ticks, and a number above it, of which 38 bits are kept.

@@ -48,7 +48,9 @@ pub fn decode(
     if first.len() < whole || again.len() < whole {
         return Calls::default();
     }
-    let (made, bytes) = (again[HEAD], again[HEAD + 1]);
+    let (made, bytes, clock) = (again[HEAD], again[HEAD + 1], again[HEAD + 2] >> TICK);
+    // The ring's clock has all bits of its time. A record has the low ones, so that its age is known up to that time.
+    let since_clock = (now >> TICK).saturating_sub(clock) << TICK;
     let record = |number: u64| {
         let at = if made - number <= RECENT as u64 {
             TAIL + (number as usize % RECENT) * WORDS
@@ -67,7 +69,7 @@ pub fn decode(
             number,
             name: name(address, length.min(LONGEST_NAME))?,
             subject: CallSubject::of(record[1], record[2] >> TIME_BITS),
-            age: since(begin, now >> TICK),
+            age: since_clock + since(begin, clock),
             took: has_ended.then(|| since(begin, end)),
         })
     };
