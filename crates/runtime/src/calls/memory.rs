@@ -135,7 +135,7 @@ fn allocate_or_say(
     if proposal.missing == 0 {
         let is_long = bytes >= LONG_FILL;
         let subject = CallSubject { peer: None, team: None, bytes: bytes as u64 };
-        let _recorded = is_long.then(|| RecordedCall::begin(call, subject));
+        let _recorded = is_long.then(|| RecordedCall::begin_long(call, subject));
         filled();
     }
     let offset = proposal.conclude(filled)?;

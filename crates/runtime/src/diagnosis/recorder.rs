@@ -30,6 +30,19 @@ impl RecordedCall {
         }
     }
 
+    /// [`RecordedCall::begin`] of a call that works for long, and does not wait: a report tells since when. The clock may have been read
+    /// long before.
+    #[cold]
+    pub(crate) fn begin_long(name: &'static str, subject: CallSubject) -> Self {
+        Self::begin_now(ring_of_caller(first_ring()), name, subject)
+    }
+
+    /// A call begins in this ring, whose clock is read.
+    fn begin_now(ring: &'static CallRing, name: &'static str, subject: CallSubject) -> Self {
+        ring.set_time(oxshmem_os::time::fine());
+        Self { ring, number: ring.begin(name, subject) }
+    }
+
     /// [`RecordedCall::begin`] where several threads make calls, or nothing is recorded.
     #[cold]
     #[inline(never)]
@@ -145,7 +158,22 @@ impl ThreadRings {
 mod tests {
     use std::collections::BTreeSet;
 
+    use oxshmem_flight::calls;
+
     use super::*;
+
+    #[test]
+    fn a_long_call_begins_when_it_begins() {
+        static RING: CallRing = CallRing::new();
+        let subject = CallSubject { peer: None, team: None, bytes: 1 << 30 };
+        // Call 0 reads the clock in any case.
+        RING.begin("test", subject);
+        RING.set_time(1);
+        let _call = RecordedCall::begin_now(&RING, "test", subject);
+        let (words, now) = (RING.words(), oxshmem_os::time::fine());
+        let calls = calls::decode(&words, &words, 1, now, |_, _| Some(String::new())).last;
+        assert!(calls[0].number == 1 && calls[0].age < 60_000_000_000, "{calls:?}");
+    }
 
     #[test]
     fn threads_that_make_calls_at_once_record_in_rings_of_their_own() {

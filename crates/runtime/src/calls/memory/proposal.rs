@@ -69,7 +69,7 @@ impl<'a, T> Proposal<'a, T> {
         let Self { life, call, bytes, missing, .. } = *self;
         let page = lock(life).page();
         // The kernel may take seconds for many pages, which is no wait.
-        let _recorded = RecordedCall::begin(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
+        let _recorded = RecordedCall::begin_long(call, CallSubject { peer: None, team: None, bytes: bytes as u64 });
         let outcome = match node_limits::ask(call, missing, most, page) {
             Ok(grant) => {
                 let outcome = lock(life).back(call, missing, grant.piece, || grant.look());
