@@ -229,7 +229,9 @@ calls! {
     }
 
     context in exchange {
-        fn team_create_ctx[](team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int;
+        fn team_create_ctx[](
+            call: &'static str, team: TeamHandle, options: c_long, context: *mut ContextHandle,
+        ) -> c_int;
         fn destroy[](context: ContextHandle);
     }
 

@@ -122,7 +122,7 @@ impl Team<'_> {
         let _span = tracing::debug_span!("context").entered();
         let mut handle = runtime::ContextHandle::INVALID;
         // SAFETY: `handle` is writable and the team lives.
-        let status = unsafe { calls::team_create_ctx(self.handle(), SERIALIZED, &raw mut handle) };
+        let status = unsafe { calls::team_create_ctx("Team::context", self.handle(), SERIALIZED, &raw mut handle) };
         if status != 0 {
             return Err(Error::new("Team::context: no context can be made")
                 .because(format!("this PE has {} contexts, as many as SHMEM_MAX_CTX allows", live(|live| live.len())))

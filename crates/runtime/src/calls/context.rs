@@ -23,18 +23,22 @@ pub unsafe fn create(options: c_long, context: *mut ContextHandle) -> c_int {
     if made.is_some() { 0 } else { -1 }
 }
 
-/// Makes a context on a team; its PE numbers are the team's.
+/// Makes a context on a team; its PE numbers are the team's. `name` is that of the routine, for messages.
 ///
 /// # Safety
 /// See [`create`].
-pub unsafe fn team_create_ctx(team: TeamHandle, options: c_long, context: *mut ContextHandle) -> c_int {
-    const NAME: &str = "shmem_team_create_ctx";
-    let made = match team.named(NAME, "team") {
+pub unsafe fn team_create_ctx(
+    name: &'static str,
+    team: TeamHandle,
+    options: c_long,
+    context: *mut ContextHandle,
+) -> c_int {
+    let made = match team.named(name, "team") {
         Some(state) => on(state, options),
         // For this one the standard has a result.
         None if team == TeamHandle::INVALID => None,
         // Without the library there is no team.
-        None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
+        None => errors::dead_handle(name, "team", "team", team.0 as usize),
     };
     // SAFETY: the caller promises that `context` is writable.
     unsafe { context.write(made.unwrap_or(ContextHandle::INVALID)) };
@@ -72,12 +76,12 @@ pub unsafe fn destroy(context: ContextHandle) {
     unsafe { context.free(NAME) };
 }
 
-/// The team that the context was made on.
+/// The team that the context was made on. `name` is that of the routine, for messages.
 ///
 /// # Safety
 /// `team` is writable.
-pub unsafe fn get_team(context: ContextHandle, team: *mut TeamHandle) -> c_int {
-    let found = context.checked("shmem_ctx_get_team").team().map(TeamState::handle);
+pub unsafe fn get_team(name: &'static str, context: ContextHandle, team: *mut TeamHandle) -> c_int {
+    let found = context.checked(name).team().map(TeamState::handle);
     // SAFETY: the caller promises that `team` is writable.
     unsafe { team.write(found.unwrap_or(TeamHandle::INVALID)) };
     if found.is_some() { 0 } else { -1 }

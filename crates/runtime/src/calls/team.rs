@@ -63,16 +63,15 @@ fn without_team(call: &str) -> c_int {
     if state::is_open() { -1 } else { outside::no_number(call) }
 }
 
-/// The configuration of a team.
+/// The configuration of a team. `name` is that of the routine, for messages.
 ///
 /// # Safety
 /// `config` is writable unless `mask` is 0.
-pub unsafe fn get_config(team: TeamHandle, mask: c_long, config: *mut Config) -> c_int {
-    const NAME: &str = "shmem_team_get_config";
-    let Some(team) = team.named(NAME, "team") else { return without_team(NAME) };
+pub unsafe fn get_config(name: &'static str, team: TeamHandle, mask: c_long, config: *mut Config) -> c_int {
+    let Some(team) = team.named(name, "team") else { return without_team(name) };
     if mask & NUM_CONTEXTS != 0 {
         if config.is_null() {
-            no_config(NAME, "config");
+            no_config(name, "config");
         }
         // SAFETY: the caller promises that `config` is writable if the mask names a field.
         unsafe { (*config).num_contexts = team.contexts_wanted.load(Relaxed) };

@@ -6,5 +6,5 @@ use super::*;
 
 routine!(pshmem_ctx_create = "shmem_ctx_create" (options: i64, ctx: *mut ContextHandle) -> i32 { calls::context::create(options, ctx) });
 routine!(pshmem_ctx_destroy = "shmem_ctx_destroy" (ctx: ContextHandle) { calls::context::destroy(ctx) });
-routine!(pshmem_ctx_get_team = "shmem_ctx_get_team" (ctx: ContextHandle, team: *mut TeamHandle) -> i32 { calls::context::get_team(ctx, team) });
-routine!(pshmem_team_create_ctx = "shmem_team_create_ctx" (team: TeamHandle, options: i64, ctx: *mut ContextHandle) -> i32 { calls::context::team_create_ctx(team, options, ctx) });
+routine!(pshmem_ctx_get_team = "shmem_ctx_get_team" (ctx: ContextHandle, team: *mut TeamHandle) -> i32 { calls::context::get_team("shmem_ctx_get_team", ctx, team) });
+routine!(pshmem_team_create_ctx = "shmem_team_create_ctx" (team: TeamHandle, options: i64, ctx: *mut ContextHandle) -> i32 { calls::context::team_create_ctx("shmem_team_create_ctx", team, options, ctx) });

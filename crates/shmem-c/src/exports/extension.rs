@@ -299,9 +299,9 @@ extension!(shmemx_team_n_pes (team: TeamHandle) -> i32 { calls::team_extension::
 extension!(shmemx_team_npes (team: TeamHandle) -> i32 { calls::team_extension::n_pes("shmemx_team_npes", team) });
 extension!(shmemx_team_translate_pe (team1: TeamHandle, team1_pe: i32, team2: TeamHandle) -> i32 { calls::team_extension::translate_pe("shmemx_team_translate_pe", team1, team1_pe, team2) });
 extension!(shmemx_team_barrier (team: TeamHandle, p_sync: *mut i64) { calls::team_extension::barrier("shmemx_team_barrier", team, p_sync) });
-extension!(shmemx_team_get_config (team: TeamHandle, config_mask: i64, config: *mut calls::team::Config) -> i32 { calls::team::get_config(team, config_mask, config) });
-extension!(shmemx_team_ctx_create (team: TeamHandle, options: i64, ctx: *mut ContextHandle) -> i32 { calls::context::team_create_ctx(team, options, ctx) });
-extension!(shmemx_ctx_get_team (ctx: ContextHandle, team: *mut TeamHandle) -> i32 { calls::context::get_team(ctx, team) });
+extension!(shmemx_team_get_config (team: TeamHandle, config_mask: i64, config: *mut calls::team::Config) -> i32 { calls::team::get_config("shmemx_team_get_config", team, config_mask, config) });
+extension!(shmemx_team_ctx_create (team: TeamHandle, options: i64, ctx: *mut ContextHandle) -> i32 { calls::context::team_create_ctx("shmemx_team_ctx_create", team, options, ctx) });
+extension!(shmemx_ctx_get_team (ctx: ContextHandle, team: *mut TeamHandle) -> i32 { calls::context::get_team("shmemx_ctx_get_team", ctx, team) });
 extension!(shmemx_team_short_and_to_all (dest: *mut i16, source: *const i16, nreduce: i32, team: TeamHandle, p_wrk: *mut i16, p_sync: *mut i64) { calls::team_extension::and_to_all("shmemx_team_short_and_to_all", dest, source, nreduce, team, p_wrk, p_sync) });
 extension!(shmemx_team_int_and_to_all (dest: *mut i32, source: *const i32, nreduce: i32, team: TeamHandle, p_wrk: *mut i32, p_sync: *mut i64) { calls::team_extension::and_to_all("shmemx_team_int_and_to_all", dest, source, nreduce, team, p_wrk, p_sync) });
 extension!(shmemx_team_long_and_to_all (dest: *mut i64, source: *const i64, nreduce: i32, team: TeamHandle, p_wrk: *mut i64, p_sync: *mut i64) { calls::team_extension::and_to_all("shmemx_team_long_and_to_all", dest, source, nreduce, team, p_wrk, p_sync) });

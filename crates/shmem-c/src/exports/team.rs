@@ -7,7 +7,7 @@ use super::*;
 routine!(pshmem_team_my_pe = "shmem_team_my_pe" (team: TeamHandle) -> i32 { calls::team::my_pe(team) });
 routine!(pshmem_team_n_pes = "shmem_team_n_pes" (team: TeamHandle) -> i32 { calls::team::n_pes(team) });
 routine!(pshmem_team_translate_pe = "shmem_team_translate_pe" (src_team: TeamHandle, src_pe: i32, dest_team: TeamHandle) -> i32 { calls::team::translate_pe(src_team, src_pe, dest_team) });
-routine!(pshmem_team_get_config = "shmem_team_get_config" (team: TeamHandle, config_mask: i64, config: *mut calls::team::Config) -> i32 { calls::team::get_config(team, config_mask, config) });
+routine!(pshmem_team_get_config = "shmem_team_get_config" (team: TeamHandle, config_mask: i64, config: *mut calls::team::Config) -> i32 { calls::team::get_config("shmem_team_get_config", team, config_mask, config) });
 routine!(pshmem_team_split_strided = "shmem_team_split_strided" (parent_team: TeamHandle, start: i32, stride: i32, size: i32, config: *const calls::team::Config, config_mask: i64, new_team: *mut TeamHandle) -> i32 { calls::team::split_strided(parent_team, start, stride, size, config, config_mask, new_team) });
 routine!(pshmem_team_split_2d = "shmem_team_split_2d" (parent_team: TeamHandle, xrange: i32, xaxis_config: *const calls::team::Config, xaxis_mask: i64, xaxis_team: *mut TeamHandle, yaxis_config: *const calls::team::Config, yaxis_mask: i64, yaxis_team: *mut TeamHandle) -> i32 { calls::team::split_2d(parent_team, xrange, xaxis_config, xaxis_mask, xaxis_team, yaxis_config, yaxis_mask, yaxis_team) });
 routine!(pshmem_team_destroy = "shmem_team_destroy" (team: TeamHandle) { calls::team::destroy(team) });

@@ -332,3 +332,23 @@ ABORTS(my_pe_of_null, shmemx_team_my_pe, team, shmemx_team_my_pe(SHMEM_TEAM_NULL
 ABORTS(mype_of_null, shmemx_team_mype, team, shmemx_team_mype(SHMEM_TEAM_NULL))
 ABORTS(n_pes_of_null, shmemx_team_n_pes, team, shmemx_team_n_pes(SHMEM_TEAM_NULL))
 ABORTS(npes_of_null, shmemx_team_npes, team, shmemx_team_npes(SHMEM_TEAM_NULL))
+ABORTS(config_null, shmemx_team_get_config, config, shmemx_team_get_config(SHMEM_TEAM_WORLD, SHMEM_TEAM_NUM_CONTEXTS, NULL))
+
+/* A handle that was destroyed is noticed from this level on. */
+TEST(EXT_9_dead_team, "shmemx_team_ctx_create ends the job and names the team", .aborts = 1, .env = "SHMEM_CHECK=2",
+     .says = "shmemx_team_ctx_create|team")
+{
+    shmem_ctx_t context;
+    a = b = strided(SHMEM_TEAM_WORLD, 0, 1, npes);
+    shmemx_team_destroy(&a);
+    shmemx_team_ctx_create(b, 0, &context);
+}
+
+TEST(EXT_9_dead_context, "shmemx_ctx_get_team ends the job and names the context", .aborts = 1, .env = "SHMEM_CHECK=2",
+     .says = "shmemx_ctx_get_team|context")
+{
+    shmem_ctx_t context;
+    shmem_ctx_create(0, &context);
+    shmem_ctx_destroy(context);
+    shmemx_ctx_get_team(context, &a);
+}

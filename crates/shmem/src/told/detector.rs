@@ -288,7 +288,7 @@ routines! {
     team_translate_pe(from: *const c_void, pe: c_int, to: *const c_void) -> c_int =>
         team::translate_pe(transmute::<*const c_void, TeamHandle>(from), pe, transmute::<*const c_void, TeamHandle>(to));
     team_of(of: *const c_void, found: *mut *const c_void) -> c_int =>
-        context::get_team(transmute::<*const c_void, ContextHandle>(of), found.cast::<TeamHandle>());
+        context::get_team("shmem_ctx_get_team", transmute::<*const c_void, ContextHandle>(of), found.cast::<TeamHandle>());
 }
 
 #[cfg(test)]

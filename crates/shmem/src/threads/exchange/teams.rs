@@ -14,11 +14,12 @@ pub(crate) mod context {
 
     pub(crate) unsafe fn team_create_ctx(
         here: &ThreadPe,
+        call: &'static str,
         team: runtime::TeamHandle,
         _options: c_long,
         context: *mut runtime::ContextHandle,
     ) -> c_int {
-        let stream = here.stream(here.group("shmem_team_create_ctx", team));
+        let stream = here.stream(here.group(call, team));
         let mut streams = here.streams.borrow_mut();
         streams.push(stream);
         // SAFETY: the caller promises that `context` is writable.
