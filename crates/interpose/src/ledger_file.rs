@@ -27,15 +27,16 @@ pub(crate) fn mapped(path: &Path, words: usize) -> io::Result<&'static [AtomicU6
             error => Err(io::Error::from_raw_os_error(error)),
         }
     };
-    memory::in_pieces(0, bytes as u64, make_room).inspect_err(|_| {
-        // A part of a file is useless, and other files may need the room.
-        let _ = std::fs::remove_file(path);
-    })?;
+    // A file without a record is useless, and other files may need the room.
+    let remove = || drop(std::fs::remove_file(path));
+    memory::in_pieces(0, bytes as u64, make_room).inspect_err(|_| remove())?;
     let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: a new mapping at an address that the system chooses touches no other memory.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, kind, file.as_raw_fd(), 0) };
     if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+        let error = io::Error::last_os_error();
+        remove();
+        return Err(error);
     }
     // The first touch of a page costs a hundred events: the kernel makes what most jobs need in one go. A kernel that cannot
     // (before 5.14) makes pages when they are touched.

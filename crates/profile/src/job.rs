@@ -41,31 +41,44 @@ impl RecordedJob {
         paths.sort();
         let unmade: Vec<UnmadeLedger> = paths.iter().filter_map(|path| unmade(path)).collect();
         paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
-        let ledgers = paths.iter().map(|path| ledger::read(path)).collect::<Result<Vec<_>, _>>()?;
+        let (mut ledgers, mut unfinished) = (Vec::new(), Vec::new());
+        for path in &paths {
+            match ledger::read(path)? {
+                Some(ledger) => ledgers.push(ledger),
+                None => unfinished.extend(pe_of(path)),
+            }
+        }
         match (ledgers.is_empty(), unmade.first()) {
             (true, None) => Ok(None),
             (true, Some(first)) => Err(Error::new(format!("no PE could be recorded in {}", folder.display()))
                 .because(format!("PE {}: {}", first.pe, first.why))
                 .fix("make room there, or name another directory")),
-            (false, _) => Ok(Some(RecordedJob::with(ledgers, &unmade))),
+            (false, _) => Ok(Some(RecordedJob::with(ledgers, &unmade, &unfinished))),
         }
     }
 
     /// The job of these ledgers.
     pub fn of(ledgers: Vec<CallLedger>) -> RecordedJob {
-        RecordedJob::with(ledgers, &[])
+        RecordedJob::with(ledgers, &[], &[])
     }
 
-    fn with(mut ledgers: Vec<CallLedger>, unmade: &[UnmadeLedger]) -> RecordedJob {
+    /// `unfinished`: the PEs that were ended while they made ledgers.
+    fn with(mut ledgers: Vec<CallLedger>, unmade: &[UnmadeLedger], unfinished: &[u32]) -> RecordedJob {
         ledgers.sort_by_key(|ledger| (ledger.pe, ledger.thread));
         clocks::align(&mut ledgers);
         one_heap(&mut ledgers);
         let pes = ledgers.iter().map(|ledger| ledger.pes).max().unwrap_or(0);
-        let present: BTreeSet<u32> =
-            ledgers.iter().map(|ledger| ledger.pe).chain(unmade.iter().map(|one| one.pe)).collect();
+        let without = unmade.iter().map(|one| one.pe).chain(unfinished.iter().copied());
+        let present: BTreeSet<u32> = ledgers.iter().map(|ledger| ledger.pe).chain(without).collect();
         let mut missing = Vec::new();
         if let Some(UnmadeLedger { pe, why }) = unmade.first() {
             missing.push(format!("{} records could not be made, that of PE {pe} first: {why}", unmade.len()));
+        }
+        if let Some(first) = unfinished.first() {
+            missing.push(format!(
+                "{} records are empty, that of PE {first} first: the PE was ended while it made the file",
+                unfinished.len()
+            ));
         }
         if let Some(other) = ledgers.iter().find(|ledger| ledger.pes != pes) {
             missing.push(format!(
@@ -126,6 +139,11 @@ fn one_heap(ledgers: &mut [CallLedger]) {
     }
 }
 
+/// The PE of a ledger, by the file's name.
+fn pe_of(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.strip_prefix("pe.")?.split('.').next()?.parse().ok()
+}
+
 /// The ledger that could not be made, by the name of the file that stands for it.
 fn unmade(path: &Path) -> Option<UnmadeLedger> {
     let name = path.file_name()?.to_str()?.strip_prefix("pe.")?.strip_suffix(UNRECORDED)?.strip_suffix('.')?;
@@ -136,7 +154,29 @@ fn unmade(path: &Path) -> Option<UnmadeLedger> {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+    use crate::layout::{self, head};
+
+    #[test]
+    fn a_pe_that_was_ended_while_it_made_its_ledger_leaves_those_of_the_others() {
+        let folder = TestFolder::new("unfinished-ledger");
+        let mut words = vec![0_u64; layout::events(3, 0).end()];
+        let bytes = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        // The file of PE 1 has no length yet, and that of PE 2 has one.
+        folder.write("pe.1.0.ledger", b"");
+        folder.write("pe.2.0.ledger", bytes(&words));
+        assert!(RecordedJob::read(&folder).is_ok_and(|job| job.is_none()));
+        for (place, value) in [(head::MAGIC, layout::MAGIC), (head::PES, 3), (head::ENDED, 1)] {
+            words[place] = value;
+        }
+        folder.write("pe.0.0.ledger", bytes(&words));
+        let job = RecordedJob::read(&folder).expect("records can be read").expect("that of PE 0 is there");
+        assert_eq!(job.ledgers.len(), 1);
+        assert_eq!(job.missing.len(), 1, "{:?}", job.missing);
+        assert!(job.missing[0].starts_with("2 records are empty, that of PE 1 first:"), "{:?}", job.missing);
+    }
 
     #[test]
     fn threads_of_a_pe_know_a_variable_by_one_name() {

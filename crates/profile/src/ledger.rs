@@ -188,18 +188,25 @@ pub struct EventRecord {
     pub bytes: u64,
 }
 
-/// Reads a ledger.
-pub fn read(path: &Path) -> Result<CallLedger, Error> {
+/// Reads a ledger; nothing if its PE was ended while it made the file.
+pub fn read(path: &Path) -> Result<Option<CallLedger>, Error> {
     let wrong = |why: String| {
         Error::new(format!("{} is no record of a PE", path.display())).because(why).fix("run the job again")
     };
     let bytes = file::found(path, LONGEST).map_err(|error| wrong(error.to_string()))?;
     let words = LedgerWords::of(&bytes);
+    // The first word is written when all else of the head is there.
+    if bytes.iter().take(size_of::<u64>()).all(|byte| *byte == 0) {
+        return Ok(None);
+    }
     match words.shortfall() {
         Some(needed) => Err(Error::new(format!("{} is cut off", path.display()))
             .because(format!("it has {} of {needed} bytes: a copy of it broke off, or a disk was full", bytes.len()))
             .fix("copy it again from the directory of the job, or run the job again")),
-        None => parse(words).ok_or_else(|| wrong("it does not begin as the records of this version do".into())),
+        None => {
+            let other = || wrong("it does not begin as the records of this version do".into());
+            parse(words).map(Some).ok_or_else(other)
+        }
     }
 }
 

@@ -80,13 +80,13 @@ mod tests {
         let folder = TestFolder::new("cut-ledger");
         let read_back = |bytes: &[u8]| read(&folder.write("ledger", bytes));
         let whole = whole();
-        assert_eq!(read_back(&whole).map(|ledger| ledger.pes), Ok(2));
+        assert_eq!(read_back(&whole).map(|ledger| ledger.map(|ledger| ledger.pes)), Ok(Some(2)));
         for bytes in [8, 300, 4096, 5000, whole.len() - 33, whole.len() - 1] {
             let error = read_back(&whole[..bytes]).map(|_| ()).expect_err("the file is too short").to_string();
             assert!(error.contains(&format!("{} is cut off", folder.join("ledger").display())), "{error}");
             assert!(error.contains(&format!("it has {bytes} of ")), "{error}");
         }
-        for other in [&b""[..], &b"oxledg0"[..], &[7; 5000]] {
+        for other in [&b"oxledg0"[..], &[7; 5000]] {
             assert!(read_back(other).is_err_and(|error| error.to_string().contains("is no record of a PE")));
         }
         let mut damaged = whole;
