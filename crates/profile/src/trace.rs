@@ -106,7 +106,7 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     for (index, ledger) in job.ledgers.iter().enumerate() {
         for (number, event) in ledger.events.iter().enumerate() {
             let updates_memory =
-                ledger.sites.get(&event.site).is_some_and(|site| is_update(&site.routine, site.category));
+                ledger.sites.get(&event.site).is_some_and(|site| is_update(&site.routine, site.category, event.bytes));
             if let Some(peer) = event.peer.filter(|peer| updates_memory && *peer != ledger.pe) {
                 updates.entry(peer).or_default().push((event.begin, (index, number)));
             }
@@ -127,12 +127,15 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     arrows
 }
 
-/// Whether a routine writes to the memory of the PE that it names. Names of Fortran's routines are in upper case.
-fn is_update(routine: &str, kind: RoutineKind) -> bool {
+/// Whether a call of a routine with so many bytes writes to the memory of the PE that it names. Names of Fortran's routines are in upper
+/// case.
+fn is_update(routine: &str, kind: RoutineKind, bytes: u64) -> bool {
     let routine = routine.to_lowercase();
     match kind {
         // Those of signals and of before version 1.4 do not say `atomic`.
         RoutineKind::Atomic => !["_fetch", "_fetch_nbi"].iter().any(|ending| routine.ends_with(ending)),
+        // A put of nothing updates its signal or its counter alone, if it has one.
+        RoutineKind::Transfer if bytes == 0 => ["_signal", "putmem_ct"].iter().any(|part| routine.contains(part)),
         RoutineKind::Transfer => routine.contains("put") || routine.ends_with("_p"),
         _ => false,
     }
@@ -263,7 +266,11 @@ mod tests {
             ("shmem_int_fadd", RoutineKind::Atomic, true),
             ("shmem_barrier_all", RoutineKind::Collective, false),
         ] {
-            assert_eq!(is_update(routine, kind), writes, "{routine}");
+            assert_eq!(is_update(routine, kind, 8), writes, "{routine}");
+        }
+        let of_nothing = [("shmem_putmem", false), ("shmem_putmem_signal_nbi", true), ("shmemx_putmem_ct", true)];
+        for (routine, writes) in of_nothing {
+            assert_eq!(is_update(routine, RoutineKind::Transfer, 0), writes, "{routine} of nothing");
         }
     }
 

@@ -193,8 +193,8 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
     };
     let one = || of.element.clone();
     let put = || {
-        // A put of a word may be what its target waits for.
-        format!("({bytes}) <= 8 ? {} : NULL", of.address(&["dest"]))
+        // A put of a word may be what its target waits for. One of nothing is not: zero less one is the largest number.
+        format!("({bytes}) - 1 < 8 ? {} : NULL", of.address(&["dest"]))
     };
     match (module, name) {
         ("init", "init" | "init_thread" | "start_pes") => is(COLLECTIVE, RecordedPart::Begin),

@@ -25,7 +25,10 @@ fn every_routine_has_a_wrapper_and_no_name_comes_twice() {
 #[test]
 fn wrappers_record_what_their_routines_move() {
     for (name, recorded) in [
-        ("shmem_putmem", "NULL, pe, 0, (uint64_t)nelems * 1,"),
+        (
+            "shmem_putmem",
+            "NULL, pe, 0, (uint64_t)nelems * 1, ((uint64_t)nelems * 1) - 1 < 8 ? (const void *)dest : NULL)",
+        ),
         ("shmem_ctx_double_get", "ctx, pe, 1, (uint64_t)nelems * sizeof(double), NULL"),
         ("shmem_int_p", "NULL, pe, 0, sizeof(int), (const void *)dest"),
         ("shmem_long_atomic_fetch_add", "NULL, pe, 2, sizeof(long), (const void *)dest"),
