@@ -109,18 +109,21 @@ pub enum Amo {
 }
 
 impl Amo {
-    /// The new value of an object that holds `old`, in the low bytes.
-    pub const fn apply(self, old: u64) -> u64 {
-        match self {
+    /// The new value of an object of so many bytes that holds `old`. What stands above these bytes in an operand does not count: a
+    /// negative number fills them.
+    pub const fn apply(self, old: u64, bytes: usize) -> u64 {
+        let object = u64::MAX >> (64 - 8 * bytes);
+        let new = match self {
             Self::Fetch => old,
             Self::Swap(value) => value,
             Self::Add(value) => old.wrapping_add(value),
             Self::And(value) => old & value,
             Self::Or(value) => old | value,
             Self::Xor(value) => old ^ value,
-            Self::CompareSwap { cond, value } if old == cond => value,
+            Self::CompareSwap { cond, value } if old == cond & object => value,
             Self::CompareSwap { .. } => old,
-        }
+        };
+        new & object
     }
 
     /// Number of the kind in messages, first and second operand.
@@ -179,6 +182,25 @@ impl TryFrom<Amo> for SignalUpdate {
             Amo::Swap(value) => Ok(Self::Set(value)),
             Amo::Add(value) => Ok(Self::Add(value)),
             other => Err(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Amo;
+
+    #[test]
+    fn what_a_negative_operand_has_above_the_object_does_not_count() {
+        for bytes in [1, 2, 4, 8] {
+            let object = u64::MAX >> (64 - 8 * bytes);
+            let minus = |n: i64| n.wrapping_neg() as u64;
+            let swap = Amo::CompareSwap { cond: minus(1), value: minus(2) };
+            assert_eq!(swap.apply(object, bytes), object - 1, "{bytes} bytes");
+            assert_eq!(swap.apply(object - 1, bytes), object - 1, "{bytes} bytes: the condition is not there");
+            assert_eq!(swap.apply(0, bytes), 0, "{bytes} bytes: nor here");
+            assert_eq!(Amo::Add(minus(3)).apply(2, bytes), object, "{bytes} bytes");
+            assert_eq!(Amo::Swap(minus(1)).apply(0, bytes), object, "{bytes} bytes");
         }
     }
 }

@@ -66,7 +66,7 @@ impl Host for Sandbox {
         let mut word = [0; 8];
         word[..width.bytes()].copy_from_slice(&self.memory[range.clone()]);
         let old = u64::from_le_bytes(word);
-        self.memory[range].copy_from_slice(&amo.apply(old).to_le_bytes()[..width.bytes()]);
+        self.memory[range].copy_from_slice(&amo.apply(old, width.bytes()).to_le_bytes()[..width.bytes()]);
         Ok(old)
     }
 

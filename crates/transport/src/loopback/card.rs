@@ -53,7 +53,7 @@ impl Card {
             Some(kept) => kept.value,
             None => object.load(memory)?,
         };
-        let value = amo.apply(old) & (u64::MAX >> (64 - 8 * object.width.bytes()));
+        let value = amo.apply(old, object.width.bytes());
         let kept = self.objects.entry(object).or_insert(CardValue { value, users: 0 });
         *kept = CardValue { value, users: kept.users + 1 };
         Ok(old)

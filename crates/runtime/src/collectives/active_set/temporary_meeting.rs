@@ -206,7 +206,8 @@ impl RemoteTable {
     /// Updates a word of the table; returns the old value.
     fn update(self, call: &'static str, word: EntryWord, amo: Amo) -> u64 {
         if let Some(registry) = self.near() {
-            let update = word_of(registry, word).fetch_update(AcqRel, Acquire, |old| Some(amo.apply(old)));
+            let apply = |old| Some(amo.apply(old, size_of::<u64>()));
+            let update = word_of(registry, word).fetch_update(AcqRel, Acquire, apply);
             return update.unwrap_or_else(|old| old);
         }
         let offset = control::offset(word_of((self.of)(ControlBlock::own()), word));

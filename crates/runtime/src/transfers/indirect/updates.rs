@@ -148,7 +148,7 @@ impl Lanes {
         let mut word = whole.amo(Width::Four, Amo::Fetch, true);
         loop {
             let old = word >> shift & mask;
-            let new = amo.apply(old) & mask;
+            let new = amo.apply(old, size_of::<u16>());
             if new == old {
                 return old;
             }

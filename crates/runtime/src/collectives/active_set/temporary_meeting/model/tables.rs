@@ -68,7 +68,7 @@ impl MeetingTables for TablesOfModel<'_> {
             (WeakerMeeting::NobodyAsked, Arrivals, Name(_), Amo::CompareSwap { .. }) => (Amo::Fetch, 0),
             (_, _, _, amo) => (amo, old),
         };
-        *place = amo.apply(old);
+        *place = amo.apply(old, size_of::<u64>());
         self.done = Some(TableUpdate { table: which, word, amo, answer });
         answer
     }
