@@ -3,6 +3,7 @@
 // build: -DSHIFTED_NAMES
 #include "places.h"
 #include "atomics.h"
+#include <shmemx.h>
 
 enum { AT = 64 };
 static const uint64_t SAMPLE = 0x9182A3B4C5D6E7F8u, OTHER = 0x0F1E2D3C4B5A6978u;
@@ -197,6 +198,29 @@ TEST(AMO_7, "compare_swap stores the value when the condition holds, and returns
         STEP(a, x, SAMPLE, FETCHED(a, r, a->compare_swap_nbi(&r, at, SAMPLE, OTHER, to), SAMPLE), OTHER);
         STEP(a, x, SAMPLE, FETCHED(a, r, a->compare_swap_nbi(&r, at, OTHER, SAMPLE + 1, to), SAMPLE), SAMPLE);
     }
+}
+
+/* Networks have no atomics of these widths: what lies in the same word of 4 bytes stays as it is. */
+TEST(AMO_7_narrow, "atomics of one and two bytes, with negative conditions, leave their neighbours alone", .also = "SYM-1")
+{
+    static _Alignas(4) short words[4];
+    static _Alignas(4) unsigned char bytes[8];
+    int to = right_pe();
+    for (int i = 0; i < 4; i++)
+        words[i] = -1;
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(10 + i);
+    shmem_barrier_all();
+    CHECK_EQ(shmemx_short_cswap(&words[1], -1, -2, to), -1);
+    CHECK_EQ(shmemx_short_cswap(&words[1], -1, 7, to), -2);
+    CHECK_EQ(shmemx_short_fadd(&words[2], 1, to), -1);
+    CHECK_EQ(shmem_uchar_atomic_swap(&bytes[3], 200, to), 13);
+    shmem_barrier_all();
+    const short after[4] = {-1, -2, 0, -1};
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(words[i], after[i]);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(bytes[i], i == 3 ? 200 : 10 + i);
 }
 
 TEST(AMO_8, "nonblocking fetches deliver by quiet, many at a time")

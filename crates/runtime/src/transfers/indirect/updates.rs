@@ -113,13 +113,10 @@ unsafe fn amo_seldom<T: AmoType>(
         FoundObject::There(to) => {
             let on = Lanes { call, context, to };
             match size_of::<T>() {
-                2 if network::does_atomics() => on.half(amo),
-                2 => on.amo(Width::Two, amo, fetch),
                 4 => on.amo(Width::Four, amo, fetch),
                 8 => on.amo(Width::Eight, amo, fetch),
-                other => {
-                    errors::bad_argument(call, "the size of the object", other as i64, "2, 4 and 8 bytes between nodes")
-                }
+                2 if !network::does_atomics() => on.amo(Width::Two, amo, fetch),
+                bytes => on.part(bytes, amo),
             }
         }
     };
@@ -140,15 +137,15 @@ impl Lanes {
         unsafe { update(self.call, self.context.lane(), self.to, width, amo, fetch) }
     }
 
-    /// An atomic on half a word of 4 bytes (a lock of Fortran has two): the network's have at least 4 bytes, so the word is
-    /// exchanged unless another update has been faster. Both halves of such a word are changed in no other way.
-    fn half(&self, amo: Amo) -> u64 {
-        let (shift, mask) = ((self.to.offset & 2) * 8, u64::from(u16::MAX));
-        let whole = Self { to: Remote { offset: self.to.offset & !2, ..self.to }, ..*self };
+    /// An atomic on 1 or 2 bytes of a word of 4 (a lock of Fortran has two of 2): the network's have at least 4 bytes, and none has
+    /// 1, so the word is exchanged unless another update has been faster. What lies beside is to be changed by atomics alone.
+    fn part(&self, bytes: usize, amo: Amo) -> u64 {
+        let (shift, mask) = ((self.to.offset & 3) * 8, u64::MAX >> (64 - 8 * bytes));
+        let whole = Self { to: Remote { offset: self.to.offset & !3, ..self.to }, ..*self };
         let mut word = whole.amo(Width::Four, Amo::Fetch, true);
         loop {
             let old = word >> shift & mask;
-            let new = amo.apply(old, size_of::<u16>());
+            let new = amo.apply(old, bytes);
             if new == old {
                 return old;
             }
