@@ -73,7 +73,7 @@ impl<R> StartedCollective<'_, R> {
         }
         if let Some(mut request) = self.request.take() {
             // SAFETY: the request is this one's own, and no watch looks at it any more.
-            unsafe { request::wait(&raw mut request) };
+            unsafe { request::wait("shmem_req_wait", &raw mut request) };
             backend::detector::over(std::mem::take(&mut self.meeting));
         }
         self.over = true;

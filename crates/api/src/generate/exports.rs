@@ -137,6 +137,8 @@ pub(super) fn takes_name(function: &str) -> bool {
         "team::get_config",
         "context::team_create_ctx",
         "context::get_team",
+        "request::test",
+        "request::wait",
         "fortran::complex_xor_to_all",
         "fortran::team_destroy",
         "fortran::wait",

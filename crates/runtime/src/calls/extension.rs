@@ -47,7 +47,7 @@ pub fn local_complete() {
 /// The context has not been destroyed.
 pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
-    answer("shmemx_quiet_test", unsafe { order::is_quiet(via) })
+    answer(via.call(), unsafe { order::is_quiet(via) })
 }
 
 /// Whether everything issued on the context is ordered before what follows.
@@ -56,7 +56,7 @@ pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
 /// See [`quiet_test`].
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
-    answer("shmemx_fence_test", unsafe { order::is_fenced(via) })
+    answer(via.call(), unsafe { order::is_fenced(via) })
 }
 
 /// A thread wants resources of its own: it needs none.

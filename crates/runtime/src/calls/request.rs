@@ -122,14 +122,13 @@ unsafe fn find(call: &str, request: *mut RequestHandle) -> Option<(RequestHandle
 ///
 /// # Safety
 /// `request` is readable and writable.
-pub unsafe fn test(request: *mut RequestHandle) -> c_int {
-    const NAME: &str = "shmem_req_test";
+pub unsafe fn test(call: &'static str, request: *mut RequestHandle) -> c_int {
     // SAFETY: the caller passes a readable handle.
-    if let Some((handle, issued)) = unsafe { find(NAME, request) } {
+    if let Some((handle, issued)) = unsafe { find(call, request) } {
         network::progress();
         suspended::move_on();
         if !issued.is_over() {
-            polled(NAME, issued.needs());
+            polled(call, issued.needs());
             return 1;
         }
         REQUESTS.lock().remove(handle.0);
@@ -143,12 +142,11 @@ pub unsafe fn test(request: *mut RequestHandle) -> c_int {
 ///
 /// # Safety
 /// See [`test`].
-pub unsafe fn wait(request: *mut RequestHandle) -> c_int {
-    const NAME: &str = "shmem_req_wait";
+pub unsafe fn wait(call: &'static str, request: *mut RequestHandle) -> c_int {
     // SAFETY: the caller passes a readable handle.
-    if let Some((handle, issued)) = unsafe { find(NAME, request) } {
+    if let Some((handle, issued)) = unsafe { find(call, request) } {
         if !issued.is_over() {
-            wait::until(Reason { call: NAME, address: 0, needs: issued.needs() }, None, || {
+            wait::until(Reason { call, address: 0, needs: issued.needs() }, None, || {
                 suspended::move_on();
                 issued.is_over().then_some(())
             });

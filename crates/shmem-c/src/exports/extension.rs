@@ -658,10 +658,10 @@ extension!(shmemx_size_prod_reduce_nb (team: TeamHandle, dest: *mut usize, sourc
 extension!(shmemx_ptrdiff_prod_reduce_nb (team: TeamHandle, dest: *mut isize, source: *const isize, nreduce: usize, request: *mut calls::request::RequestHandle) -> i32 { calls::request::prod_reduce(team, dest, source, nreduce, request) });
 extension!(shmemx_complexd_prod_reduce_nb (team: TeamHandle, dest: *mut Complex<f64>, source: *const Complex<f64>, nreduce: usize, request: *mut calls::request::RequestHandle) -> i32 { calls::request::prod_reduce(team, dest, source, nreduce, request) });
 extension!(shmemx_complexf_prod_reduce_nb (team: TeamHandle, dest: *mut Complex<f32>, source: *const Complex<f32>, nreduce: usize, request: *mut calls::request::RequestHandle) -> i32 { calls::request::prod_reduce(team, dest, source, nreduce, request) });
-extension!(shmem_req_test (request: *mut calls::request::RequestHandle) -> i32 { calls::request::test(request) });
-extension!(shmem_req_wait (request: *mut calls::request::RequestHandle) -> i32 { calls::request::wait(request) });
-extension!(shmemx_req_test (request: *mut calls::request::RequestHandle) -> i32 { calls::request::test(request) });
-extension!(shmemx_req_wait (request: *mut calls::request::RequestHandle) -> i32 { calls::request::wait(request) });
+extension!(shmem_req_test (request: *mut calls::request::RequestHandle) -> i32 { calls::request::test("shmem_req_test", request) });
+extension!(shmem_req_wait (request: *mut calls::request::RequestHandle) -> i32 { calls::request::wait("shmem_req_wait", request) });
+extension!(shmemx_req_test (request: *mut calls::request::RequestHandle) -> i32 { calls::request::test("shmemx_req_test", request) });
+extension!(shmemx_req_wait (request: *mut calls::request::RequestHandle) -> i32 { calls::request::wait("shmemx_req_wait", request) });
 extension!(shmemx_ctx_quiet_test (ctx: ContextHandle) -> i32 { calls::extension::quiet_test(On(ctx, "shmemx_ctx_quiet_test")) });
 extension!(shmemx_ctx_fence_test (ctx: ContextHandle) -> i32 { calls::extension::fence_test(On(ctx, "shmemx_ctx_fence_test")) });
 extension!(shmemx_ctx_float_put_nb (ctx: ContextHandle, dest: *mut f32, source: *const f32, nelems: usize, pe: i32) { calls::rma::put_nbi(On(ctx, "shmemx_ctx_float_put_nb"), dest, source, nelems, pe) });

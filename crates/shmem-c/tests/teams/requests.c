@@ -119,6 +119,12 @@ TEST(EXT_31, "a request that has ended is invalid, and an invalid one counts as 
     }
 }
 
+TEST(EXT_31_null, "shmemx_req_wait ends the job in its own name where there is no handle", .aborts = 1,
+     .says = "shmemx_req_wait|request")
+{
+    shmemx_req_wait(NULL);
+}
+
 TEST(EXT_32, "collectives of a team take place in the order of their calls, waiting or not")
 {
     shmem_req_h request[3];
