@@ -55,7 +55,7 @@ pub unsafe fn free(ct: *mut CountingEvent) {
     const NAME: &str = "shmemx_ct_free";
     // SAFETY: the program passes a handle that `create` has written, on all PEs, and uses the counter no more.
     unsafe {
-        memory::free_named(NAME, (*ct).live(NAME).cast());
+        memory::free(NAME, (*ct).live(NAME).cast());
         ct.write(CountingEvent(null_mut()));
     }
 }

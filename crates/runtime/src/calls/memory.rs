@@ -38,7 +38,6 @@ use failed::{FailedAllocation, warn};
 use misplaced::no_block;
 use proposal::Proposal;
 pub use resize::realloc;
-pub(super) use resize::realloc_named;
 
 fn open_life(call: &'static str) -> &'static LibraryState {
     state::current().unwrap_or_else(|| errors::not_initialised(call))
@@ -143,31 +142,31 @@ fn allocate_or_say(
     Ok(address(offset))
 }
 
-/// Allocates.
+/// Allocates. `call` is the name of the routine, for messages.
 ///
 /// # Safety
 /// All PEs call with the same argument, one thread of each.
-pub unsafe fn malloc(bytes: usize) -> *mut c_void {
-    allocate("shmem_malloc", bytes, 1, |_| {})
+pub unsafe fn malloc(call: &'static str, bytes: usize) -> *mut c_void {
+    allocate(call, bytes, 1, |_| {})
 }
 
 /// Allocates; the hints change nothing.
 ///
 /// # Safety
 /// See [`malloc`].
-pub unsafe fn malloc_with_hints(bytes: usize, _hints: c_long) -> *mut c_void {
-    allocate("shmem_malloc_with_hints", bytes, 1, |_| {})
+pub unsafe fn malloc_with_hints(call: &'static str, bytes: usize, _hints: c_long) -> *mut c_void {
+    allocate(call, bytes, 1, |_| {})
 }
 
 /// Allocates with an alignment.
 ///
 /// # Safety
 /// See [`malloc`].
-pub unsafe fn align(alignment: usize, bytes: usize) -> *mut c_void {
+pub unsafe fn align(call: &'static str, alignment: usize, bytes: usize) -> *mut c_void {
     if !alignment.is_power_of_two() {
-        errors::bad_argument("shmem_align", "alignment", alignment as i64, "the powers of two");
+        errors::bad_argument(call, "alignment", alignment as i64, "the powers of two");
     }
-    allocate("shmem_align", bytes, alignment, |_| {})
+    allocate(call, bytes, alignment, |_| {})
 }
 
 /// Allocates zeroed memory.
@@ -198,16 +197,7 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
 /// # Safety
 /// All PEs call, one thread of each, with the same block or null. No PE uses it any more, and all operations on it are
 /// complete.
-pub unsafe fn free(ptr: *mut c_void) {
-    // SAFETY: the caller makes the same promises.
-    unsafe { free_named("shmem_free", ptr) }
-}
-
-/// [`free`], called by a routine of that name.
-///
-/// # Safety
-/// See [`free`].
-pub(super) unsafe fn free_named(call: &'static str, ptr: *mut c_void) {
+pub unsafe fn free(call: &'static str, ptr: *mut c_void) {
     let life = open_life(call);
     if ptr.is_null() {
         return;

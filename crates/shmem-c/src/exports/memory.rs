@@ -4,13 +4,13 @@
 
 use super::*;
 
-routine!(pshmem_malloc = "shmem_malloc" (size: usize) -> *mut c_void { calls::memory::malloc(size) });
+routine!(pshmem_malloc = "shmem_malloc" (size: usize) -> *mut c_void { calls::memory::malloc("shmem_malloc", size) });
 routine!(pshmem_calloc = "shmem_calloc" (count: usize, size: usize) -> *mut c_void { calls::memory::calloc(count, size) });
-routine!(pshmem_align = "shmem_align" (alignment: usize, size: usize) -> *mut c_void { calls::memory::align(alignment, size) });
-routine!(pshmem_malloc_with_hints = "shmem_malloc_with_hints" (size: usize, hints: i64) -> *mut c_void { calls::memory::malloc_with_hints(size, hints) });
-routine!(pshmem_realloc = "shmem_realloc" (ptr: *mut c_void, size: usize) -> *mut c_void { calls::memory::realloc(ptr, size) });
-routine!(pshmem_free = "shmem_free" (ptr: *mut c_void) { calls::memory::free(ptr) });
-routine!(pshmalloc = "shmalloc" (size: usize) -> *mut c_void { calls::memory::malloc(size) });
-routine!(pshmemalign = "shmemalign" (alignment: usize, size: usize) -> *mut c_void { calls::memory::align(alignment, size) });
-routine!(pshrealloc = "shrealloc" (ptr: *mut c_void, size: usize) -> *mut c_void { calls::memory::realloc(ptr, size) });
-routine!(pshfree = "shfree" (ptr: *mut c_void) { calls::memory::free(ptr) });
+routine!(pshmem_align = "shmem_align" (alignment: usize, size: usize) -> *mut c_void { calls::memory::align("shmem_align", alignment, size) });
+routine!(pshmem_malloc_with_hints = "shmem_malloc_with_hints" (size: usize, hints: i64) -> *mut c_void { calls::memory::malloc_with_hints("shmem_malloc_with_hints", size, hints) });
+routine!(pshmem_realloc = "shmem_realloc" (ptr: *mut c_void, size: usize) -> *mut c_void { calls::memory::realloc("shmem_realloc", ptr, size) });
+routine!(pshmem_free = "shmem_free" (ptr: *mut c_void) { calls::memory::free("shmem_free", ptr) });
+routine!(pshmalloc = "shmalloc" (size: usize) -> *mut c_void { calls::memory::malloc("shmalloc", size) });
+routine!(pshmemalign = "shmemalign" (alignment: usize, size: usize) -> *mut c_void { calls::memory::align("shmemalign", alignment, size) });
+routine!(pshrealloc = "shrealloc" (ptr: *mut c_void, size: usize) -> *mut c_void { calls::memory::realloc("shrealloc", ptr, size) });
+routine!(pshfree = "shfree" (ptr: *mut c_void) { calls::memory::free("shfree", ptr) });

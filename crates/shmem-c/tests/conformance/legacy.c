@@ -37,6 +37,17 @@ TEST(LEG_2, "the old names of set-up and heap calls", .bare = 1)
     CHECK(shmalloc(0) == NULL);
 }
 
+TEST(LEG_2_shfree, "an error of an old heap call names that one", .aborts = 1, .says = "shfree: 0x")
+{
+    char *block = shmalloc(100);
+    shfree(block + 16);
+}
+
+TEST(LEG_2_shmemalign, "so does one of an alignment", .aborts = 1, .says = "shmemalign|alignment")
+{
+    CHECK(shmemalign(3, 100) == NULL);
+}
+
 /* Programs older than C11 call it without a macro; the parentheses keep ours away. */
 TEST(LEG_4, "the untyped swap of longs is there for old programs")
 {

@@ -279,8 +279,8 @@ routines! {
     barrier_all() => order::barrier_all();
     query_thread(provided: *mut c_int) => init::query_thread(provided);
     query_initialized(initialized: *mut c_int) => init::query_initialized(initialized);
-    allocate(size: usize) -> *mut c_void => memory::malloc(size);
-    release(block: *mut c_void) => memory::free(block);
+    allocate(size: usize) -> *mut c_void => memory::malloc("shmem_malloc", size);
+    release(block: *mut c_void) => memory::free("shmem_free", block);
     getmem(dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) =>
         rma::get(InWorld("shmem_getmem"), dest.cast::<u8>(), source.cast::<u8>(), len, pe);
     team_my_pe(of: *const c_void) -> c_int => team::my_pe(transmute::<*const c_void, TeamHandle>(of));

@@ -122,7 +122,7 @@ pub(crate) mod memory {
     /// As for the runtime's call of this name.
     pub(crate) unsafe fn free(ptr: *mut c_void) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
-        of_world(true, || unsafe { calls::free(ptr) });
+        of_world(true, || unsafe { calls::free("shmem_free", ptr) });
         if is_told() {
             detector::race_freed(ptr);
         }

@@ -96,7 +96,7 @@ pub unsafe fn shpdeallc(addr: *mut *mut c_void, errcode: *mut c_int, abort: c_in
     unsafe {
         let there = block(CALL, *addr);
         if there.is_ok() {
-            memory::free_named(CALL, *addr);
+            memory::free(CALL, *addr);
         }
         end(CALL, there.map(|()| 0), errcode, abort);
     }
@@ -113,7 +113,7 @@ pub unsafe fn shpclmove(addr: *mut *mut c_void, length: c_int, status: *mut c_in
         let old = *addr;
         let resized = bytes(length).and_then(|bytes| {
             block(CALL, old)?;
-            let new = memory::realloc_named(CALL, old, bytes);
+            let new = memory::realloc(CALL, old, bytes);
             if new.is_null() { Err(Obstacle::Memory) } else { Ok(new) }
         });
         if let Ok(new) = resized {

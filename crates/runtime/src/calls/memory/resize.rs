@@ -7,30 +7,21 @@ use oxshmem_heap::Resized;
 
 use super::misplaced::no_block;
 use super::proposal::Proposal;
-use super::{address, agree, allocate, free_named, lock, offset_of, open_life};
+use super::{address, agree, allocate, free, lock, offset_of, open_life};
 use crate::network;
 use crate::start::state::LibraryState;
 
 /// Changes the size of a block.
 ///
 /// # Safety
-/// See [`free`](super::free): after it the block has perhaps another address.
-pub unsafe fn realloc(ptr: *mut c_void, bytes: usize) -> *mut c_void {
-    // SAFETY: the caller makes the same promises.
-    unsafe { realloc_named("shmem_realloc", ptr, bytes) }
-}
-
-/// [`realloc`], called by a routine of that name.
-///
-/// # Safety
-/// See [`realloc`].
-pub(crate) unsafe fn realloc_named(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
+/// See [`free`]: after it the block has perhaps another address.
+pub unsafe fn realloc(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
     if ptr.is_null() {
         return allocate(call, bytes, 1, |_| {});
     }
     if bytes == 0 {
         // SAFETY: the caller promises a block of the heap that no PE uses any more, and all PEs make this call.
-        unsafe { free_named(call, ptr) };
+        unsafe { free(call, ptr) };
         return null_mut();
     }
     let life = open_life(call);
@@ -71,7 +62,7 @@ fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usi
         allocate(call, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
     if !new.is_null() {
         // SAFETY: all PEs have got here, and the program uses the new block from now on.
-        unsafe { free_named(call, ptr) };
+        unsafe { free(call, ptr) };
     }
     new
 }
